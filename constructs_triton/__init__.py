@@ -1,0 +1,1 @@
+"""AWS CDK constructs for NVIDIA Triton Inference Server on Amazon SageMaker."""
