@@ -1,0 +1,64 @@
+# Two commands do everything on a machine that has python3, node and make:
+#   make demo   synthesize app.py, run its endpoint here with the real Triton server, classify digits
+#   make test   the whole suite
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+NODE_INSTALLED := node_modules/.package-lock.json
+
+# jsii and the AWS SDK print banners about Node's age that drown everything else.
+export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
+export NODE_NO_WARNINGS := 1
+export CDK_DISABLE_CLI_TELEMETRY := 1
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help system demo test lint types pytest synth clean lock facts-check facts-refresh
+
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+
+system: ## look for the system's pieces, and install them as root where apt-get is at hand
+	@$(PYTHON) tools/check_system.py --install
+
+$(INSTALLED): pyproject.toml constraints.txt | system
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(NODE_INSTALLED): package.json package-lock.json | system
+	npm ci --no-audit --no-fund --silent
+	@touch $@
+
+demo: $(INSTALLED) $(NODE_INSTALLED) ## an endpoint from app.py, here, answering real requests
+	@$(BIN)/python tools/demo.py
+
+test: lint types pytest ## everything that CI runs
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(INSTALLED)
+	$(BIN)/mypy
+
+pytest: $(INSTALLED) $(NODE_INSTALLED)
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
+	npx cdk synth --quiet
+
+facts-check: $(INSTALLED) ## compare facts/ with what AWS's own packages say
+	$(BIN)/python tools/facts_check.py
+
+facts-refresh: $(INSTALLED) ## rewrite facts/ from newer packages and show the difference
+	$(BIN)/python tools/facts_refresh.py
+
+lock: $(INSTALLED) ## resolve constraints.txt anew
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
+		pyproject.toml -o constraints.txt
+
+clean: ## what the other targets made
+	rm -rf $(VENV) node_modules cdk.out
