@@ -1,0 +1,21 @@
+"""What every test may rely on."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
+os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
+os.environ.setdefault("NODE_NO_WARNINGS", "1")
+# No test may reach an AWS account, whatever the developer's shell is logged in to.
+os.environ.update(
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_DEFAULT_REGION="us-east-1",
+    AWS_CONFIG_FILE=os.devnull,
+    AWS_SHARED_CREDENTIALS_FILE=os.devnull,
+    AWS_EC2_METADATA_DISABLED="true",
+)
+
+PROJECT = Path(__file__).resolve().parent.parent

@@ -1,0 +1,47 @@
+"""What importing and ``--help`` load."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"jsii", "aws_cdk", "constructs", "grpc", "gevent", "tritonclient"}
+
+REPORT = "import json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+
+
+def _loaded(code: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}\n{REPORT}"], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(run.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import constructs_triton",
+        "import constructs_triton.client",
+        "import constructs_triton.wire",
+        "import constructs_triton.model_repository",
+    ],
+)
+def test_import_starts_nothing(code: str) -> None:
+    """The package, the client and the pure layers load neither the CDK, nor grpc, nor boto3."""
+    assert not _loaded(code) & (HEAVY | {"boto3", "botocore"})
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["pack", "--help"], ["local", "--help"]])
+def test_help_starts_nothing(words: list[str]) -> None:
+    """The help of a command loads neither the CDK, nor grpc, nor boto3, nor NumPy."""
+    code = f"""
+from constructs_triton.cli import main
+try:
+    main({words!r})
+except SystemExit as stop:
+    assert stop.code == 0
+"""
+    assert not _loaded(code) & (HEAVY | {"boto3", "botocore", "numpy", "google"})

@@ -1,0 +1,51 @@
+"""The size of functions and files, so that the code stays readable."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parents[2] / "constructs_triton"
+
+
+def _function_lengths() -> dict[str, int]:
+    """Lines of each function without its docstring's."""
+    lengths = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                first = body[0].lineno if body else node.lineno
+                lengths[f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}"] = (
+                    (node.end_lineno or first) - first + 1
+                )
+    return lengths
+
+
+def test_functions_are_small() -> None:
+    """Half of all functions have at most 8 lines, nine in ten fewer than 30, and none more than 60."""
+    lengths = _function_lengths()
+    ordered = sorted(lengths.values())
+    assert statistics.median(ordered) <= 8
+    assert ordered[int(len(ordered) * 0.9)] < 30
+    assert not {name: length for name, length in lengths.items() if length > 60}
+
+
+def test_files_are_short() -> None:
+    """No module has more than 400 lines."""
+    lengths = {str(path.relative_to(PACKAGE)): path.read_text().count("\n") for path in PACKAGE.rglob("*.py")}
+    assert not {name: length for name, length in lengths.items() if length > 400}
+
+
+def test_every_test_states_its_contract() -> None:
+    """Every test has a docstring of one sentence."""
+    silent = [
+        f"{path.name}:{node.lineno} {node.name}"
+        for path in (PACKAGE.parent / "tests").rglob("test_*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.name.startswith("test_")
+        and not ast.get_docstring(node)
+    ]
+    assert not silent
