@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# uv needs seconds where pip needs minutes; pip is for a machine whose index only pip is set up for.
+QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 NODE_INSTALLED := node_modules/.package-lock.json
 
 # jsii and the AWS SDK print banners about Node's age that drown everything else.
@@ -24,7 +26,9 @@ system: ## look for the system's pieces, and install them as root where apt-get 
 
 $(INSTALLED): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install $(QUIETLY) uv
+	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' || \
+		$(BIN)/python -m pip install $(QUIETLY) -e '.[dev]'
 	@touch $@
 
 $(NODE_INSTALLED): package.json package-lock.json | system
@@ -56,7 +60,6 @@ facts-refresh: $(INSTALLED) ## rewrite facts/ from newer packages and show the d
 	$(BIN)/python tools/facts_refresh.py
 
 lock: $(INSTALLED) ## resolve constraints.txt anew
-	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
 		pyproject.toml -o constraints.txt
 
