@@ -1,0 +1,114 @@
+"""Finished archives by the digest of what they hold, so that nothing is compressed twice.
+
+An archive lies beside a small record of its size and time of change. Because it is hard-linked out of the
+cache, somebody might write into it: one that no longer fits its record is not used. The record's own time
+says when the archive was last used; the least recently used go first when the bound is passed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+
+__all__ = ["ArchiveCache", "ArchiveKey"]
+
+_FORMAT = 1  # raise it when the same members make other bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveKey:
+    """What decides the bytes of an archive."""
+
+    digest: str
+    unpacked_size_bytes: int
+    compression_level: int
+
+    @property
+    def stem(self) -> str:
+        return f"{self.unpacked_size_bytes}-{self.compression_level}-{_FORMAT}-{self.digest}"
+
+
+class ArchiveCache:
+    """The archives below ``directory``, together no larger than ``max_bytes``."""
+
+    def __init__(self, directory: Path, max_bytes: int) -> None:
+        self._directory = directory / "archives"
+        self._max_bytes = max_bytes
+
+    def may_hold(self, unpacked_size_bytes: int) -> bool:
+        """Whether any archive of this unpacked size is held: if not, no digest is worth computing first."""
+        return any(self._directory.glob(f"{unpacked_size_bytes}-*.json"))
+
+    def place(self, key: ArchiveKey, destination: Path) -> bool:
+        """Put the archive of ``key`` at ``destination``, hard-linked where possible; whether it was held."""
+        archive, record = self._paths(key)
+        try:
+            if json.loads(record.read_text()) != _state(archive):
+                return False
+            os.utime(record)
+            with partial_folder(destination.parent) as folder:
+                _link_or_copy(archive, folder / archive.name)
+                (folder / archive.name).replace(destination)
+        except (OSError, ValueError):
+            return False
+        return True
+
+    def add(self, key: ArchiveKey, source: Path) -> None:
+        """Keep the archive at ``source``. A cache that cannot be written to is no error: it keeps nothing."""
+        if source.stat().st_size > self._max_bytes:
+            return
+        archive, record = self._paths(key)
+        with suppress(OSError):
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            remove_abandoned(self._directory)
+            with partial_folder(self._directory) as folder:
+                _link_or_copy(source, folder / archive.name)
+                (folder / record.name).write_text(json.dumps(_state(folder / archive.name)))
+                (folder / archive.name).replace(archive)
+                (folder / record.name).replace(record)
+            self._evict(keep=record)
+
+    def _evict(self, keep: Path) -> None:
+        """Remove the least recently used archives until the bound holds."""
+        used = sorted(self._directory.glob("*.json"), key=_last_use, reverse=True)
+        total = 0
+        for record in sorted(used, key=lambda path: path != keep):
+            archive = _archive_of(record)
+            with suppress(OSError):
+                total += archive.stat().st_size
+            if total > self._max_bytes:
+                record.unlink(missing_ok=True)
+                archive.unlink(missing_ok=True)
+
+    def _paths(self, key: ArchiveKey) -> tuple[Path, Path]:
+        record = self._directory / f"{key.stem}.json"
+        return _archive_of(record), record
+
+
+def _archive_of(record: Path) -> Path:
+    return record.with_suffix(".tar.gz")
+
+
+def _state(archive: Path) -> list[int]:
+    status = archive.stat()
+    return [status.st_ino, status.st_size, status.st_mtime_ns]
+
+
+def _last_use(record: Path) -> int:
+    try:
+        return record.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _link_or_copy(source: Path, destination: Path) -> None:
+    try:
+        os.link(source, destination)
+    except OSError:  # another file system, or one without hard links
+        shutil.copyfile(source, destination)

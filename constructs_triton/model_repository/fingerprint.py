@@ -1,0 +1,76 @@
+"""The identity of what an archive holds: BLAKE3 over path, mode and content of every member.
+
+The digest does not depend on how the bytes are compressed, on times, owners or the order of a directory
+listing. Folders count only where they are empty: a folder with something in it follows from its content.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from blake3 import blake3
+
+from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
+
+__all__ = ["ContentDigest", "digest_of", "hash_files"]
+
+ContentDigest = bytes
+"""BLAKE3 of one file's content, 32 bytes."""
+
+CHUNK_BYTES = 1 << 20
+_THREADED_HASH_BYTES = 32 << 20  # below this, one file a thread is faster than many threads a file
+
+
+def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) -> str:
+    """The digest of a whole archive, 64 hexadecimal digits; ``contents`` maps member names to digests."""
+    identity = blake3(b"constructs_triton archive 1\n")
+    members = sorted(members, key=lambda member: member.name)
+    parents = {member.name.rpartition("/")[0] for member in members}
+    for member in members:
+        if not member.is_directory:
+            _add(identity, b"f", member.name, member.mode, contents[member.name])
+        elif member.name not in parents:
+            _add(identity, b"d", member.name, member.mode, b"")
+    return identity.hexdigest()
+
+
+def _add(identity: blake3, kind: bytes, name: str, mode: int, content: ContentDigest) -> None:
+    path = name.encode()
+    identity.update(kind + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content)
+
+
+def hash_files(
+    members: Sequence[Member], workers: int, on_bytes: Callable[[int], None] | None = None
+) -> dict[str, ContentDigest]:
+    """Digests of the files among ``members``, by name, several files at a time.
+
+    Raises:
+        ArchiveError: a file cannot be read, or changed since it was found.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - unchanged files need no thread
+
+    files = [member for member in members if not member.is_directory]
+    digests: dict[str, ContentDigest] = {}
+    with ThreadPoolExecutor(workers) as pool:
+        for member, digest in zip(files, pool.map(_hash_file, files), strict=True):
+            digests[member.name] = digest
+            if on_bytes is not None:
+                on_bytes(member.size)
+    return digests
+
+
+def _hash_file(member: Member) -> ContentDigest:
+    threads = blake3.AUTO if member.size >= _THREADED_HASH_BYTES else 1
+    content = blake3(max_threads=threads)
+    buffer = memoryview(bytearray(min(CHUNK_BYTES, max(member.size, 1))))
+    try:
+        with open(member.source, "rb", buffering=0) as file:  # noqa: PTH123 - a plain string, thousands of times
+            while count := file.readinto(buffer):
+                content.update(buffer[:count])
+            state = FileState.of(os.fstat(file.fileno()))
+    except OSError as error:
+        raise unreadable_error(member.source, error) from error
+    if state != member.state:
+        raise changed_error(member)
+    return content.digest()

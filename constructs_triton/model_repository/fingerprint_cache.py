@@ -1,0 +1,96 @@
+"""Remembers the digests of files that have not changed, so that an unchanged repository costs ``stat`` alone.
+
+A digest is trusted only for the very same path, device, inode, size and times of change. The cache is one
+SQLite file, which many processes may use at once; where it cannot be used it is as if it were empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton.model_repository.fingerprint import ContentDigest
+from constructs_triton.model_repository.members import Member
+
+if TYPE_CHECKING:
+    import sqlite3
+
+__all__ = ["FingerprintCache"]
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS digests (
+    path TEXT PRIMARY KEY, device TEXT, inode TEXT, size INTEGER, mtime_ns INTEGER, ctime_ns INTEGER,
+    digest BLOB NOT NULL
+) WITHOUT ROWID
+"""
+_FIND = """
+SELECT digest FROM digests WHERE path=? AND device=? AND inode=? AND size=? AND mtime_ns=? AND ctime_ns=?
+"""
+_ADD = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+MAX_ENTRIES = 500_000
+_SETTLED_NS = 2_000_000_000  # a file system's clock may tick this slowly: younger files could change unseen
+_LOCK_TIMEOUT_SECONDS = 5.0
+
+
+class FingerprintCache:
+    """The digests of one user's files, in ``directory``."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "digests.sqlite3"
+
+    def find(self, members: Sequence[Member]) -> dict[str, ContentDigest]:
+        """The known digests of ``members``, by member name; what is not known or has changed is absent."""
+        found: dict[str, ContentDigest] = {}
+        if self._path.is_file():
+            with self._database() as database:
+                for member in members:
+                    if not member.is_directory and (row := database.execute(_FIND, _key(member)).fetchone()):
+                        found[member.name] = bytes(row[0])
+        return found
+
+    def add(
+        self, members: Sequence[Member], digests: Mapping[str, ContentDigest], read_since_ns: int
+    ) -> None:
+        """Remember ``digests`` of files that were read since ``read_since_ns`` (of ``time.time_ns``).
+
+        Those of files so young then that a write after it could bear the same time are not remembered.
+        """
+        settled_before = read_since_ns - _SETTLED_NS
+        rows = [
+            (*_key(member), digests[member.name])
+            for member in members
+            if member.state is not None and member.name in digests and member.state.mtime_ns < settled_before
+        ]
+        if rows:
+            with self._database() as database, database:
+                self._make_room(database, len(rows))
+                database.executemany(_ADD, rows)
+
+    def _make_room(self, database: sqlite3.Connection, incoming: int) -> None:
+        (count,) = database.execute("SELECT COUNT(*) FROM digests").fetchone()
+        if count + incoming > MAX_ENTRIES:
+            database.execute("DELETE FROM digests")
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """An open database; every failure of it only makes the cache forget."""
+        import sqlite3  # noqa: PLC0415 - not every pack uses the cache
+
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_SECONDS)) as database:
+                database.execute(_TABLE)
+                yield database
+        except (OSError, sqlite3.OperationalError):
+            pass  # read-only, locked for long, or no such place
+        except sqlite3.DatabaseError:
+            self._path.unlink(missing_ok=True)  # damaged: begin anew
+
+
+def _key(member: Member) -> tuple[str, str, str, int, int, int]:
+    assert member.state is not None
+    device, inode, size, mtime_ns, ctime_ns = member.state
+    return member.source, str(device), str(inode), size, mtime_ns, ctime_ns

@@ -1,0 +1,217 @@
+"""The files and folders that an archive holds, in order, each as it was found on disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.ignore import IGNORE_FILE, IgnoreRules
+
+__all__ = [
+    "DIRECTORY_MODE",
+    "FileState",
+    "Member",
+    "changed_error",
+    "collect_members",
+    "fold_mode",
+    "unreadable_error",
+]
+
+DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
+
+_SPECIAL = {
+    stat.S_ISSOCK: "a socket",
+    stat.S_ISFIFO: "a named pipe",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+}
+
+
+class FileState(NamedTuple):
+    """What tells that a file is still the one that was seen."""
+
+    device: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> FileState:
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One entry of an archive.
+
+    ``name`` is its path in the archive, with ``/`` and without a trailing one. ``mode`` is folded to 0644
+    or 0755. A file has a ``source`` to read and its ``state`` when it was found; a folder has neither.
+    """
+
+    name: str
+    mode: int
+    source: str = ""
+    state: FileState | None = None
+
+    @property
+    def is_directory(self) -> bool:
+        return self.state is None
+
+    @property
+    def size(self) -> int:
+        """Bytes of content; 0 for a folder."""
+        return 0 if self.state is None else self.state.size
+
+
+def fold_mode(mode: int) -> int:
+    """0755 for what its owner may execute, else 0644: the same under every umask."""
+    return EXECUTABLE_MODE if mode & stat.S_IXUSR else PLAIN_MODE
+
+
+def changed_error(member: Member) -> ArchiveError:
+    """The refusal of a file that was written to while it was read."""
+    return ArchiveError(
+        f"{member.source}: changed while it was read, got another size or time of change; "
+        "pack again when nothing writes to it"
+    )
+
+
+def unreadable_error(path: str, error: OSError) -> ArchiveError:
+    """The refusal of a file or folder that the system does not let us read."""
+    return ArchiveError(
+        f"{path}: cannot be read, got {(error.strerror or str(error)).lower()}; make it readable"
+    )
+
+
+def collect_members(
+    repository: Path, models: Iterable[str], version_directories: Iterable[str] = ()
+) -> list[Member]:
+    """Every member of the named model directories of ``repository``, sorted by name.
+
+    ``version_directories`` (``"ocr/1"``) are kept when they are empty and made when they are absent. Other
+    folders are kept as they are, except those whose whole content was left out.
+
+    Raises:
+        ArchiveError: something cannot or must not go into an archive; the message lists all of it.
+    """
+    root = Path(os.path.realpath(repository))
+    walk = _Walk(str(root), IgnoreRules.from_directory(root), frozenset(version_directories))
+    members = [member for model in sorted(models) for member in walk.model(model)]
+    if walk.problems:
+        raise ArchiveError("\n".join(walk.problems))
+    return sorted(members, key=lambda member: member.name)
+
+
+@dataclass
+class _Walk:
+    """One pass over a repository; gathers every problem before any of them is raised."""
+
+    root: str
+    rules: IgnoreRules
+    version_directories: frozenset[str]
+    problems: list[str] = field(default_factory=list)
+
+    def model(self, name: str) -> Iterator[Member]:
+        wanted = {path for path in self.version_directories if path.split("/")[0] == name}
+        for member in self._directory(f"{self.root}/{name}", name, ()):
+            wanted.discard(member.name)
+            yield member
+        yield from (Member(path, DIRECTORY_MODE) for path in wanted)
+
+    def _directory(self, source: str, name: str, above: tuple[str, ...]) -> Iterator[Member]:
+        real = os.path.realpath(source)
+        if real in above:
+            self._refuse(source, "is a link to a folder above itself", real, "remove the link")
+            return
+        entries = self._entries(source)
+        inside = [member for entry in entries for member in self._entry(entry, name, (*above, real))]
+        if inside or not entries or name in self.version_directories or not above:
+            yield Member(name, DIRECTORY_MODE)
+        yield from inside
+
+    def _entries(self, source: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(source) as entries:
+                return list(entries)
+        except OSError as error:
+            self.problems.append(str(unreadable_error(source, error)))
+            return []
+
+    def _entry(self, entry: os.DirEntry[str], parent: str, above: tuple[str, ...]) -> Iterator[Member]:
+        name = f"{parent}/{entry.name}"
+        status = self._status(entry)
+        if status is None:
+            if not self.rules.leaves_out(_printable(name)):
+                self._refuse(
+                    entry.path,
+                    "is a link to nothing",
+                    str(Path(entry.path).readlink()),
+                    "remove or mend the link",
+                )
+            return
+        is_directory = stat.S_ISDIR(status.st_mode)
+        if self.rules.leaves_out(_printable(f"{name}/" if is_directory else name)):
+            return
+        if not self._accepts(entry, name, status):
+            return
+        if is_directory:
+            yield from self._directory(entry.path, name, above)
+        else:
+            yield Member(name, fold_mode(status.st_mode), entry.path, FileState.of(status))
+
+    def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+        try:
+            return entry.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                return None
+            raise unreadable_error(entry.path, error) from error
+
+    def _accepts(self, entry: os.DirEntry[str], name: str, status: os.stat_result) -> bool:
+        if _printable(name) != name:
+            self._refuse(
+                _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
+            )
+        elif (kind := _special_kind(status.st_mode)) is not None:
+            self._refuse(
+                entry.path, "can not be archived", kind, f"remove it or leave it out in {IGNORE_FILE}"
+            )
+        elif entry.is_symlink() and not self._is_inside(entry.path):
+            mend = "copy its target into the repository"
+            self._refuse(entry.path, "is a link out of the repository", os.path.realpath(entry.path), mend)
+        elif (secret := self._credential(entry, name, status)) is not None:
+            mend = f"remove it, or name it in {IGNORE_FILE}: /{name} leaves it out, !/{name} lets it in"
+            self._refuse(entry.path, "looks like a credential", secret, mend)
+        else:
+            return True
+        return False
+
+    def _credential(self, entry: os.DirEntry[str], name: str, status: os.stat_result) -> str | None:
+        slash = "/" if stat.S_ISDIR(status.st_mode) else ""
+        names = [name]
+        if entry.is_symlink():  # an innocent name must not carry a secret in
+            names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
+        return next((path for path in names if self.rules.refuses(path + slash)), None)
+
+    def _is_inside(self, path: str) -> bool:
+        return os.path.realpath(path).startswith(self.root.rstrip(os.sep) + os.sep)
+
+    def _refuse(self, path: str, what: str, got: str, mend: str) -> None:
+        self.problems.append(f"{path}: {what}, got {got}; {mend}")
+
+
+def _special_kind(mode: int) -> str | None:
+    return next((kind for is_kind, kind in _SPECIAL.items() if is_kind(mode)), None)
+
+
+def _printable(name: str) -> str:
+    return name.encode("utf-8", "replace").decode("utf-8")
