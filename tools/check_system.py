@@ -71,6 +71,7 @@ def _load_libpython_search() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules["libpython"] = module  # dataclasses look their module up there
     spec.loader.exec_module(module)
     return module
 
