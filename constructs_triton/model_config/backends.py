@@ -1,0 +1,104 @@
+"""Which backend a model has, told as Triton tells it: from the configuration, then from the files.
+
+Source: triton core, AutoCompleteBackendFields and GetBackendTypeFromPlatform.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from constructs_triton.model_config.folder import ModelFolder
+
+__all__ = ["KNOWN_BACKENDS", "Backend", "KnownBackend", "infer_backend"]
+
+
+class KnownBackend(NamedTuple):
+    """A backend that Triton's core knows by name: its platforms, each with the default model file."""
+
+    name: str
+    default_files: dict[str, str]
+    platform_required: bool
+
+
+KNOWN_BACKENDS = {
+    backend.name: backend
+    for backend in (
+        KnownBackend(
+            "tensorflow",
+            {"tensorflow_savedmodel": "model.savedmodel", "tensorflow_graphdef": "model.graphdef"},
+            True,
+        ),
+        KnownBackend("tensorrt", {"tensorrt_plan": "model.plan"}, False),
+        KnownBackend("onnxruntime", {"onnxruntime_onnx": "model.onnx"}, False),
+        KnownBackend("pytorch", {"pytorch_libtorch": "model.pt"}, False),
+    )
+}
+"""Backends whose platform must be theirs; every other backend takes any platform, but not without a file."""
+
+_BACKEND_OF_PLATFORM = {
+    platform: backend.name for backend in KNOWN_BACKENDS.values() for platform in backend.default_files
+}
+_BACKEND_OF_PLATFORM["libtorch"] = "pytorch"
+
+# In the order in which the core looks at the first version directory.
+_BACKEND_OF_FILE = {
+    "model.savedmodel": "tensorflow",
+    "model.graphdef": "tensorflow",
+    "model.plan": "tensorrt",
+    "model.onnx": "onnxruntime",
+    "model.xml": "openvino",
+    "model.pt": "pytorch",
+    "model.py": "python",
+}
+_DEFAULT_FILES = {"openvino": "model.xml", "python": "model.py"}
+_DIRECTORIES_ONLY = frozenset({"model.savedmodel"})
+_DIRECTORIES_TOO = frozenset({"model.onnx", "model.xml", "model.py"})
+
+
+class Backend(NamedTuple):
+    """Backend and platform after completion, and the file (or folder) in a version directory; "" is unknown."""
+
+    backend: str
+    platform: str
+    model_file: str
+
+
+def infer_backend(model: ModelFolder) -> Backend:
+    """The model's backend as Triton completes it; ``Backend("", ...)`` where it cannot be told."""
+    config = model.config
+    given = (
+        Backend("", "", "")
+        if config is None
+        else Backend(config.backend, config.platform, config.default_model_filename)
+    )
+    if given.platform == "ensemble":
+        return given
+    backend = given.backend or _BACKEND_OF_PLATFORM.get(given.platform, "")
+    if not backend and not given.platform:
+        backend = _from_files(model, given.model_file)
+    return _completed(backend, given)
+
+
+def _from_files(model: ModelFolder, model_file: str) -> str:
+    if model_file:
+        return _BACKEND_OF_FILE.get(model_file, "")
+    directories = sorted(name for name, is_directory in model.entries.items() if is_directory)
+    content = model.list(directories[0]) if directories else {}
+    for file, backend in _BACKEND_OF_FILE.items():
+        is_directory = content.get(file)
+        if is_directory is None:
+            continue
+        if file in _DIRECTORIES_TOO or is_directory == (file in _DIRECTORIES_ONLY):
+            return backend
+    return model.name.partition(".")[2]
+
+
+def _completed(backend: str, given: Backend) -> Backend:
+    known = KNOWN_BACKENDS.get(backend)
+    platform = given.platform
+    if known and not platform and not known.platform_required:
+        platform = next(iter(known.default_files))
+    if known and not platform and given.model_file:
+        platform = next((name for name, file in known.default_files.items() if file == given.model_file), "")
+    default = known.default_files.get(platform, "") if known else _DEFAULT_FILES.get(backend, "")
+    return Backend(backend, platform, given.model_file or default)

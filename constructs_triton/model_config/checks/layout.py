@@ -1,0 +1,176 @@
+"""Folders: models, version directories, and what is looked for in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from constructs_triton.findings import Severity
+from constructs_triton.model_config.names import quoted
+from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.subject import Subject
+
+__all__: list[str] = []
+
+_VERSIONS = "triton core VersionsToLoad"
+
+
+@rule(
+    "layout-no-version",
+    "model",
+    source=_VERSIONS,
+    hint="put the model's files into a folder called 1 inside it",
+    needs_files=True,
+)
+def no_version(subject: Subject) -> Iterator[Problem]:
+    """A model has at least one version directory, an ensemble too (an empty one is enough).
+
+    Git keeps no empty folders: most ensembles in public repositories have lost theirs. Packing makes it anew.
+    """
+    model = subject.model
+    if model.version_directories:
+        return
+    hint = "make an empty folder called 1 in it, with a .keep file for git" if model.is_ensemble else None
+    if "1" in model.entries:
+        yield Problem("version 1 is a file, not a folder", path=model.relative("1"), hint=hint)
+    else:
+        folders = [name for name, is_directory in model.entries.items() if is_directory]
+        got = f", got folders {quoted(sorted(folders))}" if folders else ""
+        yield Problem(f"has no version directory{got}", path=model.path, hint=hint)
+
+
+@rule(
+    "layout-no-version-chosen",
+    source=_VERSIONS,
+    hint="name a version that is there, or use latest",
+    needs_files=True,
+)
+def no_version_chosen(subject: Subject) -> Iterator[Problem]:
+    """The version policy chooses at least one version that is there.
+
+    ``specific`` skips versions that are absent; ``latest`` without ``num_versions`` asks for none at all.
+    """
+    if subject.versions_to_load or not subject.model.version_directories:
+        return
+    policy = subject.config.version_policy
+    there = quoted(sorted(subject.model.version_directories))
+    if policy.WhichOneof("policy_choice") == "latest":
+        yield Problem("version_policy latest asks for 0 versions", ("version_policy",), "set num_versions: 1")
+    else:
+        wanted = ", ".join(str(version) for version in policy.specific.versions) or "none"
+        yield Problem(f"version_policy names {wanted}, got versions {there}", ("version_policy", "specific"))
+
+
+@rule(
+    "layout-version-absent",
+    severity=Severity.WARNING,
+    source=_VERSIONS,
+    hint="leave it out or add it",
+    needs_files=True,
+)
+def version_absent(subject: Subject) -> Iterator[Problem]:
+    """Every version that the policy names is there.
+
+    The server logs an absent one as an error and goes on with the others.
+    """
+    if (
+        not subject.versions_to_load
+        or subject.config.version_policy.WhichOneof("policy_choice") != "specific"
+    ):
+        return
+    there = set(subject.model.version_directories.values())
+    for index, version in enumerate(subject.config.version_policy.specific.versions):
+        if version not in there:
+            place = ("version_policy", "specific", "versions", index)
+            yield Problem(f"version_policy names version {version}, which has no folder", place)
+
+
+@rule(
+    "layout-version-name",
+    "model",
+    source=_VERSIONS,
+    hint="rename the folder to a plain number",
+    needs_files=True,
+)
+def version_name(subject: Subject) -> Iterator[Problem]:
+    """The name of a version directory to load is a plain number of at most 64 bits.
+
+    Triton reads the number at the start of the name: ``1abc`` counts as version 1, whose folder is then not
+    found, and the Python backend waits for ever. A number beyond 64 bits aborts the server.
+    """
+    loaded = subject.versions_to_load
+    for name, number in sorted(subject.model.version_directories.items()):
+        path = subject.model.relative(name)
+        if number is None:
+            yield Problem(f"version {name} is beyond 64 bits and aborts the server", path=path)
+        elif name in loaded and name != str(number):
+            yield Problem(f'folder "{name}" counts as version {number} but is not found by it', path=path)
+
+
+@rule(
+    "layout-version-skipped",
+    "model",
+    severity=Severity.WARNING,
+    source=_VERSIONS,
+    hint="rename it without the zeros, or remove it",
+    needs_files=True,
+)
+def version_skipped(subject: Subject) -> Iterator[Problem]:
+    """A folder that looks like a version is one.
+
+    Triton skips numbers with leading zeros, with no more than a line in its log.
+    """
+    for name, is_directory in sorted(subject.model.entries.items()):
+        if is_directory and len(name) > 1 and name[0] == "0" and name.isdigit():
+            yield Problem(
+                f'version folder "{name}" is skipped for its leading zero', path=subject.model.relative(name)
+            )
+
+
+@rule(
+    "layout-config-is-folder",
+    "model",
+    source="triton core GetModelConfig",
+    hint="make it a file, or remove it",
+)
+def config_is_folder(subject: Subject) -> Iterator[Problem]:
+    """``config.pbtxt`` is a file.
+
+    A folder of that name aborts the server.
+    """
+    if subject.model.entries.get("config.pbtxt"):
+        yield Problem("config.pbtxt is a folder", path=subject.model.config_path)
+
+
+@rule(
+    "layout-config-unreadable",
+    "model",
+    source="triton core ReadTextProto",
+    hint="make the file readable, or replace the dangling link",
+)
+def config_unreadable(subject: Subject) -> Iterator[Problem]:
+    """``config.pbtxt`` can be read.
+
+    A dangling link or missing rights end in "failed to open text file".
+    """
+    model = subject.model
+    if model.has_config and not model.entries["config.pbtxt"] and model.config_text is None:
+        yield Problem("config.pbtxt cannot be read", path=model.config_path)
+
+
+@rule("layout-name-differs", source="triton core InitializeModelInfo")
+def name_differs(subject: Subject) -> Iterator[Problem]:
+    """``name`` is left out or equals the folder's name, capitals included.
+
+    Exempt is what the multi-model loader serves under the name of the archive: its ``name`` is overwritten.
+    The steps of an ensemble are never exempt.
+    """
+    name = subject.config.name
+    mapped = (
+        subject.target.mode == "multi-model"
+        and subject.around.front_end
+        and subject.name in subject.around.served
+    )
+    if not name or name == subject.name or mapped or subject.model.path == ".":
+        return
+    hint = f'write name: "{subject.name}", leave it out, or rename the folder'
+    yield Problem(f'name differs from its folder "{subject.name}", got "{name}"', ("name",), hint)

@@ -1,0 +1,96 @@
+"""Whether ``config.pbtxt`` can be read at all, and whether it was finished."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from constructs_triton.findings import Severity
+from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.subject import Subject
+from constructs_triton.model_config.text import SOURCE, line_and_column
+
+__all__: list[str] = []
+
+
+def _fault(code: str, subject: Subject) -> Iterator[Problem]:
+    fault = subject.model.config_fault
+    if fault is not None and fault.code == code:
+        yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column)
+
+
+@rule("text-syntax", "model", source=SOURCE)
+def syntax(subject: Subject) -> Iterator[Problem]:
+    """``config.pbtxt`` follows the protobuf text format.
+
+    The server says only "failed to read text proto"; the place is in its log.
+    """
+    return _fault("text-syntax", subject)
+
+
+@rule("text-unknown-field", "model", source=SOURCE)
+def unknown_field(subject: Subject) -> Iterator[Problem]:
+    """Every field is one of Triton's ``model_config.proto``.
+
+    An unknown field is refused, never skipped, so a typing error cannot pass for a setting.
+    """
+    return _fault("text-unknown-field", subject)
+
+
+@rule("text-enum", "model", source=SOURCE)
+def enum_value(subject: Subject) -> Iterator[Problem]:
+    """Enum values are spelt as in the schema, in capitals and without quotes.
+
+    ``FP32`` is the name on the wire; a configuration says ``TYPE_FP32``.
+    """
+    return _fault("text-enum", subject)
+
+
+@rule("text-field-twice", "model", source=SOURCE)
+def field_twice(subject: Subject) -> Iterator[Problem]:
+    """A field that holds one value is given once.
+
+    The server refuses a second one even where both are equal.
+    """
+    return _fault("text-field-twice", subject)
+
+
+@rule("text-one-of", "model", source=SOURCE)
+def one_of(subject: Subject) -> Iterator[Problem]:
+    """Of fields that exclude each other only one is given, for example of the schedulers.
+
+    ``dynamic_batching``, ``sequence_batching`` and ``ensemble_scheduling`` exclude each other; so do the
+    version policies.
+    """
+    return _fault("text-one-of", subject)
+
+
+@rule("text-template", "model", source=SOURCE)
+def template(subject: Subject) -> Iterator[Problem]:
+    """The file is a configuration, not a template of one.
+
+    Many public repositories hold templates with placeholders such as ``${max_batch_size}`` that a script
+    fills in; the server refuses them as a syntax error.
+    """
+    return _fault("text-template", subject)
+
+
+_PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}")
+
+
+@rule(
+    "text-placeholder",
+    severity=Severity.WARNING,
+    source="observed in public model repositories",
+    hint="fill it in, or acknowledge this if the model reads it itself",
+)
+def placeholder(subject: Subject) -> Iterator[Problem]:
+    """No placeholder such as ``${model_path}`` is left in a string.
+
+    Inside a string it parses, and the model is started with the placeholder as its setting.
+    """
+    text = subject.model.config_text or ""
+    hit = _PLACEHOLDER.search(text) if "${" in text else None
+    if hit and "#" not in text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()]:
+        line, column = line_and_column(text, hit.start())
+        yield Problem(f"unfilled placeholder in a string, got {hit.group()}", line=line, column=column)

@@ -1,0 +1,166 @@
+"""A folder on disk as a repository of Triton models."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.target import Target
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.names import did_you_mean
+
+if TYPE_CHECKING:
+    from constructs_triton.model_config.report import Report
+
+__all__ = ["ModelRepository"]
+
+
+class ModelRepository:
+    """The models of a folder: each a sub-folder with a ``config.pbtxt``, version folders, or both.
+
+    Make one with :meth:`from_directory`. What is read is kept; make another to see a change on disk.
+    """
+
+    def __init__(self, path: Path, entries: Mapping[str, bool], root_config: bool) -> None:
+        self.path = path
+        self._directories = dict(entries)
+        self._root_config = root_config
+
+    @classmethod
+    def from_directory(cls, path: str | os.PathLike[str]) -> ModelRepository:
+        """The repository in ``path``; nothing below its first level is read yet.
+
+        :raises InvalidValueError: where there is no such folder, or it cannot be read.
+        """
+        try:
+            with os.scandir(path) as found:
+                entries = list(found)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidValueError(
+                f"model repository: cannot be read ({reason.lower()}), got {os.fspath(path)!r}; name a folder of models"
+            ) from error
+        directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
+        has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
+        return cls(Path(path), directories, has_config)
+
+    def __repr__(self) -> str:
+        return f"ModelRepository({str(self.path)!r})"
+
+    @cached_property
+    def root_model(self) -> ModelFolder | None:
+        """The model whose ``config.pbtxt`` stands at the root; only a multi-model archive may have one."""
+        if not self._root_config:
+            return None
+        return ModelFolder(self.path.resolve().name or "model", self.path, ".")
+
+    @cached_property
+    def models(self) -> Mapping[str, ModelFolder]:
+        """The models by name, in alphabetical order."""
+        root = os.fspath(self.path)
+        folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
+        only = len(folders) == 1
+        found = {name: folder for name, folder in folders.items() if only or _looks_like_model(folder)}
+        return MappingProxyType(found)
+
+    @cached_property
+    def stray_directories(self) -> tuple[str, ...]:
+        """Sub-directories that hold no model, hidden ones included."""
+        return tuple(name for name in sorted(self._directories) if name not in self.models)
+
+    def model(self, name: str) -> ModelFolder:
+        """The model of that name.
+
+        :raises InvalidValueError: where there is none.
+        """
+        try:
+            return self.models[name]
+        except KeyError:
+            hint = did_you_mean(name, self.models, "add the folder")
+            raise InvalidValueError(
+                f"model repository {self.path}: has no such model, got {name!r}; {hint}"
+            ) from None
+
+    def closure(self, model_name: str) -> list[str]:
+        """The model, and for an ensemble all the models of its steps at any depth, in alphabetical order.
+
+        Steps that name no model of the repository are left out; :meth:`check` tells of them.
+
+        :raises InvalidValueError: where there is no model of that name.
+        """
+        self.model(model_name)
+        reached: set[str] = set()
+        waiting = [model_name]
+        while waiting:
+            name = waiting.pop()
+            if name in self.models and name not in reached:
+                reached.add(name)
+                waiting.extend(self.models[name].step_models)
+        return sorted(reached)
+
+    def top_level_models(self) -> list[str]:
+        """Names of the models that are not only steps of an ensemble, in alphabetical order.
+
+        Each becomes one archive of a multi-model endpoint.
+        """
+        steps = {
+            step for folder in self.models.values() for step in folder.step_models if step != folder.name
+        }
+        return [name for name in self.models if name not in steps]
+
+    def check(self, target: Target | None = None) -> Report:
+        """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
+
+        Without a target every model is judged, and nothing of SageMaker's front end. Nothing is executed.
+        """
+        from constructs_triton.model_config.judge import judge  # noqa: PLC0415 - the rules cost 20 ms
+        from constructs_triton.model_config.subject import Neighbourhood  # noqa: PLC0415
+
+        endpoint = target or Target()
+        models = dict(self.models)
+        if self.root_model is not None:
+            models[self.root_model.name] = self.root_model
+        served = tuple(self._served(endpoint, target is not None))
+        around = Neighbourhood(
+            models=models,
+            directories=self._directories,
+            root=self.root_model,
+            target=endpoint,
+            loaded=frozenset(self._loaded(models, served)),
+            served=served,
+            front_end=target is not None,
+        )
+        return judge(around, str(self.path))
+
+    def _served(self, target: Target, front_end: bool) -> list[str]:
+        if not front_end:
+            return list(self.models)
+        if target.mode == "multi-model":
+            return [self.root_model.name] if self.root_model else self.top_level_models()
+        if target.default_model in self.models:
+            return [str(target.default_model)]
+        return list(self.models)
+
+    def _loaded(self, models: Mapping[str, ModelFolder], served: tuple[str, ...]) -> Iterator[str]:
+        for name in served:
+            if name in self.models:
+                yield from self.closure(name)
+            else:
+                yield name
+                yield from (step for step in models[name].step_models if step in models)
+
+
+def _looks_like_model(folder: ModelFolder) -> bool:
+    return not folder.name.startswith(".") and (folder.has_config or bool(folder.version_directories))
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
