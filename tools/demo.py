@@ -1,0 +1,99 @@
+"""``make demo``: synthesize app.py, run its endpoint here with the real Triton server, classify digits.
+
+The same steps by hand::
+
+    npx cdk synth
+    constructs-triton local up cdk.out --endpoint digits
+    constructs-triton invoke digits --input image=@seven.png --endpoint-url http://127.0.0.1:8080
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PROJECT = Path(__file__).resolve().parent.parent
+ASSEMBLY = PROJECT / "cdk.out"
+WANTED_ACCURACY = 0.95
+SHOWN, BATCH = 12, 64
+
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
+
+
+def synthesize() -> None:
+    """Write the cloud assembly as ``cdk deploy`` would."""
+    print("synthesizing app.py ...", flush=True)
+    shutil.rmtree(ASSEMBLY, ignore_errors=True)
+    cdk = PROJECT / "node_modules" / ".bin" / "cdk"
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run([cdk, "synth", "--quiet"], cwd=PROJECT, check=True, env=environment)
+
+
+@contextmanager
+def running_endpoint(name: str) -> Iterator[str]:
+    """Start the synthesized endpoint on a free port and yield its URL; stop it as Ctrl-C would."""
+    print(f'starting endpoint "{name}" of {ASSEMBLY.name} here ...', flush=True)
+    command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(ASSEMBLY)]
+    server = subprocess.Popen(
+        [*command, "--endpoint", name, "--port", "0", "--json"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield _wait_until_ready(server)
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=60)
+        print("stopped", flush=True)
+
+
+def _wait_until_ready(server: subprocess.Popen[str]) -> str:
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    if not line:
+        sys.exit(server.wait() or 1)
+    ready: dict[str, Any] = json.loads(line)
+    print(f"ready: {json.dumps(ready)}\n", flush=True)
+    return str(ready["endpoint_url"])
+
+
+def classify(url: str, pngs: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Digits and the probability of each, for PNG files of any number, ``BATCH`` in a request."""
+    from constructs_triton.client import TritonClient  # noqa: PLC0415 - after synth, so that it starts soon
+
+    client = TritonClient.for_endpoint("digits", endpoint_url=url)
+    batches = [pngs[start : start + BATCH] for start in range(0, len(pngs), BATCH)]
+    results = [client.infer({"image": np.array(batch, dtype=object)[:, np.newaxis]}) for batch in batches]
+    labels = np.concatenate([result["label"][:, 0] for result in results]).astype(int)
+    return labels, np.concatenate([result["probabilities"].max(axis=1) for result in results])
+
+
+def main() -> int:
+    """Exit 0 when the endpoint is as good as its model."""
+    from split import encode_png, held_out_images  # noqa: PLC0415 - scikit-learn takes its time
+
+    synthesize()
+    images, digits = held_out_images()
+    with running_endpoint("digits") as url:
+        labels, probabilities = classify(url, [encode_png(image) for image in images])
+    print("    PNG   predicted   probability   true label")
+    for index in range(SHOWN):
+        verdict = "" if labels[index] == digits[index] else "   wrong"
+        print(
+            f"{index:7}{labels[index]:12}{probabilities[index]:14.3f}{digits[index]:13}{verdict}", flush=True
+        )
+    accuracy = float(np.mean(labels == digits))
+    print(f"\naccuracy over {len(digits)} held-out images sent through the endpoint: {accuracy:.4f}")
+    return 0 if accuracy >= WANTED_ACCURACY else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
