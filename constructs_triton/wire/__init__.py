@@ -1,1 +1,47 @@
-"""To be written."""
+"""KServe v2 requests and responses as bytes: JSON, and SageMaker's ``binary+json``. No I/O happens here.
+
+``encode_request`` and ``decode_response`` are what a client needs, ``decode_request`` and ``encode_response``
+what a server or a test double of one does.
+"""
+
+from constructs_triton.wire.content_type import (
+    BINARY_CONTENT_TYPE,
+    JSON_CONTENT_TYPE,
+    format_content_type,
+    parse_header_size,
+)
+from constructs_triton.wire.requests import (
+    EncodedRequest,
+    Parameter,
+    RequestedOutput,
+    SequencePosition,
+    encode_raw_request,
+    encode_request,
+)
+from constructs_triton.wire.responses import Classification, InferenceResult, decode_response
+from constructs_triton.wire.server_side import (
+    EncodedResponse,
+    InferenceRequest,
+    decode_request,
+    encode_response,
+)
+
+__all__ = [
+    "BINARY_CONTENT_TYPE",
+    "JSON_CONTENT_TYPE",
+    "Classification",
+    "EncodedRequest",
+    "EncodedResponse",
+    "InferenceRequest",
+    "InferenceResult",
+    "Parameter",
+    "RequestedOutput",
+    "SequencePosition",
+    "decode_request",
+    "decode_response",
+    "encode_raw_request",
+    "encode_request",
+    "encode_response",
+    "format_content_type",
+    "parse_header_size",
+]

@@ -1,0 +1,125 @@
+"""Inputs held against the model's configuration, so that nothing is sent that Triton would refuse."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from constructs_triton.datatypes import DATATYPES
+from constructs_triton.errors import RequestEncodingError
+from constructs_triton.wire.tensors import resolve_datatype
+
+__all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs"]
+
+ANY_SIZE = -1
+
+
+class ModelInputLike(Protocol):
+    """One input of a configuration: ``data_type`` is a name, "TYPE_FP32", or the number of the enum."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def data_type(self) -> Any: ...
+    @property
+    def dims(self) -> Sequence[int]: ...
+
+
+class ModelConfigLike(Protocol):
+    """What of a model's configuration is needed here; Triton's protobuf ``ModelConfig`` has it."""
+
+    @property
+    def input(self) -> Iterable[ModelInputLike]: ...
+    @property
+    def max_batch_size(self) -> int: ...
+
+
+def check_inputs(
+    inputs: Mapping[str, NDArray[Any]],
+    model_config: ModelConfigLike,
+    datatypes: Mapping[str, str] | None = None,
+) -> None:
+    """Raise ``RequestEncodingError`` for the first input that the model would refuse.
+
+    Held against the configuration: names, datatypes, ranks and dimensions, and the batch: with
+    ``max_batch_size`` above zero the first axis of every input, equal among them and within the maximum.
+    """
+    expected = {entry.name: entry for entry in model_config.input}
+    _check_names(inputs, expected)
+    for name, array in inputs.items():
+        path = f'input "{name}"'
+        _check_datatype(path, array, expected[name], (datatypes or {}).get(name))
+        _check_shape(path, array.shape, expected[name], model_config.max_batch_size)
+    if model_config.max_batch_size > 0:
+        _check_batch(inputs, expected, model_config.max_batch_size)
+
+
+def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
+    for name in inputs:
+        if name not in expected:
+            close = difflib.get_close_matches(name, expected, n=1)
+            mend = f'did you mean "{close[0]}"' if close else f"the model's inputs are {sorted(expected)}"
+            raise RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {mend}')
+    for name, entry in expected.items():
+        if name not in inputs and not getattr(entry, "optional", False):
+            raise RequestEncodingError(
+                f'input "{name}": is required by the model, got inputs {sorted(inputs)}; add it'
+            )
+
+
+def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, stated: str | None) -> None:
+    datatype = resolve_datatype(path, array, stated)
+    wanted = _data_type_name(entry.data_type)
+    if datatype.data_type != wanted:
+        dtype = next((row.dtype for row in DATATYPES if row.data_type == wanted), wanted)
+        raise RequestEncodingError(
+            f"{path}: data_type must be {wanted}, got {datatype.data_type} (dtype {array.dtype}); "
+            f"convert it with astype({dtype!r})"
+        )
+
+
+def _data_type_name(data_type: Any) -> str:
+    """The enum's name; the table is in the order of the enum, whose first value, 0, is TYPE_INVALID."""
+    if isinstance(data_type, str):
+        return data_type
+    number = int(data_type)
+    return DATATYPES[number - 1].data_type if 1 <= number <= len(DATATYPES) else f"TYPE_{number}"
+
+
+def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_batch_size: int) -> None:
+    dims = [ANY_SIZE, *entry.dims] if max_batch_size > 0 else list(entry.dims)
+    if getattr(entry, "allow_ragged_batch", False):
+        dims = dims[:1] + [ANY_SIZE] * (len(dims) - 1)
+    if len(shape) == len(dims) and all(d in (ANY_SIZE, size) for d, size in zip(dims, shape, strict=True)):
+        return
+    mend = "reshape it"
+    if max_batch_size > 0:
+        mend = (
+            "the first axis is the batch (max_batch_size is "
+            + str(max_batch_size)
+            + "), so add it with array[None]"
+        )
+    raise RequestEncodingError(f"{path}: shape must fit {dims}, got {list(shape)}; {mend}")
+
+
+def _check_batch(
+    inputs: Mapping[str, NDArray[Any]], expected: Mapping[str, ModelInputLike], max_batch_size: int
+) -> None:
+    sizes = {
+        name: array.shape[0]
+        for name, array in inputs.items()
+        if not getattr(expected[name], "is_shape_tensor", False)
+    }
+    for name, size in sizes.items():
+        if not 1 <= size <= max_batch_size:
+            raise RequestEncodingError(
+                f'input "{name}": a batch must have 1 to {max_batch_size} elements, got {size}; '
+                "send it in several requests"
+            )
+    if len(set(sizes.values())) > 1:
+        raise RequestEncodingError(
+            f"inputs: all must have the same batch, got {sizes}; align their first axis"
+        )

@@ -1,0 +1,206 @@
+"""Inference requests: arrays in, one body out, and back again for those who play the server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import NDArray
+
+from constructs_triton.errors import RequestEncodingError
+from constructs_triton.wire.content_type import format_content_type
+from constructs_triton.wire.dtypes import Buffer
+from constructs_triton.wire.json_text import format_json
+from constructs_triton.wire.tensors import encode_tensor, resolve_datatype, view_bytes
+
+__all__ = [
+    "EncodedRequest",
+    "Parameter",
+    "RequestedOutput",
+    "SequencePosition",
+    "encode_raw_request",
+    "encode_request",
+]
+
+Parameter = str | int | float | bool
+
+# What Triton keeps for itself among request parameters: tritonclient refuses the same.
+_RESERVED = frozenset(
+    {"sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers", "binary_data_output"}
+)
+_RESERVED_PREFIX = "triton_"
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedRequest:
+    """A request ready to be sent; ``header_size`` is the bytes of JSON in front, ``None`` if all is JSON."""
+
+    body: bytes
+    header_size: int | None
+
+    @property
+    def content_type(self) -> str:
+        """What InvokeEndpoint's ``ContentType`` must say of ``body``."""
+        return format_content_type(self.header_size)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedOutput:
+    """One output to ask for.
+
+    ``binary_data=False`` asks for JSON. ``class_count`` above zero asks for the best classes instead of
+    the tensor: a BYTES output of ``value:index:label``, see ``InferenceResult.classifications``.
+    """
+
+    name: str
+    binary_data: bool = True
+    class_count: int = 0
+
+    def to_entry(self) -> dict[str, Any]:
+        """The entry of the request's ``outputs``."""
+        classification = {"classification": self.class_count} if self.class_count else {}
+        return {"name": self.name, "parameters": {**classification, "binary_data": self.binary_data}}
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePosition:
+    """Where a request stands in a sequence that a stateful model follows; ``id`` is not 0 and not empty."""
+
+    id: int | str
+    start: bool = False
+    end: bool = False
+
+    def __post_init__(self) -> None:
+        if self.id in (0, ""):
+            raise RequestEncodingError(
+                f"sequence id: must not be 0 or empty, got {self.id!r}; triton reads that as no sequence"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    """What a request says beside its tensors.
+
+    ``id`` comes back in the answer. ``priority`` 0 is the model's default level, 1 the highest.
+    ``timeout_microseconds`` bounds the time in the dynamic batcher's queue. ``parameters`` reach the model.
+    """
+
+    id: str = ""
+    sequence: SequencePosition | None = None
+    priority: int = 0
+    timeout_microseconds: int | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    def to_parameters(self, *, binary_output: bool) -> dict[str, Parameter]:
+        """The request's ``parameters``, in the order in which tritonclient writes them."""
+        values: dict[str, Parameter] = {}
+        if self.sequence:
+            values |= {
+                "sequence_id": self.sequence.id,
+                "sequence_start": self.sequence.start,
+                "sequence_end": self.sequence.end,
+            }
+        if self.priority:
+            values["priority"] = self.priority
+        if self.timeout_microseconds is not None:
+            values["timeout"] = self.timeout_microseconds
+        if binary_output:
+            values["binary_data_output"] = True
+        return values | _checked(self.parameters)
+
+
+def encode_request(
+    inputs: Mapping[str, NDArray[Any]],
+    *,
+    outputs: Sequence[str | RequestedOutput] | None = None,
+    binary: bool = True,
+    binary_output: bool | None = None,
+    datatypes: Mapping[str, str] | None = None,
+    id: str = "",
+    sequence: SequencePosition | None = None,
+    priority: int = 0,
+    timeout_microseconds: int | None = None,
+    parameters: Mapping[str, Parameter] | None = None,
+) -> EncodedRequest:
+    """One KServe v2 inference request.
+
+    ``inputs`` maps names to arrays of any layout; those that are C-contiguous and little-endian are copied
+    once, into the body. ``str`` and ``bytes`` arrays become BYTES. ``datatypes={"X": "BF16"}`` marks a
+    ``uint16`` input as bfloat16 bit patterns. ``binary=False`` writes JSON; ``binary_output`` (as ``binary``
+    unless given) is how outputs named by ``str``, or all outputs if none is named, are to come back.
+
+    Raises ``RequestEncodingError`` naming the input and the element.
+    """
+    binary_output = binary if binary_output is None else binary_output
+    options = RequestOptions(id, sequence, priority, timeout_microseconds, parameters or {})
+    header: dict[str, Any] = {"id": id} if id else {}
+    entries, payloads = _encode_inputs(inputs, binary, datatypes or {})
+    header["inputs"] = entries
+    if outputs:
+        header["outputs"] = [_requested(output, binary_output).to_entry() for output in outputs]
+    if values := options.to_parameters(binary_output=binary_output and not outputs):
+        header["parameters"] = values
+    return _assemble(header, payloads)
+
+
+def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
+    """A request without any JSON, for a model of one input: its bytes alone.
+
+    Triton takes the input's name, datatype and shape from the model's configuration, which so must leave
+    at most one dimension open; for a BYTES input the whole body is its one element.
+    """
+    if isinstance(array, bytes):
+        return EncodedRequest(array, 0)
+    datatype = resolve_datatype("raw input", array)
+    if datatype.item_size is None:
+        raise RequestEncodingError(
+            f"raw input: must be an array of numbers or one bytes object, got dtype {array.dtype}; "
+            "pass the bytes themselves"
+        )
+    return EncodedRequest(bytes(view_bytes(array)), 0)
+
+
+def _encode_inputs(
+    inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
+) -> tuple[list[dict[str, Any]], list[Buffer]]:
+    if stray := sorted(set(datatypes) - set(inputs)):
+        raise RequestEncodingError(
+            f'datatypes["{stray[0]}"]: no such input, got inputs {sorted(inputs)}; remove it'
+        )
+    entries, payloads = [], []
+    for name, array in inputs.items():
+        path = f'input "{name}"'
+        datatype = resolve_datatype(path, array, datatypes.get(name))
+        entry, payload = encode_tensor(path, name, array, datatype, binary=binary)
+        entries.append(entry)
+        if payload is not None:
+            payloads.append(payload)
+    return entries, payloads
+
+
+def _requested(output: str | RequestedOutput, binary_data: bool) -> RequestedOutput:
+    return RequestedOutput(output, binary_data) if isinstance(output, str) else output
+
+
+def _assemble(header: dict[str, Any], payloads: list[Buffer]) -> EncodedRequest:
+    try:
+        text = format_json(header)
+    except (TypeError, ValueError) as error:
+        raise RequestEncodingError(
+            f"request: a name, id or parameter cannot be JSON, got {error}; "
+            "parameters are str, int, bool or finite float"
+        ) from None
+    if not payloads:
+        return EncodedRequest(text, None)
+    return EncodedRequest(b"".join([text, *payloads]), len(text))
+
+
+def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    for name in parameters:
+        if name in _RESERVED or name.startswith(_RESERVED_PREFIX):
+            raise RequestEncodingError(
+                f"parameters: a name must not be one of triton's own, got {name!r}; "
+                "use the argument of that meaning, or rename it"
+            )
+    return dict(parameters)
