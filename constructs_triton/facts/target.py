@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from constructs_triton.facts.instance_types import InstanceType
+
 __all__ = ["Mode", "Target"]
 
 Mode = Literal["single", "multi-model"]
@@ -47,3 +49,31 @@ class Target:
     image_version: str | None = None
     default_model: str | None = None
     local_files: bool = True
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        instance_type: InstanceType | str,
+        image_version: str | None = None,
+        mode: Mode = "single",
+        default_model: str | None = None,
+        volume_size_gb: int | None = None,
+        local_files: bool = True,
+    ) -> Target:
+        """The target that an instance type makes, with what is published of its hardware.
+
+        ``volume_size_gb`` is the EBS volume of a type without local NVMe. Raises ``InvalidValueError`` for a
+        text that is no instance type.
+        """
+        instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
+        return cls(
+            mode=mode,
+            gpu_count=instance.gpus,
+            gpu_memory_mib=instance.gpu_memory_mib,
+            memory_gib=instance.memory_gib,
+            storage_gb=instance.local_storage_gb or volume_size_gb,
+            image_version=image_version,
+            default_model=default_model,
+            local_files=local_files,
+        )

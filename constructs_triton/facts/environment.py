@@ -1,0 +1,337 @@
+"""The environment variables of the Triton container, as typed keywords.
+
+What each variable does, since which release, and what it is called stands in ``environment.json``. Values
+that the image would refuse, ignore or misread are found here, before anything is deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.facts.limits import RangeLimit, TextLimit, check_name, check_range, is_token
+from constructs_triton.facts.published import did_you_mean, load
+from constructs_triton.facts.versions import is_at_least
+from constructs_triton.findings import Finding, Severity
+
+__all__ = ["InferenceType", "PingMode", "TritonEnvironment", "VariableFacts", "check_limits", "variables"]
+
+PingMode = Literal["ready", "live"]
+InferenceType = Literal["infer", "generate", "generate_stream"]
+
+_PREFIX = "SAGEMAKER_TRITON_"
+_SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+_PORT = RangeLimit(1, 65535)
+# The script appends everything to one command line without quotes: blanks split, and the shell expands globs.
+_ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without blanks, *, ? or brackets", 1)
+
+_RANGES = {
+    "thread_count": RangeLimit(1, None, "threads"),
+    "buffer_manager_thread_count": RangeLimit(0, None, "threads"),
+    "model_load_gpu_limit": RangeLimit(0, 1),
+    "shm_default_bytes": RangeLimit(1 << 20, None, "bytes"),
+    "shm_growth_bytes": RangeLimit(1, None, "bytes"),
+    "log_verbose": RangeLimit(0, None),
+    "metrics_port": _PORT,
+    "grpc_port": _PORT,
+    "tensorflow_version": RangeLimit(1, 2),
+}
+_CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generate", "generate_stream")}
+
+
+@dataclass(frozen=True, slots=True)
+class VariableFacts:
+    """One variable of the container.
+
+    ``since`` is the first release that reads it, ``until`` the first that no longer does. ``default`` is what
+    the image does without it. ``mode`` is the only endpoint mode that reads it, ``None`` both.
+    """
+
+    keyword: str
+    name: str
+    since: str
+    default: str
+    meaning: str
+    until: str | None = None
+    mode: Literal["single", "multi-model"] | None = None
+
+
+def variables() -> dict[str, VariableFacts]:
+    """All variables that have a keyword of :class:`TritonEnvironment`, by that keyword."""
+    rows: dict[str, dict[str, Any]] = load("environment")["variables"]
+    return {keyword: VariableFacts(keyword=keyword, **row) for keyword, row in rows.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TritonEnvironment:
+    """Settings of the Triton container; what is ``None`` is left to the image.
+
+    ``default_model_name``
+        Model that is loaded and that ``/invocations`` reaches. Single-model endpoints only.
+    ``ping_mode``
+        What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server).
+    ``inference_type``
+        What ``/invocations`` calls; from 25.03 on, single-model endpoints only.
+    ``model_namespacing``
+        Whether archives may hold models of the same name. (The variable is called
+        ``..._DISABLE_MODEL_NAMESPACING`` but holds the value that it seems to negate.)
+    ``thread_count``, ``buffer_manager_thread_count``
+        Threads that answer requests; threads that copy tensors.
+    ``model_load_gpu_limit``
+        Share of each GPU's memory, 0 to 1, above which no further model is loaded.
+    ``shm_default_bytes``, ``shm_growth_bytes``
+        Shared memory of each instance of a Python backend model, at its start (1 MiB or more) and by step.
+    ``log_verbose``
+        Off by default here; the image's own default is on, which logs every request.
+    ``allow_metrics``, ``metrics_port``, ``allow_grpc``, ``grpc_port``
+        Ports inside the container, which SageMaker does not expose.
+    ``tensorflow_version``
+        1 or 2; without effect from 25.03 on, where TensorFlow is gone.
+    ``additional_models``
+        Models to load beside the default one: what a business logic script calls. Single-model endpoints
+        only.
+    ``additional_args``
+        More arguments of ``tritonserver``, a word each: the image's script cannot quote.
+    ``extra``
+        Any other variable, passed as it is.
+
+    Raises ``InvalidValueError`` for a value the image would refuse. A text that is a CDK token passes.
+    """
+
+    default_model_name: str | None = None
+    ping_mode: PingMode | None = None
+    inference_type: InferenceType | None = None
+    model_namespacing: bool | None = None
+    thread_count: int | str | None = None
+    buffer_manager_thread_count: int | str | None = None
+    model_load_gpu_limit: float | str | None = None
+    shm_default_bytes: int | str | None = None
+    shm_growth_bytes: int | str | None = None
+    log_verbose: bool | int | str = False
+    log_info: bool | None = None
+    log_warning: bool | None = None
+    log_error: bool | None = None
+    allow_metrics: bool | None = None
+    metrics_port: int | str | None = None
+    allow_grpc: bool | None = None
+    grpc_port: int | str | None = None
+    tensorflow_version: int | str | None = None
+    additional_models: Sequence[str] = ()
+    additional_args: Sequence[str] = ()
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for keyword, limit in _RANGES.items():
+            _check_number(keyword, getattr(self, keyword), limit)
+        for keyword, allowed in _CHOICES.items():
+            _check_choice(keyword, getattr(self, keyword), allowed)
+        if self.default_model_name is not None:
+            check_name("environment.default_model_name", self.default_model_name, _ONE_WORD)
+        for keyword in ("additional_models", "additional_args"):
+            _check_words(keyword, getattr(self, keyword))
+        _check_extra(self.extra)
+
+    def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
+        """What the image of ``image_version`` would refuse, ignore or misread of these settings.
+
+        An ``image_version`` of ``None``, or a CDK token, judges nothing by version.
+        """
+        known_version = None if image_version is None or is_token(image_version) else image_version
+        return [
+            *self._version_findings(known_version),
+            *(self._multi_model_findings() if multi_model else ()),
+            *_extra_findings(self.extra),
+        ]
+
+    def to_variables(self, *, image_version: str | None = None, multi_model: bool = False) -> dict[str, str]:
+        """The container's environment, sorted by name.
+
+        Raises ``InvalidValueError`` where :meth:`check` finds an error or the result breaks SageMaker's
+        limits (100 entries, 32 KiB, 1024 characters a value).
+        """
+        found = self.check(image_version=image_version, multi_model=multi_model)
+        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        if errors:
+            raise InvalidValueError("\n".join(str(finding) for finding in errors))
+        result = {**self._keyword_variables(image_version), **self._ping_variables(multi_model), **self.extra}
+        check_limits(result)
+        return dict(sorted(result.items()))
+
+    def _keyword_variables(self, image_version: str | None) -> dict[str, str]:
+        rendered = {
+            row.name: _render(getattr(self, keyword))
+            for keyword, row in variables().items()
+            if keyword != "additional_args"
+            and getattr(self, keyword) is not None
+            # The only value that is there without being asked for is left out where it would mean nothing.
+            and (keyword != "log_verbose" or _reads(row, image_version))
+        }
+        return _append_arguments(rendered, self._arguments(), image_version)
+
+    def _arguments(self) -> str:
+        loads = (f"--load-model={name}" for name in self.additional_models)
+        return " ".join((*loads, *self.additional_args))
+
+    def _ping_variables(self, multi_model: bool) -> dict[str, str]:
+        """What makes the ping mode reach the server.
+
+        The image's script sets this variable but does not export it, unless it is there already. Without it,
+        one model that fails to load makes a multi-model endpoint's health check fail for good.
+        """
+        mode = self.ping_mode or ("live" if multi_model else None)
+        return {_SERVER_PING_MODE: mode} if mode else {}
+
+    def _version_findings(self, image_version: str | None) -> Iterator[Finding]:
+        if image_version is None:
+            return
+        for keyword, row in variables().items():
+            value = getattr(self, keyword)
+            if not _is_set(keyword, value) or keyword == "additional_args":
+                continue
+            if not is_at_least(image_version, row.since):
+                yield _unknown_yet(row, value, image_version)
+            elif row.until is not None and is_at_least(image_version, row.until):
+                yield _without_effect(row, f"image {image_version} no longer reads {row.name}")
+
+    def _multi_model_findings(self) -> Iterator[Finding]:
+        for keyword, row in variables().items():
+            if row.mode == "single" and getattr(self, keyword) is not None:
+                yield _without_effect(row, f"a multi-model endpoint does not read {row.name}")
+        if self.ping_mode == "ready":
+            yield _error(
+                "ping-mode-multi-model",
+                "ping_mode",
+                'one model that fails to load would make the endpoint unhealthy for good, got "ready"',
+                'leave it out, or set "live"',
+            )
+        if self.additional_models:
+            yield _error(
+                "additional-models-multi-model",
+                "additional_models",
+                "a multi-model endpoint starts with an empty repository and would not start, got "
+                + ", ".join(f'"{name}"' for name in self.additional_models),
+                "put the models into the archive of the one that calls them, below an ensemble",
+            )
+
+
+def check_limits(environment: Mapping[str, str]) -> None:
+    """Refuse an environment that SageMaker would refuse, with ``InvalidValueError``; tokens pass."""
+    limits.check_count("environment", environment, limits.ENVIRONMENT_ENTRIES)
+    for name, value in environment.items():
+        check_name(f'environment["{name}"]', name, limits.ENVIRONMENT_KEY)
+        check_name(f'environment["{name}"]', value, limits.ENVIRONMENT_VALUE)
+    total = sum(len(text.encode()) for item in environment.items() for text in item)
+    if not is_token(environment):
+        check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
+
+
+def _check_number(keyword: str, value: float | str | None, limit: RangeLimit) -> None:
+    path = f"environment.{keyword}"
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_token(value)):
+        return
+    if isinstance(value, str):
+        raise InvalidValueError(f'{path}: must be a number, got "{value}"; write it without quotes')
+    if is_token(value):
+        raise InvalidValueError(
+            f"{path}: a number that is only known at deployment cannot become text, got {value:g}; "
+            "pass a text token instead"
+        )
+    check_range(path, value, limit)
+
+
+def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
+    if value is not None and value not in allowed and not is_token(value):
+        words = ", ".join(f'"{word}"' for word in allowed)
+        hint = did_you_mean(value, allowed) or "choose one of them, or leave it out"
+        raise InvalidValueError(f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}')
+
+
+def _check_words(keyword: str, words: Sequence[str]) -> None:
+    if isinstance(words, str):
+        raise InvalidValueError(f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]')
+    for index, word in enumerate(words):
+        check_name(f"environment.{keyword}[{index}]", word, _ONE_WORD)
+
+
+def _check_extra(extra: Mapping[str, str]) -> None:
+    keywords = {row.name: keyword for keyword, row in variables().items()} | {_SERVER_PING_MODE: "ping_mode"}
+    for name, value in extra.items():
+        if name in keywords:
+            raise InvalidValueError(
+                f'environment.extra["{name}"]: has a keyword of its own, got "{value}"; '
+                f"set {keywords[name]} instead"
+            )
+
+
+def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
+    facts = load("environment")
+    for name in extra:
+        path = f'environment.extra["{name}"]'
+        if name in facts["set_by_sagemaker"]:
+            message, hint = "SageMaker sets this variable itself", "leave it out"
+            yield Finding("environment-variable-reserved", Severity.WARNING, path, message, hint)
+        elif name.startswith(_PREFIX) and name not in facts["other_variables"]:
+            known = [*(row.name for row in variables().values()), *facts["other_variables"]]
+            hint = did_you_mean(name, known) or "leave it out"
+            message = f'no Triton image reads this variable, got "{name}"'
+            yield Finding(
+                "environment-variable-unknown",
+                Severity.WARNING,
+                path,
+                message,
+                hint,
+                source=facts["sources"]["variables"],
+            )
+
+
+def _append_arguments(rendered: dict[str, str], arguments: str, image_version: str | None) -> dict[str, str]:
+    """Add ``arguments`` in the form that the image's script understands."""
+    if not arguments:
+        return rendered
+    row = variables()["additional_args"]
+    if _reads(row, image_version):
+        return {**rendered, row.name: arguments}
+    # Older scripts read no arguments of their own but paste this value, unquoted, onto the command line.
+    log_info = variables()["log_info"].name
+    return {**rendered, log_info: f"{rendered.get(log_info, 'true')} {arguments}"}
+
+
+def _reads(row: VariableFacts, image_version: str | None) -> bool:
+    return image_version is None or is_token(image_version) or is_at_least(image_version, row.since)
+
+
+def _is_set(keyword: str, value: object) -> bool:
+    default = {each.name: each.default for each in fields(TritonEnvironment)}[keyword]
+    return value is not None and value != default
+
+
+def _render(value: bool | float | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _unknown_yet(row: VariableFacts, value: object, image_version: str) -> Finding:
+    return _error(
+        "environment-variable-too-new",
+        row.keyword,
+        f"image {image_version} does not read {row.name}, got {value!r}",
+        f"use image {row.since} or later, or leave it out",
+    )
+
+
+def _without_effect(row: VariableFacts, message: str) -> Finding:
+    return Finding(
+        code="environment-variable-without-effect",
+        severity=Severity.WARNING,
+        path=f"environment.{row.keyword}",
+        message=message,
+        hint="leave it out",
+        source=load("environment")["sources"]["variables"],
+    )
+
+
+def _error(code: str, keyword: str, message: str, hint: str) -> Finding:
+    source = load("environment")["sources"]["variables"]
+    return Finding(code, Severity.ERROR, f"environment.{keyword}", message, hint, source)
