@@ -9,13 +9,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository.archive import Archive as Archive
-    from constructs_triton.model_repository.archive import pack as pack
+    from constructs_triton.model_repository.inspection import ArchiveContents as ArchiveContents
+    from constructs_triton.model_repository.inspection import inspect_archive as inspect_archive
     from constructs_triton.model_repository.layout import ModelRepository as ModelRepository
+    from constructs_triton.model_repository.packing import Archive as Archive
+    from constructs_triton.model_repository.packing import errors_left_by_packing as errors_left_by_packing
+    from constructs_triton.model_repository.packing import fingerprint as fingerprint
+    from constructs_triton.model_repository.packing import pack as pack
 
-_HOMES = {"Archive": "archive", "ModelRepository": "layout", "pack": "archive"}
+_HOMES = {
+    "Archive": "packing",
+    "ArchiveContents": "inspection",
+    "ModelRepository": "layout",
+    "errors_left_by_packing": "packing",
+    "fingerprint": "packing",
+    "inspect_archive": "inspection",
+    "pack": "packing",
+}
 
-__all__ = ["Archive", "ModelRepository", "pack"]
+__all__ = [
+    "Archive",
+    "ArchiveContents",
+    "ModelRepository",
+    "errors_left_by_packing",
+    "fingerprint",
+    "inspect_archive",
+    "pack",
+]
 
 
 def __getattr__(name: str) -> Any:

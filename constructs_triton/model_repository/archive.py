@@ -21,7 +21,7 @@ from blake3 import blake3
 from isal import isal_zlib
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository.fingerprint import ContentDigest
+from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
 
 __all__ = [

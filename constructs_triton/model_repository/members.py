@@ -120,7 +120,11 @@ class _Walk:
 
     def model(self, name: str) -> Iterator[Member]:
         wanted = {path for path in self.version_directories if path.split("/")[0] == name}
-        for member in self._directory(f"{self.root}/{name}", name, ()):
+        source = f"{self.root}/{name}"
+        if not self._is_inside(source):
+            self._refuse_link_out(source)
+            return
+        for member in self._directory(source, name, ()):
             wanted.discard(member.name)
             yield member
         yield from (Member(path, DIRECTORY_MODE) for path in wanted)
@@ -186,8 +190,7 @@ class _Walk:
                 entry.path, "can not be archived", kind, f"remove it or leave it out in {IGNORE_FILE}"
             )
         elif entry.is_symlink() and not self._is_inside(entry.path):
-            mend = "copy its target into the repository"
-            self._refuse(entry.path, "is a link out of the repository", os.path.realpath(entry.path), mend)
+            self._refuse_link_out(entry.path)
         elif (secret := self._credential(entry, name, status)) is not None:
             mend = f"remove it, or name it in {IGNORE_FILE}: /{name} leaves it out, !/{name} lets it in"
             self._refuse(entry.path, "looks like a credential", secret, mend)
@@ -204,6 +207,10 @@ class _Walk:
 
     def _is_inside(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self.root.rstrip(os.sep) + os.sep)
+
+    def _refuse_link_out(self, path: str) -> None:
+        mend = "copy its target into the repository"
+        self._refuse(path, "is a link out of the repository", os.path.realpath(path), mend)
 
     def _refuse(self, path: str, what: str, got: str, mend: str) -> None:
         self.problems.append(f"{path}: {what}, got {got}; {mend}")

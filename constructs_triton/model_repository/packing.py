@@ -18,15 +18,18 @@ from constructs_triton.model_repository.archive import (
 )
 from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
 from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
-from constructs_triton.model_repository.fingerprint import ContentDigest, digest_of, hash_files
-from constructs_triton.model_repository.fingerprint_cache import FingerprintCache
+from constructs_triton.model_repository.content_digest import ContentDigest, digest_of, hash_files
+from constructs_triton.model_repository.digest_cache import DigestCache
 from constructs_triton.model_repository.members import Member, collect_members
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository.layout import ModelFolder, ModelRepository
+    from constructs_triton.findings import Finding
+    from constructs_triton.model_config.folder import ModelFolder
+    from constructs_triton.model_config.report import Report
+    from constructs_triton.model_repository.layout import ModelRepository
 
-__all__ = ["ARCHIVE_SUFFIX", "Archive", "Progress", "fingerprint", "pack"]
+__all__ = ["ARCHIVE_SUFFIX", "Archive", "Progress", "errors_left_by_packing", "fingerprint", "pack"]
 
 ARCHIVE_SUFFIX = ".tar.gz"
 
@@ -35,6 +38,8 @@ Progress = Callable[[int, int], None]
 
 BACKENDS_WITHOUT_FILES = frozenset({"identity", "repeat", "square", "tensorrtllm"})
 """Backends that load with an empty version directory: they need no file, or are told where it lies."""
+
+_NO_VERSION = "layout-no-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,15 @@ def pack(
     return job.run(_Caches.of_user() if use_cache else None)
 
 
+def errors_left_by_packing(repository: ModelRepository, report: Report) -> tuple[Finding, ...]:
+    """The errors of a check that the packed archive still has.
+
+    An ensemble without its empty version directory is none of them: git drops it, packing makes it anew.
+    """
+    mended = {model.path for model in repository.models.values() if _made_versions(model)}
+    return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in mended)
+
+
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
     """The digest that ``pack`` would give, without packing; for unchanged files it reads none of them.
 
@@ -87,10 +101,10 @@ def fingerprint(repository: ModelRepository, model_names: Collection[str], *, us
     """
     _check_names(repository, model_names, None)
     members = _members(repository, model_names)
-    return digest_of(members, _contents(members, FingerprintCache(cache_directory()) if use_cache else None))
+    return digest_of(members, _contents(members, DigestCache(cache_directory()) if use_cache else None))
 
 
-def _contents(members: Sequence[Member], cache: FingerprintCache | None) -> dict[str, ContentDigest]:
+def _contents(members: Sequence[Member], cache: DigestCache | None) -> dict[str, ContentDigest]:
     known = cache.find(members) if cache is not None else {}
     unknown = [member for member in members if not member.is_directory and member.name not in known]
     if unknown:
@@ -104,13 +118,13 @@ def _contents(members: Sequence[Member], cache: FingerprintCache | None) -> dict
 
 @dataclass(frozen=True, slots=True)
 class _Caches:
-    digests: FingerprintCache
+    digests: DigestCache
     archives: ArchiveCache
 
     @classmethod
     def of_user(cls) -> _Caches:
         directory = cache_directory()
-        return cls(FingerprintCache(directory), ArchiveCache(directory, cache_bytes()))
+        return cls(DigestCache(directory), ArchiveCache(directory, cache_bytes()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +231,16 @@ def _members(repository: ModelRepository, model_names: Collection[str]) -> list[
 
 def _version_directories(model: ModelFolder) -> list[str]:
     """The version directories to keep though they are empty, and to make where git has dropped them."""
-    versions = [str(version) for version in model.versions]
+    return [str(version) for version in model.versions] or _made_versions(model)
+
+
+def _made_versions(model: ModelFolder) -> list[str]:
+    """The version directories that packing makes: where none is there and an empty one is enough."""
     config = model.config
-    if versions or config is None or not (model.is_ensemble or config.backend in BACKENDS_WITHOUT_FILES):
-        return versions
+    if model.versions or config is None:
+        return []
+    if not (model.is_ensemble or config.backend in BACKENDS_WITHOUT_FILES):
+        return []
     wanted = config.version_policy.specific.versions if config.HasField("version_policy") else ()
-    return [str(version) for version in wanted] or ["1"]
+    versions = [str(version) for version in wanted] or ["1"]
+    return [version for version in versions if version not in model.entries]

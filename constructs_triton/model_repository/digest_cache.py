@@ -11,13 +11,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructs_triton.model_repository.fingerprint import ContentDigest
+from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import Member
 
 if TYPE_CHECKING:
     import sqlite3
 
-__all__ = ["FingerprintCache"]
+__all__ = ["DigestCache"]
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS digests (
@@ -35,7 +35,7 @@ _SETTLED_NS = 2_000_000_000  # a file system's clock may tick this slowly: young
 _LOCK_TIMEOUT_SECONDS = 5.0
 
 
-class FingerprintCache:
+class DigestCache:
     """The digests of one user's files, in ``directory``."""
 
     def __init__(self, directory: Path) -> None:

@@ -1,0 +1,142 @@
+"""``constructs-triton pack``: write the archives of a model repository."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton.errors import InvalidValueError, RepositoryError
+
+if TYPE_CHECKING:
+    from constructs_triton.model_repository import Archive, ModelRepository
+    from constructs_triton.model_repository.packing import Progress
+
+_SILENT_BYTES = 64 << 20  # packed in a fraction of a second: not worth a bar
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("path", type=Path, metavar="PATH", help="the model repository")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="where the archives go; made if absent",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        dest="models",
+        metavar="NAME",
+        help="pack only this model, with all its steps if it is an ensemble; may be repeated",
+    )
+    parser.add_argument(
+        "--one", action="store_true", help="one archive of all models, not one for each with its steps"
+    )
+    parser.add_argument(
+        "--level", type=int, choices=range(4), default=2, help="0 stores, 1 to 3 compress (default: 2)"
+    )
+    parser.add_argument("--no-check", action="store_true", help="pack even what Triton would refuse")
+    parser.add_argument("--no-cache", action="store_true", help="neither trust nor fill the user's caches")
+    parser.add_argument("--json", action="store_true", help="print the archives as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Pack, and print what was written."""
+    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - not for --help
+
+    repository = ModelRepository.from_directory(arguments.path)
+    if not arguments.no_check:
+        _refuse_errors(repository)
+    archives = {
+        name: _pack(repository, models, name, arguments)
+        for name, models in _plan(repository, arguments.models, one=arguments.one).items()
+    }
+    print(_as_json(archives) if arguments.json else _as_lines(archives))
+    return 0
+
+
+def _refuse_errors(repository: ModelRepository) -> None:
+    from constructs_triton.model_repository import errors_left_by_packing  # noqa: PLC0415
+
+    report = repository.check()
+    errors = errors_left_by_packing(repository, report)
+    if errors:
+        raise RepositoryError(str(repository.path), errors)
+    for warning in report.warnings:
+        print(f"warning[{warning.code}] {warning}", file=sys.stderr)
+
+
+def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -> Mapping[str, list[str]]:
+    """The models of each archive, by the archive's name without its suffix."""
+    names = sorted(set(wanted)) if wanted else repository.top_level_models()
+    if not names:
+        raise InvalidValueError(
+            f"{repository.path}: holds no model, got nothing to pack; name a folder of models"
+        )
+    closures = {name: repository.closure(name) for name in names}
+    if not one:
+        return closures
+    everything = {model for closure in closures.values() for model in closure}
+    return {repository.path.resolve().name if len(names) > 1 else names[0]: sorted(everything)}
+
+
+def _pack(
+    repository: ModelRepository, models: list[str], name: str, arguments: argparse.Namespace
+) -> Archive:
+    from constructs_triton.model_repository import pack  # noqa: PLC0415 - not for --help
+
+    with _progress_bar(name) as on_progress:
+        return pack(
+            repository,
+            models,
+            arguments.output,
+            archive_name=f"{name}.tar.gz",
+            compression_level=arguments.level,
+            use_cache=not arguments.no_cache,
+            on_progress=on_progress,
+        )
+
+
+@contextmanager
+def _progress_bar(name: str) -> Iterator[Progress | None]:
+    """A bar on standard error, where that is a terminal; it appears only if there is much to pack."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn  # noqa: PLC0415
+
+    columns = (f"{name}.tar.gz", BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, visible=False)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=total > _SILENT_BYTES)
+
+        yield show
+
+
+def _as_json(archives: Mapping[str, Archive]) -> str:
+    rows = [
+        {
+            "name": name,
+            "path": str(archive.path),
+            "digest": archive.digest,
+            "size_bytes": archive.size_bytes,
+            "unpacked_size_bytes": archive.unpacked_size_bytes,
+        }
+        for name, archive in archives.items()
+    ]
+    return json.dumps({"archives": rows}, indent=2)
+
+
+def _as_lines(archives: Mapping[str, Archive]) -> str:
+    return "\n".join(f"{archive.digest}  {archive.path}" for archive in archives.values())
