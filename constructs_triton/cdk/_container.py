@@ -1,0 +1,105 @@
+"""What the container is started with, and what follows from it for models and host; nothing of it is CDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from constructs import Construct
+
+from constructs_triton.cdk._endpoint_props import EndpointProps
+from constructs_triton.cdk._served_models import ServedModels
+from constructs_triton.cdk.image import TritonImage
+from constructs_triton.cdk.model_repository import check_repository
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
+from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
+from constructs_triton.facts.target import Target
+from constructs_triton.findings import Finding
+
+__all__ = ["ContainerSettings", "check_models", "container_settings"]
+
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """Image, variables and host of the container, and what is worth a warning about them."""
+
+    image: TritonImage
+    environment: dict[str, str]
+    inference_ami_version: str | None
+    findings: tuple[Finding, ...]
+
+
+def container_settings(scope: Construct, models: ServedModels, props: EndpointProps) -> ContainerSettings:
+    """Decide everything; raises ``InvalidValueError`` for what the image or its Region would refuse."""
+    image = TritonImage.dlc() if props.image is None else props.image
+    image.check(scope)
+    environment, overrides = _environment(props.environment)
+    environment = _with_default_model(environment, overrides, models.default_model)
+    multi_model = models.mode == "multi-model"
+    rendered = environment.to_variables(image_version=image.version, multi_model=multi_model)
+    rendered |= overrides
+    check_limits(rendered)
+    ami, ami_findings = _inference_ami(image, props)
+    found = environment.check(image_version=image.version, multi_model=multi_model)
+    return ContainerSettings(image, rendered, ami, (*found, *ami_findings))
+
+
+def check_models(models: ServedModels, settings: ContainerSettings, props: EndpointProps) -> list[Finding]:
+    """Judge the repository for this endpoint; errors raise ``RepositoryError``, new warnings come back."""
+    machine = props.instance_type
+    target = Target(
+        mode=models.mode,
+        gpu_count=machine.gpus,
+        gpu_memory_mib=machine.gpu_memory_mib,
+        memory_gib=machine.memory_gib,
+        storage_gb=machine.local_storage_gb or None,
+        image_version=settings.image.version,
+        default_model=models.default_model,
+    )
+    repository = models.repository.models
+    told = {(finding.code, finding.path) for finding in repository.check().warnings}
+    found = check_repository(repository, target)
+    return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
+
+
+def _environment(
+    given: TritonEnvironment | Mapping[str, str] | None,
+) -> tuple[TritonEnvironment, dict[str, str]]:
+    """Typed settings, and those of a plain mapping that have a typed name but are taken as they are."""
+    if given is None:
+        return TritonEnvironment(), {}
+    if isinstance(given, TritonEnvironment):
+        return given, {}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise InvalidValueError(
+                f'environment["{name}"]: must be a text, got {value!r}; write "{str(value).lower()}"'
+            )
+    typed = {row.name for row in variables().values()} | {_PING_MODE}
+    others = {name: value for name, value in given.items() if name not in typed}
+    return TritonEnvironment(extra=others), {name: given[name] for name in given if name in typed}
+
+
+def _with_default_model(
+    environment: TritonEnvironment, overrides: Mapping[str, str], default_model: str | None
+) -> TritonEnvironment:
+    if default_model is None:
+        return environment
+    given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)
+    if given is not None and given != default_model:
+        raise InvalidValueError(
+            f'environment: {_DEFAULT_MODEL} is "{default_model}", the model of this endpoint, '
+            f'got "{given}"; leave it out'
+        )
+    return replace(environment, default_model_name=default_model)
+
+
+def _inference_ami(image: TritonImage, props: EndpointProps) -> tuple[str | None, list[Finding]]:
+    if props.inference_ami_version is not None:
+        return InferenceAmi.of(str(props.inference_ami_version)).version, []
+    choice = default_inference_ami(image.version, props.instance_type)
+    return (None if choice.ami is None else choice.ami.version), [choice.finding] if choice.finding else []
