@@ -15,7 +15,7 @@ from isal import igzip, isal_zlib
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of
-from constructs_triton.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode
+from constructs_triton.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode, is_utf8
 
 __all__ = ["ArchiveContents", "inspect_archive"]
 
@@ -54,11 +54,7 @@ def inspect_archive(path: Path | str) -> ArchiveContents:
     """
     archive = Path(path)
     reading = _Reading(archive)
-    with (
-        _read_errors(archive),
-        igzip.IGzipFile(archive) as stream,
-        tarfile.open(fileobj=stream, mode="r|") as tar,
-    ):
+    with _read_errors(archive), _open(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         for info in tar:
             reading.add(tar, info)
         while stream.read(_CHUNK_BYTES):
@@ -67,6 +63,10 @@ def inspect_archive(path: Path | str) -> ArchiveContents:
     if reading.problems:
         raise ArchiveError("\n".join(reading.problems))
     return reading.contents()
+
+
+def _open(archive: Path) -> igzip.IGzipFile:
+    return igzip.IGzipFile(archive)  # type: ignore[no-untyped-call]  # isal's stub gives it no signature
 
 
 @contextmanager
@@ -102,6 +102,8 @@ class _Reading:
             return "would be unpacked outside its folder; pack from inside the model repository"
         if not (info.isreg() or info.isdir()):
             return f"is {_KINDS.get(info.type, 'of an unknown kind')}; pack files and folders alone"
+        if not is_utf8(name):
+            return "has a name that is not UTF-8; rename it"
         if name in self.members and not (info.isdir() and self.members[name].is_directory):
             return "is there twice; pack it again"
         return None

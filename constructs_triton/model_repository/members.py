@@ -20,6 +20,7 @@ __all__ = [
     "changed_error",
     "collect_members",
     "fold_mode",
+    "is_utf8",
     "unreadable_error",
 ]
 
@@ -73,6 +74,11 @@ class Member:
 def fold_mode(mode: int) -> int:
     """0755 for what its owner may execute, else 0644: the same under every umask."""
     return EXECUTABLE_MODE if mode & stat.S_IXUSR else PLAIN_MODE
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a file name can be written into an archive: not every name on disk is text."""
+    return _printable(name) == name
 
 
 def changed_error(member: Member) -> ArchiveError:
@@ -181,7 +187,7 @@ class _Walk:
             raise unreadable_error(entry.path, error) from error
 
     def _accepts(self, entry: os.DirEntry[str], name: str, status: os.stat_result) -> bool:
-        if _printable(name) != name:
+        if not is_utf8(name):
             self._refuse(
                 _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
             )
