@@ -1,0 +1,124 @@
+"""``constructs-triton local up``: the endpoints of a synthesized app, here, with the real Triton server."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constructs_triton.local.gateway import RunningEndpoint
+
+__all__ = ["add_arguments", "run"]
+
+_SNIPPET = """
+  import boto3
+  runtime = boto3.client("sagemaker-runtime", endpoint_url="{url}", region_name="{region}",
+                         aws_access_key_id="local", aws_secret_access_key="local")
+  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``local`` and its one action, ``up``."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    summary = "start every endpoint of a cloud assembly and serve SageMaker's runtime API on loopback"
+    up = actions.add_parser("up", help=summary, description=summary)
+    # fmt: off
+    up.add_argument("assembly", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT",
+                    help="the folder that `cdk synth` wrote (default: cdk.out)")
+    up.add_argument("--stack", metavar="NAME", help="only the endpoints of this stack")
+    up.add_argument("--endpoint", metavar="NAME", help="only this endpoint")
+    up.add_argument("--port", type=int, default=8080,
+                    help="port on 127.0.0.1; 0 takes a free one (default: 8080)")
+    up.add_argument("--python", type=Path, metavar="PATH",
+                    help="interpreter of the models' packages, NumPy below 2 (default: this one)")
+    up.add_argument("--tritonserver", type=Path, metavar="PATH",
+                    help="an installed server instead of the bundled one, for other backends")
+    up.add_argument("--memory-limit", type=int, metavar="MIB",
+                    help="multi-model endpoints unload the least recently used model above this")
+    up.add_argument("--startup-timeout", type=float, metavar="SECONDS",
+                    help="how long a server may take to start (default: the template's, else 120)")
+    up.add_argument("--json", action="store_true",
+                    help="print one line of JSON when ready instead of text")
+    up.add_argument("--until-stdin-closes", action="store_true",
+                    help="stop when the standard input ends, for programs that start this one")
+    # fmt: on
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - aiohttp, for this alone
+
+    options = RunOptions(
+        assembly=arguments.assembly,
+        stack=arguments.stack,
+        endpoint=arguments.endpoint,
+        port=arguments.port,
+        python=arguments.python,
+        tritonserver=arguments.tritonserver,
+        memory_limit_bytes=arguments.memory_limit * 2**20 if arguments.memory_limit else None,
+        startup_timeout_seconds=arguments.startup_timeout,
+        until_stdin_closes=arguments.until_stdin_closes,
+    )
+    LocalRun(options, _say, _print_json if arguments.json else _print_ready).run()
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
+    print(json.dumps({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}), flush=True)
+
+
+def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
+    return {
+        "name": endpoint.plan.name,
+        "stack": endpoint.plan.stack,
+        "variants": {
+            name: {
+                "target_models": sorted(variant.plan.container.archives),
+                "model_directory": str(variant.multi_model.prefix) if variant.multi_model else None,
+                "process_id": variant.server.process_id,
+                "log": str(variant.server.log),
+            }
+            for name, variant in endpoint.variants.items()
+        },
+    }
+
+
+def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
+    for endpoint in endpoints:
+        print(f"\n{endpoint.plan.name}  {url}/endpoints/{endpoint.plan.name}/invocations")
+        targets = [
+            line
+            for variant in endpoint.variants.values()
+            for line in _variant_lines(variant.plan.name, endpoint)
+        ]
+        print("\n".join(targets))
+        print(_snippet(url, endpoint))
+    print("ready (Ctrl-C stops everything)", flush=True)
+
+
+def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
+    variant = endpoint.variants[name]
+    container = variant.plan.container
+    if variant.multi_model is None:
+        model = container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
+        return [f"  variant {name}: {model}"]
+    models = ", ".join(sorted(container.archives)) or "no archive yet"
+    return [
+        f"  variant {name}: {models}",
+        f"  archives that are put into {variant.multi_model.prefix} can be called at once",
+    ]
+
+
+def _snippet(url: str, endpoint: RunningEndpoint) -> str:
+    archives = sorted(endpoint.plan.variants[0].container.archives)
+    target = f', TargetModel="{archives[0]}"' if archives else ""
+    return _SNIPPET.format(url=url, name=endpoint.plan.name, region=endpoint.plan.region, target=target)

@@ -1,0 +1,128 @@
+"""A local run as a context manager, for tests and notebooks."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from constructs_triton.errors import LocalEndpointError
+
+__all__ = ["LocalEndpoint"]
+
+_STOP_TIMEOUT_SECONDS = 30.0
+
+
+class LocalEndpoint:
+    """Runs the endpoints of a cloud assembly while the ``with`` block lasts.
+
+    >>> with LocalEndpoint.from_assembly("cdk.out") as local:  # doctest: +SKIP
+    ...     runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
+    ...     runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"...")
+
+    The gateway and its servers are processes of their own, and end even if this one is killed. Entering
+    raises ``LocalEndpointError`` with what was said where something cannot start.
+    """
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._arguments = arguments
+        self._process: subprocess.Popen[str] | None = None
+        self._ready: dict[str, Any] = {}
+        # A file, not a pipe: a pipe that nobody reads would in the end stop the gateway.
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
+
+    @classmethod
+    def from_assembly(
+        cls,
+        path: str | Path,
+        *,
+        stack: str | None = None,
+        endpoint: str | None = None,
+        port: int = 0,
+        python: str | Path | None = None,
+        tritonserver: str | Path | None = None,
+        memory_limit_mib: int | None = None,
+        startup_timeout_seconds: float | None = None,
+    ) -> Self:
+        """The endpoints of the folder that ``cdk synth`` wrote; the options are those of ``local up``."""
+        options = {
+            "--stack": stack,
+            "--endpoint": endpoint,
+            "--port": port,
+            "--python": python,
+            "--tritonserver": tritonserver,
+            "--memory-limit": memory_limit_mib,
+            "--startup-timeout": startup_timeout_seconds,
+        }
+        given = [f"{name}={value}" for name, value in options.items() if value is not None]
+        return cls(["local", "up", str(path), "--json", "--until-stdin-closes", *given])
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from constructs_triton.cli import main; raise SystemExit(main())",
+                *self._arguments,
+            ],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            messages = self._stop()
+            raise LocalEndpointError(messages.removeprefix("error: "))
+        self._ready = json.loads(line)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop()
+
+    def _stop(self) -> str:
+        """End the gateway; returns what it said."""
+        process = self._process
+        assert process is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.close()
+        try:
+            process.wait(_STOP_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        messages = self.messages
+        self._messages.close()
+        return messages
+
+    @property
+    def endpoint_url(self) -> str:
+        """What boto3's ``sagemaker-runtime`` client takes as ``endpoint_url``."""
+        return str(self._ready["url"])
+
+    @property
+    def endpoint_names(self) -> tuple[str, ...]:
+        """What callers give as ``EndpointName``."""
+        return tuple(endpoint["name"] for endpoint in self._ready["endpoints"])
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The line that ``local up --json`` prints: endpoints, variants, process ids, logs."""
+        return self._ready
+
+    @property
+    def messages(self) -> str:
+        """What the run has said so far: containers' messages, relaxed models, restarts."""
+        # Not seek and read: the gateway writes through the same open file, at the same position.
+        descriptor = self._messages.fileno()
+        return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()

@@ -1,0 +1,196 @@
+"""CloudFormation's intrinsic functions, as far as a SageMaker endpoint's properties need them.
+
+Nothing is deployed, so physical names do not exist: a resource's ``Ref`` is the name in its properties
+where there is one, else its logical id, and an attribute is ``<logical id>.<attribute>``. Both are stable,
+which is all that two properties need to be found to mean the same bucket or the same model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from constructs_triton.errors import LocalEndpointError
+
+__all__ = ["LOCAL_ACCOUNT", "LOCAL_REGION", "Template"]
+
+#: What an environment-agnostic stack is evaluated for; the account is the one AWS's documentation uses.
+LOCAL_REGION = "us-east-1"
+LOCAL_ACCOUNT = "123456789012"
+
+_PLACEHOLDER = re.compile(r"\$\{(!?)([^}]*)\}")
+#: The property that names a resource, for the types whose name others refer to.
+_NAME_PROPERTIES = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SageMaker::Endpoint": "EndpointName",
+    "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
+    "AWS::SageMaker::Model": "ModelName",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A synthesized template that evaluates its own values.
+
+    ``name`` is the stack's, for messages and ``AWS::StackName``; ``parameters`` are the values that a
+    parent stack hands to a nested one.
+    """
+
+    name: str
+    body: Mapping[str, Any]
+    region: str = LOCAL_REGION
+    account: str = LOCAL_ACCOUNT
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def resources(self) -> Mapping[str, Mapping[str, Any]]:
+        """The resources by logical id."""
+        found: Mapping[str, Mapping[str, Any]] = self.body.get("Resources", {})
+        return found
+
+    def resources_of_type(self, *types: str) -> dict[str, Mapping[str, Any]]:
+        """The resources of these CloudFormation types, by logical id."""
+        return {key: value for key, value in self.resources.items() if value.get("Type") in types}
+
+    def properties(self, logical_id: str) -> dict[str, Any]:
+        """A resource's properties, evaluated."""
+        found = self.evaluate(self.resources[logical_id].get("Properties", {}))
+        return {key: value for key, value in found.items() if value is not None}
+
+    def evaluate(self, value: Any) -> Any:
+        """``value`` with every intrinsic function replaced by what it stands for.
+
+        Raises ``LocalEndpointError`` for an intrinsic that needs a deployed stack.
+        """
+        if isinstance(value, list):
+            return [self.evaluate(item) for item in value]
+        if not isinstance(value, dict):
+            return value
+        if len(value) == 1:
+            function, argument = next(iter(value.items()))
+            if function == "Ref" or function.startswith("Fn::"):
+                return self._call(function, argument)
+        return {key: self.evaluate(item) for key, item in value.items()}
+
+    def _call(self, function: str, argument: Any) -> Any:
+        evaluate = _FUNCTIONS.get(function)
+        if evaluate is None:
+            raise LocalEndpointError(
+                f"{self.name}: {function} cannot be evaluated without a deployed stack, "
+                f"got {argument!r}; give the endpoint's properties literal values"
+            )
+        return evaluate(self, argument)
+
+    def _pseudo_parameters(self) -> dict[str, str | None]:
+        china = self.region.startswith("cn-")
+        return {
+            "AWS::AccountId": self.account,
+            "AWS::NoValue": None,
+            "AWS::Partition": "aws-cn" if china else "aws",
+            "AWS::Region": self.region,
+            "AWS::StackId": f"arn:aws:cloudformation:{self.region}:{self.account}:stack/{self.name}/local",
+            "AWS::StackName": self.name,
+            "AWS::URLSuffix": "amazonaws.com.cn" if china else "amazonaws.com",
+        }
+
+    def _ref(self, name: Any) -> Any:
+        pseudo = self._pseudo_parameters()
+        if name in pseudo:
+            return pseudo[name]
+        if name in self.resources:
+            return self._physical_name(name)
+        if name in self.parameters:
+            return self.parameters[name]
+        return self._default(name)
+
+    def _default(self, name: str) -> Any:
+        parameter = self.body.get("Parameters", {}).get(name)
+        if parameter is None or "Default" not in parameter:
+            raise LocalEndpointError(
+                f"{self.name}: Ref names a parameter without a default, got {name!r}; "
+                "give the parameter a default value"
+            )
+        return parameter["Default"]
+
+    def _physical_name(self, logical_id: str) -> str:
+        resource = self.resources[logical_id]
+        given = resource.get("Properties", {}).get(_NAME_PROPERTIES.get(resource.get("Type", ""), ""))
+        return str(self.evaluate(given)) if given is not None else logical_id
+
+    def _get_att(self, argument: Any) -> Any:
+        logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
+        resource = self.resources.get(logical_id, {})
+        if attribute == _NAME_PROPERTIES.get(resource.get("Type", "")):
+            return self._physical_name(logical_id)
+        return f"{logical_id}.{attribute}"
+
+    def _sub(self, argument: Any) -> str:
+        text, variables = (argument, {}) if isinstance(argument, str) else argument
+
+        def replace(match: re.Match[str]) -> str:
+            literal, name = match.groups()
+            if literal:
+                return f"${{{name}}}"
+            if name in variables:
+                return str(self.evaluate(variables[name]))
+            return str(self._get_att(name) if "." in name else self._ref(name))
+
+        return _PLACEHOLDER.sub(replace, text)
+
+    def _find_in_map(self, argument: Any) -> Any:
+        name, first, second = (self.evaluate(part) for part in argument[:3])
+        try:
+            return self.body["Mappings"][name][first][second]
+        except KeyError:
+            if len(argument) > 3 and "DefaultValue" in argument[3]:
+                return self.evaluate(argument[3]["DefaultValue"])
+            raise LocalEndpointError(
+                f"{self.name}: mapping {name} has no entry for {first!r}, {second!r}; "
+                "give the stack an environment whose region the mapping holds"
+            ) from None
+
+    def _if(self, argument: Any) -> Any:
+        name, then, otherwise = argument
+        return self.evaluate(then if self._holds(self.body["Conditions"][name]) else otherwise)
+
+    def _holds(self, condition: Mapping[str, Any]) -> bool:
+        function, argument = next(iter(condition.items()))
+        match function:
+            case "Condition":
+                return self._holds(self.body["Conditions"][argument])
+            case "Fn::Equals":
+                left, right = (self.evaluate(part) for part in argument)
+                return bool(left == right)
+            case "Fn::Not":
+                return not self._holds(argument[0])
+            case "Fn::And":
+                return all(self._holds(part) for part in argument)
+            case "Fn::Or":
+                return any(self._holds(part) for part in argument)
+        raise LocalEndpointError(f"{self.name}: condition function {function!r} is not known; use Fn::Equals")
+
+    def _join(self, argument: Any) -> str:
+        separator, parts = argument
+        return str(separator).join(str(part) for part in self.evaluate(parts))
+
+    def _select(self, argument: Any) -> Any:
+        index, values = argument
+        return self.evaluate(values)[int(index)]
+
+    def _split(self, argument: Any) -> list[str]:
+        separator, text = argument
+        return str(self.evaluate(text)).split(separator)
+
+
+_FUNCTIONS: dict[str, Callable[[Template, Any], Any]] = {
+    "Ref": Template._ref,
+    "Fn::FindInMap": Template._find_in_map,
+    "Fn::GetAtt": Template._get_att,
+    "Fn::If": Template._if,
+    "Fn::Join": Template._join,
+    "Fn::Select": Template._select,
+    "Fn::Split": Template._split,
+    "Fn::Sub": Template._sub,
+}

@@ -1,0 +1,96 @@
+"""Fits the unpacked copy of a model repository to this machine: GPU instance groups run on the CPU.
+
+Only the copy changes, never the archive. A ``config.pbtxt`` that does not parse is left for the server to
+refuse, in its own words.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.errors import LocalEndpointError, ModelConfigError
+from constructs_triton.model_config.text import format_model_config, parse_model_config
+
+__all__ = ["prepare_models", "require_backends"]
+
+#: What the server infers a backend from when ``backend`` is empty (triton core AutoCompleteBackendFields).
+_PLATFORM_BACKENDS = {
+    "onnxruntime_onnx": "onnxruntime",
+    "pytorch_libtorch": "pytorch",
+    "tensorflow_graphdef": "tensorflow",
+    "tensorflow_savedmodel": "tensorflow",
+    "tensorrt_plan": "tensorrt",
+}
+
+
+def prepare_models(repository: Path, say: Callable[[str], None]) -> dict[str, Any]:
+    """Rewrite what needs a GPU and return each model's configuration by directory name.
+
+    A ``config.pbtxt`` at the root, as a multi-model archive may have it, is named ``""``. ``say`` is told
+    which models were relaxed; on a machine with a GPU nothing is.
+    """
+    configs = dict(_read_configs(repository))
+    relaxed = [] if _has_gpu() else [name for name, config in configs.items() if _relax(config)]
+    for name in relaxed:
+        (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
+    if relaxed:
+        names = ", ".join(sorted(name or "the model at the archive's root" for name in relaxed))
+        say(f"no GPU here: GPU instance groups run on the CPU: {names}")
+    return configs
+
+
+def require_backends(configs: Mapping[str, Any], default_model: str, installed: frozenset[str]) -> None:
+    """Refuse a model, or a step of an ensemble, whose backend this server lacks.
+
+    An empty ``default_model`` stands for all models. Raises ``LocalEndpointError``.
+    """
+    for name in sorted(_closure(configs, default_model) if default_model else configs):
+        backend = _backend(configs[name]) if name in configs else ""
+        if backend and backend not in installed:
+            raise LocalEndpointError(
+                f"{name}: needs the backend {backend!r}, and this server has {', '.join(sorted(installed))}; "
+                "run a server that has it with --tritonserver PATH, or an endpoint without this model"
+            )
+
+
+def _has_gpu() -> bool:
+    return shutil.which("nvidia-smi") is not None
+
+
+def _read_configs(repository: Path) -> Iterator[tuple[str, Any]]:
+    for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
+        try:
+            config = parse_model_config(path.read_bytes(), str(path))
+        except (OSError, ModelConfigError):
+            continue
+        yield ("" if path.parent == repository else path.parent.name), config
+
+
+def _relax(config: Any) -> bool:
+    """Move GPU instance groups to the CPU; whether there were any."""
+    groups = [group for group in config.instance_group if group.gpus or group.kind == group.KIND_GPU]
+    for group in groups:
+        group.ClearField("gpus")
+        group.ClearField("secondary_devices")
+        group.kind = group.KIND_CPU
+    return bool(groups)
+
+
+def _backend(config: Any) -> str:
+    return str(config.backend) or _PLATFORM_BACKENDS.get(config.platform, "")
+
+
+def _closure(configs: Mapping[str, Any], name: str) -> set[str]:
+    """The model and, for ensembles, all steps below it."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            steps = configs[name].ensemble_scheduling.step if name in configs else ()
+            waiting += [step.model_name for step in steps]
+    return found

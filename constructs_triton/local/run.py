@@ -1,0 +1,210 @@
+"""One local run: its servers, the gateway in front of them, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
+from constructs_triton.local.assembly import read_endpoints
+from constructs_triton.local.gateway import (
+    INVOCATION_TIMEOUT_SECONDS,
+    LocalVariant,
+    RunningEndpoint,
+    gateway_application,
+)
+from constructs_triton.local.installation import find_installation, inspect_python
+from constructs_triton.local.memory import available_bytes
+from constructs_triton.local.multi_model import MultiModelContainer
+from constructs_triton.local.plans import EndpointPlan, VariantPlan
+from constructs_triton.local.server import ServerSettings, TritonServer
+
+__all__ = ["LocalRun", "RunOptions"]
+
+_HOST = "127.0.0.1"
+#: The part of the free memory that the models of a multi-model container may take unless told otherwise.
+_MEMORY_SHARE = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What to run, and where. ``port`` 0 takes any free one."""
+
+    assembly: Path
+    stack: str | None = None
+    endpoint: str | None = None
+    port: int = 8080
+    python: Path | None = None
+    tritonserver: Path | None = None
+    memory_limit_bytes: int | None = None
+    startup_timeout_seconds: float | None = None
+    until_stdin_closes: bool = False
+
+
+@dataclass(slots=True)
+class LocalRun:
+    """Runs the endpoints of an assembly until it is told to stop.
+
+    ``say`` prints a line of progress; ``on_ready`` is called once, with the gateway's URL and the plans.
+    """
+
+    options: RunOptions
+    say: Callable[[str], None]
+    on_ready: Callable[[str, Sequence[RunningEndpoint]], None]
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM. Raises ``LocalEndpointError`` where something cannot start."""
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        stop = _stop_event(self.options.until_stdin_closes)
+        async with AsyncExitStack() as stack:
+            serving = asyncio.create_task(self._start(stack))
+            stopping = asyncio.create_task(stop.wait())
+            try:
+                await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+                if serving.done():
+                    serving.result()
+                    await stopping
+            finally:
+                stopping.cancel()
+                serving.cancel()
+                await asyncio.gather(serving, stopping, return_exceptions=True)
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        options = self.options
+        plans = read_endpoints(options.assembly, stack=options.stack, endpoint=options.endpoint)
+        settings = ServerSettings(
+            installation=find_installation(options.tritonserver),
+            python=inspect_python(options.python),
+            say=self.say,
+            startup_timeout_seconds=options.startup_timeout_seconds,
+        )
+        listener = stack.enter_context(_listen(options.port))
+        session = await stack.enter_async_context(_client_session())
+        variants = await _start_variants(plans, settings, session, options.memory_limit_bytes, stack)
+        endpoints = [RunningEndpoint(plan, variants[plan.name]) for plan in plans]
+        application = gateway_application({endpoint.plan.name: endpoint for endpoint in endpoints}, session)
+        await stack.enter_async_context(_serving(application, listener))
+        self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
+
+
+async def _start_variants(
+    plans: Sequence[EndpointPlan],
+    settings: ServerSettings,
+    session: aiohttp.ClientSession,
+    memory_limit_bytes: int | None,
+    stack: AsyncExitStack,
+) -> dict[str, list[LocalVariant]]:
+    """All servers at once; each one's stop is on the stack before it starts."""
+    starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
+    servers: list[TritonServer] = []
+    stack.push_async_callback(_stop_all, servers)
+    async with _first_error() as group:
+        for plan in plans:
+            for variant in (*plan.variants, *plan.shadow_variants):
+                server = _server_of(plan, variant, settings)
+                servers.append(server)
+                start = _start_variant(plan, variant, server, session, memory_limit_bytes)
+                starts.setdefault(plan.name, []).append(group.create_task(start))
+    return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
+
+
+@asynccontextmanager
+async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group that raises the first error itself, not a group of it."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            yield group
+    except* ConstructsTritonError as errors:
+        raise errors.exceptions[0] from None
+
+
+async def _stop_all(servers: Sequence[TritonServer]) -> None:
+    await asyncio.gather(*(server.stop() for server in servers))
+
+
+def _server_of(plan: EndpointPlan, variant: VariantPlan, settings: ServerSettings) -> TritonServer:
+    server = TritonServer(f"{plan.name}/{variant.name}", variant.container, settings)
+    if variant.startup_timeout_seconds is not None:
+        server.startup_timeout_seconds = variant.startup_timeout_seconds
+    return server
+
+
+async def _start_variant(
+    plan: EndpointPlan,
+    variant: VariantPlan,
+    server: TritonServer,
+    session: aiohttp.ClientSession,
+    memory_limit_bytes: int | None,
+) -> LocalVariant:
+    await server.start()
+    if not variant.container.is_multi_model:
+        return LocalVariant(variant, server, None)
+    limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE)
+    multi_model = MultiModelContainer(plan, server, session, limit)
+    multi_model.place(variant.container.archives)
+    return LocalVariant(variant, server, multi_model)
+
+
+def _stop_event(until_stdin_closes: bool) -> asyncio.Event:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, stop.set)
+    if until_stdin_closes:
+
+        def read() -> None:
+            if not os.read(sys.stdin.fileno(), 1024):
+                loop.remove_reader(sys.stdin)
+                stop.set()
+
+        loop.add_reader(sys.stdin, read)
+    return stop
+
+
+@contextlib.contextmanager
+def _listen(port: int) -> Iterator[socket.socket]:
+    listener = socket.socket()
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((_HOST, port))
+        except OSError as error:
+            raise LocalEndpointError(
+                f"--port: cannot listen on {_HOST}, got {port} ({error.strerror}); "
+                "name a free port, or 0 for any"
+            ) from error
+        yield listener
+    finally:
+        listener.close()
+
+
+@asynccontextmanager
+async def _client_session() -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(limit=0)
+    timeout = aiohttp.ClientTimeout(total=INVOCATION_TIMEOUT_SECONDS)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as session:
+        yield session
+
+
+@asynccontextmanager
+async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    try:
+        await web.SockSite(runner, listener, shutdown_timeout=1.0).start()
+        yield
+    finally:
+        await runner.cleanup()

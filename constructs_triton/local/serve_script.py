@@ -1,0 +1,141 @@
+"""What the image's start script makes of a container's environment.
+
+Source: triton server docker/sagemaker/serve. The same variables become the same flags in the same order,
+nothing is quoted (the script expands its arguments unquoted, so a blank splits a word), and it gives up
+where the script does, in the script's words.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from constructs_triton.errors import LocalEndpointError
+
+__all__ = ["ContainerExitError", "ServerCommand", "server_command"]
+
+_ALWAYS = ("--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit")
+#: Variable, flag, and the value without it (``None``: no flag, so the server's own default).
+_FLAGS = (
+    ("SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING", "--model-namespacing=", "true"),
+    ("SAGEMAKER_BIND_TO_PORT", "--sagemaker-port=", None),
+    ("SAGEMAKER_SAFE_PORT_RANGE", "--sagemaker-safe-port-range=", None),
+    ("SAGEMAKER_TRITON_ALLOW_GRPC", "--allow-grpc=", "false"),
+    ("SAGEMAKER_TRITON_ALLOW_METRICS", "--allow-metrics=", "false"),
+    ("SAGEMAKER_TRITON_METRICS_PORT", "--metrics-port=", None),
+    ("SAGEMAKER_TRITON_GRPC_PORT", "--grpc-port=", None),
+    ("SAGEMAKER_TRITON_BUFFER_MANAGER_THREAD_COUNT", "--buffer-manager-thread-count=", None),
+    ("SAGEMAKER_TRITON_THREAD_COUNT", "--sagemaker-thread-count=", None),
+    ("SAGEMAKER_TRITON_LOG_VERBOSE", "--log-verbose=", "true"),
+    ("SAGEMAKER_TRITON_LOG_INFO", "--log-info=", None),
+    ("SAGEMAKER_TRITON_LOG_WARNING", "--log-warning=", None),
+    ("SAGEMAKER_TRITON_LOG_ERROR", "--log-error=", None),
+    ("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "--backend-config=python,shm-default-byte-size=", "16777216"),
+    ("SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE", "--backend-config=python,shm-growth-byte-size=", "1048576"),
+    ("SAGEMAKER_TRITON_TENSORFLOW_VERSION", "--backend-config=tensorflow,version=", None),
+)
+_INFERENCE_TYPES = ("infer", "generate", "generate_stream")
+
+
+class ContainerExitError(LocalEndpointError):
+    """The start script refuses to start the server: on SageMaker the container exits with 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCommand:
+    """The server's arguments, its environment, and what the script prints."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+    messages: tuple[str, ...]
+
+
+def server_command(environment: Mapping[str, str], *, single: Path, multi: Path) -> ServerCommand:
+    """What the script would run.
+
+    ``single`` stands for ``/opt/ml/model`` and ``multi`` for ``/tmp/sagemaker``, the empty repository of a
+    multi-model container, which is made here as the script makes it. Raises ``ContainerExitError`` where
+    the script exits with 1.
+    """
+    is_multi_model = environment.get("SAGEMAKER_MULTI_MODEL") == "true"
+    exported = dict(environment)
+    messages: list[str] = []
+    ping_mode = environment.get("SAGEMAKER_TRITON_OVERRIDE_PING_MODE") or (
+        "live" if is_multi_model else "ready"
+    )
+    # The script assigns this variable without exporting it: the server sees it only if it came from outside.
+    if "SAGEMAKER_TRITON_PING_MODE" in environment:
+        exported["SAGEMAKER_TRITON_PING_MODE"] = ping_mode
+    if is_multi_model:
+        multi.mkdir(parents=True, exist_ok=True)
+        messages.append(f'Triton is running in SageMaker MME mode. Using Triton ping mode: "{ping_mode}"')
+    repository = multi if is_multi_model else single
+    arguments = [*_ALWAYS, f"--model-repository={repository}", *_flags(environment)]
+    _refuse(environment, repository, is_multi_model)
+    if not is_multi_model:
+        name = environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME") or ""
+        name = _default_model(repository, name, messages)
+        exported["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] = name
+        arguments += f"--load-model={name}".split()
+    return ServerCommand(tuple(arguments), exported, tuple(messages))
+
+
+def _flags(environment: Mapping[str, str]) -> Iterator[str]:
+    for variable, flag, default in _FLAGS:
+        value = environment.get(variable) or default
+        if value is not None:
+            yield from f"{flag}{value}".split()
+    limit = environment.get("SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT")
+    if limit:
+        for gpu in range(_gpu_count()):
+            yield from f"--model-load-gpu-limit {gpu}:{limit}".split()
+    yield from environment.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS", "").split()
+
+
+def _gpu_count() -> int:
+    """The GPUs that nvidia-smi lists; none where it is absent, as in the script."""
+    try:
+        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    return len(listing.stdout.splitlines())
+
+
+def _refuse(environment: Mapping[str, str], repository: Path, is_multi_model: bool) -> None:
+    if not is_multi_model and (repository / "config.pbtxt").is_file():
+        raise ContainerExitError(
+            "ERROR: Incorrect directory structure.\n"
+            "       Model directory needs to contain the top level folder"
+        )
+    inference_type = environment.get("SAGEMAKER_TRITON_INFERENCE_TYPE")
+    if inference_type and inference_type not in _INFERENCE_TYPES:
+        raise ContainerExitError(
+            f"ERROR: Invalid SAGEMAKER_TRITON_INFERENCE_TYPE '{inference_type}'\n"
+            f"       Must be one of: {', '.join(_INFERENCE_TYPES)}"
+        )
+
+
+def _default_model(repository: Path, name: str, messages: list[str]) -> str:
+    if name:
+        if (repository / name).is_dir():
+            return name
+        raise ContainerExitError(
+            f"ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME {name} does not exist"
+        )
+    # `find -type d` counts hidden folders and passes over symbolic links.
+    found = [path.name for path in repository.iterdir() if path.is_dir() and not path.is_symlink()]
+    if not found:
+        raise ContainerExitError("ERROR: No model found in model repository")
+    if len(found) > 1:
+        raise ContainerExitError(
+            "ERROR: More than 1 model directory found in model repository.\n"
+            "       Either provide a single directory or set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME to run the "
+            f"ensemble backend.\n       Directories found in model repository: {' '.join(sorted(found))}"
+        )
+    messages.append(
+        "WARNING: No SAGEMAKER_TRITON_DEFAULT_MODEL_NAME provided.\n"
+        f"         Starting with the only existing model directory {found[0]}"
+    )
+    return found[0]

@@ -1,0 +1,31 @@
+"""Unpacks a model archive as SageMaker does: a gzip-compressed tar, its root becoming the model folder."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import zlib
+from pathlib import Path
+
+from constructs_triton.errors import ArchiveError
+
+__all__ = ["unpack"]
+
+
+def unpack(archive: Path, directory: Path) -> None:
+    """Unpack ``archive`` into ``directory``, which must not exist yet.
+
+    Raises ``ArchiveError`` for what is no gzip-compressed tar or reaches outside the folder; nothing is
+    left behind then.
+    """
+    from isal import igzip  # noqa: PLC0415 - only the local run unpacks
+
+    directory.mkdir(parents=True)
+    try:
+        with igzip.IGzipFile(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+            tar.extractall(directory, filter="data")
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+        shutil.rmtree(directory, ignore_errors=True)
+        raise ArchiveError(
+            f"{archive}: is no gzip-compressed tar that SageMaker unpacks, got {error}; pack it again"
+        ) from error
