@@ -6,8 +6,8 @@ SQLite file, which many processes may use at once; where it cannot be used it is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,11 +44,15 @@ class DigestCache:
     def find(self, members: Sequence[Member]) -> dict[str, ContentDigest]:
         """The known digests of ``members``, by member name; what is not known or has changed is absent."""
         found: dict[str, ContentDigest] = {}
+        files = [member for member in members if not member.is_directory]
+
+        def look_up(database: sqlite3.Connection) -> None:
+            for file in files:
+                if row := database.execute(_FIND, _key(file)).fetchone():
+                    found[file.name] = bytes(row[0])
+
         if self._path.is_file():
-            with self._database() as database:
-                for member in members:
-                    if not member.is_directory and (row := database.execute(_FIND, _key(member)).fetchone()):
-                        found[member.name] = bytes(row[0])
+            self._use_database(look_up)
         return found
 
     def add(
@@ -64,30 +68,34 @@ class DigestCache:
             for member in members
             if member.state is not None and member.name in digests and member.state.mtime_ns < settled_before
         ]
-        if rows:
-            with self._database() as database, database:
-                self._make_room(database, len(rows))
+
+        def insert(database: sqlite3.Connection) -> None:
+            with database:
+                _make_room(database, len(rows))
                 database.executemany(_ADD, rows)
 
-    def _make_room(self, database: sqlite3.Connection, incoming: int) -> None:
-        (count,) = database.execute("SELECT COUNT(*) FROM digests").fetchone()
-        if count + incoming > MAX_ENTRIES:
-            database.execute("DELETE FROM digests")
+        if rows:
+            self._use_database(insert)
 
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        """An open database; every failure of it only makes the cache forget."""
+    def _use_database(self, action: Callable[[sqlite3.Connection], None]) -> None:
+        """Do ``action`` on the open database; whatever fails there only makes the cache forget."""
         import sqlite3  # noqa: PLC0415 - not every pack uses the cache
 
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_SECONDS)) as database:
                 database.execute(_TABLE)
-                yield database
+                action(database)
         except (OSError, sqlite3.OperationalError):
             pass  # read-only, locked for long, or no such place
         except sqlite3.DatabaseError:
             self._path.unlink(missing_ok=True)  # damaged: begin anew
+
+
+def _make_room(database: sqlite3.Connection, incoming: int) -> None:
+    (count,) = database.execute("SELECT COUNT(*) FROM digests").fetchone()
+    if count + incoming > MAX_ENTRIES:
+        database.execute("DELETE FROM digests")
 
 
 def _key(member: Member) -> tuple[str, str, str, int, int, int]:

@@ -26,11 +26,11 @@ __all__ = [
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
-_SPECIAL = {
-    stat.S_ISSOCK: "a socket",
-    stat.S_ISFIFO: "a named pipe",
-    stat.S_ISCHR: "a device",
-    stat.S_ISBLK: "a device",
+_SPECIAL_KINDS = {
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
 }
 
 
@@ -191,9 +191,9 @@ class _Walk:
             self._refuse(
                 _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
             )
-        elif (kind := _special_kind(status.st_mode)) is not None:
+        elif (kind := _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode))) is not None:
             self._refuse(
-                entry.path, "can not be archived", kind, f"remove it or leave it out in {IGNORE_FILE}"
+                entry.path, "cannot be archived", kind, f"remove it or leave it out in {IGNORE_FILE}"
             )
         elif entry.is_symlink() and not self._is_inside(entry.path):
             self._refuse_link_out(entry.path)
@@ -220,10 +220,6 @@ class _Walk:
 
     def _refuse(self, path: str, what: str, got: str, mend: str) -> None:
         self.problems.append(f"{path}: {what}, got {got}; {mend}")
-
-
-def _special_kind(mode: int) -> str | None:
-    return next((kind for is_kind, kind in _SPECIAL.items() if is_kind(mode)), None)
 
 
 def _printable(name: str) -> str:

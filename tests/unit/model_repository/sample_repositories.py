@@ -1,0 +1,38 @@
+"""Sample repositories for the tests of packing, and a cache of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.model_repository import ModelRepository
+
+__all__ = ["ENSEMBLE_CONFIG", "own_cache", "write_repository"]
+
+ENSEMBLE_CONFIG = b"""
+platform: "ensemble"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+ensemble_scheduling { step [{
+  model_name: "net" model_version: -1
+  input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }] }
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the test's own: none reads or fills the developer's."""
+    directory = tmp_path / "cache"
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(directory))
+    return directory
+
+
+def write_repository(root: Path, files: Mapping[str, bytes]) -> ModelRepository:
+    """Write files, by path, below ``root`` and read it as a repository."""
+    root.mkdir(exist_ok=True)
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(content)
+    return ModelRepository.from_directory(root)

@@ -1,0 +1,191 @@
+"""What goes into an archive and what is refused."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from sample_repositories import own_cache, write_repository
+
+from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.members import collect_members
+
+__all__ = ["own_cache"]
+
+MODEL = {"m/config.pbtxt": b"", "m/1/model.py": b""}
+
+
+def files_of(root: Path) -> list[str]:
+    return [member.name for member in collect_members(root, ["m"]) if not member.is_directory]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write_repository(tmp_path / "r", MODEL)
+    return tmp_path / "r"
+
+
+def test_link_inside_the_repository_becomes_a_plain_file(root: Path) -> None:
+    """Links to files and folders within are followed, since Triton on SageMaker skips linked directories."""
+    write_repository(root, {"shared/vocabulary/words.txt": b"a"})
+    (root / "m/1/vocabulary").symlink_to(root / "shared/vocabulary")
+    (root / "m/1/copy.py").symlink_to("model.py")
+    assert files_of(root) == ["m/1/copy.py", "m/1/model.py", "m/1/vocabulary/words.txt", "m/config.pbtxt"]
+
+
+def link_out(root: Path) -> None:
+    (root / "m/1/x").symlink_to("/etc/hostname")
+
+
+def link_model_out(root: Path) -> None:
+    (root / "m").rename(root.parent / "elsewhere")
+    (root / "m").symlink_to(root.parent / "elsewhere")
+
+
+def link_sibling(root: Path) -> None:
+    """A folder whose name only begins like the repository's is outside of it."""
+    (root.parent / "r2").mkdir()
+    (root / "m/1/x").symlink_to(root.parent / "r2")
+
+
+def link_to_nothing(root: Path) -> None:
+    (root / "m/1/x").symlink_to("absent")
+
+
+def link_to_itself(root: Path) -> None:
+    (root / "m/1/x").symlink_to("x")
+
+
+def link_upwards(root: Path) -> None:
+    (root / "m/1/x").symlink_to(root / "m")
+
+
+def named_pipe(root: Path) -> None:
+    os.mkfifo(root / "m/1/x")
+
+
+def unix_socket(root: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(root / "m/1/x"))
+
+
+def no_text(root: Path) -> None:
+    (Path(os.fsdecode(bytes(root / "m/1") + b"/\xff"))).write_bytes(b"")
+
+
+def credential(root: Path) -> None:
+    (root / "m/1/.env").write_bytes(b"")
+
+
+def credential_folder(root: Path) -> None:
+    write_repository(root, {"m/1/.aws/config": b""})
+
+
+def credential_behind_link(root: Path) -> None:
+    (root / ".env").write_bytes(b"")
+    (root / "m/1/settings.txt").symlink_to(root / ".env")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "path", "reason"),
+    [
+        (link_out, "m/1/x", "is a link out of the repository, got /etc/hostname"),
+        (link_model_out, "m", "is a link out of the repository"),
+        (link_sibling, "m/1/x", "is a link out of the repository"),
+        (link_to_nothing, "m/1/x", "is a link to nothing, got absent"),
+        (link_to_itself, "m/1/x", "is a link to nothing, got x"),
+        (link_upwards, "m/1/x", "is a link to a folder above itself"),
+        (named_pipe, "m/1/x", "cannot be archived, got a named pipe"),
+        (unix_socket, "m/1/x", "cannot be archived, got a socket"),
+        (no_text, "m/1/?", "has a name that is not UTF-8"),
+        (credential, "m/1/.env", "looks like a credential"),
+        (credential_folder, "m/1/.aws", "looks like a credential"),
+        (credential_behind_link, "m/1/settings.txt", "looks like a credential, got .env"),
+    ],
+)
+def test_refusal_names_the_path(root: Path, spoil, path: str, reason: str) -> None:  # type: ignore[no-untyped-def]
+    """Whatever cannot or must not be archived is refused with its path and a reason."""
+    spoil(root)
+    with pytest.raises(ArchiveError) as refusal:
+        collect_members(root, ["m"])
+    assert f"{root / path}: {reason}" in str(refusal.value)
+
+
+def test_all_refusals_come_at_once(root: Path) -> None:
+    """One run tells of every problem."""
+    for spoil in (link_out, credential, credential_folder):
+        spoil(root)
+    with pytest.raises(ArchiveError) as refusal:
+        collect_members(root, ["m"])
+    assert len(str(refusal.value).splitlines()) == 3
+
+
+def test_device_is_refused(root: Path) -> None:
+    """A device node is named as what it is."""
+    try:
+        os.mknod(root / "m/1/zero", 0o20666, os.makedev(1, 5))
+    except PermissionError:
+        pytest.skip("only root can make a device")
+    with pytest.raises(ArchiveError, match="cannot be archived, got a device"):
+        collect_members(root, ["m"])
+
+
+def test_droppings_of_tools_are_left_out(root: Path) -> None:
+    """Caches, version control and editors' files stay behind, and so does a folder of nothing else."""
+    write_repository(
+        root,
+        {
+            "m/.git/HEAD": b"",
+            "m/.DS_Store": b"",
+            "m/1/__pycache__/model.cpython-311.pyc": b"",
+            "m/1/.ipynb_checkpoints/a.ipynb": b"",
+            "m/1/gone/__pycache__/a.pyc": b"",
+        },
+    )
+    names = [member.name for member in collect_members(root, ["m"])]
+    assert names == ["m", "m/1", "m/1/model.py", "m/config.pbtxt"]
+
+
+def test_version_directory_is_kept_when_all_in_it_is_left_out(root: Path) -> None:
+    """A version directory survives, since Triton wants it even when empty."""
+    write_repository(root, {"m/2/__pycache__/a.pyc": b""})
+    assert "m/2" in [member.name for member in collect_members(root, ["m"], ["m/2"])]
+
+
+def test_tritonignore_is_gitignore(root: Path) -> None:
+    """Patterns, anchors and negation work as in gitignore, over the defaults."""
+    write_repository(
+        root,
+        {
+            ".tritonignore": b"*.ckpt\n!best.ckpt\n/m/notes/\n!.DS_Store\n# comment\n",
+            "m/1/a.ckpt": b"",
+            "m/1/best.ckpt": b"",
+            "m/notes/todo.txt": b"",
+            "m/1/notes/kept.txt": b"",
+            "m/1/.DS_Store": b"",
+        },
+    )
+    assert files_of(root) == [
+        "m/1/.DS_Store",
+        "m/1/best.ckpt",
+        "m/1/model.py",
+        "m/1/notes/kept.txt",
+        "m/config.pbtxt",
+    ]
+
+
+def test_credential_goes_in_only_when_named(root: Path) -> None:
+    """A line of ``.tritonignore`` decides over a credential: it leaves it out, or lets it in with ``!``."""
+    write_repository(
+        root, {".tritonignore": b"/m/1/.env\n!/m/1/ca.pem\n", "m/1/.env": b"", "m/1/ca.pem": b""}
+    )
+    assert files_of(root) == ["m/1/ca.pem", "m/1/model.py", "m/config.pbtxt"]
+
+
+def test_unreadable_rules_are_named(root: Path) -> None:
+    """A ``.tritonignore`` that is no text is refused, not passed over."""
+    (root / ".tritonignore").write_bytes(b"\xff\xfe")
+    with pytest.raises(ArchiveError, match=r"\.tritonignore: cannot be read"):
+        collect_members(root, ["m"])

@@ -1,0 +1,233 @@
+"""Packing models of a repository: the same bytes always, and no reading or compressing twice."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import tarfile
+import threading
+from pathlib import Path
+
+import pytest
+from sample_repositories import ENSEMBLE_CONFIG, own_cache, write_repository
+
+from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.model_repository import (
+    ModelRepository,
+    errors_left_by_packing,
+    fingerprint,
+    inspect_archive,
+    pack,
+)
+from constructs_triton.model_repository.archive import BLOCK_BYTES
+
+__all__ = ["own_cache"]
+
+PYTHON_CONFIG = b'backend: "python"\n'
+NET = {"net/config.pbtxt": PYTHON_CONFIG, "net/1/model.py": b"class TritonPythonModel: ...\n"}
+
+
+def names_in(path: Path) -> list[str]:
+    with tarfile.open(path) as tar:
+        return tar.getnames()
+
+
+def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
+    """Another directory, order of writing, umask, time of change and name of the archive change no byte."""
+    files = {**NET, "net/1/weights.bin": random.Random(1).randbytes(BLOCK_BYTES + 77), "net/1/a/é.txt": b"x"}
+    first = pack(write_repository(tmp_path / "one", files), ["net"], tmp_path / "out")
+    previous = os.umask(0o077)
+    try:
+        second_repository = write_repository(tmp_path / "two", dict(reversed(files.items())))
+    finally:
+        os.umask(previous)
+    os.utime(tmp_path / "two/net/1/model.py", (1, 1))
+    second = pack(second_repository, ["net"], tmp_path / "out", archive_name="n.tar.gz", use_cache=False)
+    assert first.digest == second.digest
+    assert first.path.name == f"{first.digest}.tar.gz"
+    assert first.path.read_bytes() == second.path.read_bytes()
+
+
+def test_archive_carries_nothing_of_its_maker(tmp_path: Path) -> None:
+    """No owner, time or name is in the archive, modes are folded, and model directories are at its root."""
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/run.sh": b"#!/bin/sh\n"})
+    (tmp_path / "r/net/1/run.sh").chmod(0o700)
+    path = pack(repository, ["net"], tmp_path / "out").path
+    with tarfile.open(path) as tar:
+        members = tar.getmembers()
+    assert {(m.uid, m.gid, m.uname, m.gname, m.mtime) for m in members} == {(0, 0, "", "", 0)}
+    assert {m.name: oct(m.mode) for m in members} == {
+        "net": "0o755",
+        "net/1": "0o755",
+        "net/1/model.py": "0o644",
+        "net/1/run.sh": "0o755",
+        "net/config.pbtxt": "0o644",
+    }
+    assert path.read_bytes()[:10] == b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "net/1/model.py").write_bytes(b"class TritonPythonModel: pass\n"),
+        lambda root: (root / "net/1/model.py").chmod(0o755),
+        lambda root: (root / "net/1/model.py").rename(root / "net/1/other.py"),
+        lambda root: (root / "net/1/empty").mkdir(),
+    ],
+    ids=["content", "mode", "name", "empty folder"],
+)
+def test_digest_follows_every_change(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
+    """Content, mode, a name and an empty folder are each part of the identity."""
+    repository = write_repository(tmp_path / "r", NET)
+    before = fingerprint(repository, ["net"])
+    change(tmp_path / "r")
+    assert fingerprint(repository, ["net"]) != before
+
+
+def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) -> None:
+    """An ensemble without a version directory is packed with one, so its check's error is gone."""
+    repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": ENSEMBLE_CONFIG})
+    assert [error.code for error in repository.check().errors] == ["layout-no-version"]
+    assert errors_left_by_packing(repository, repository.check()) == ()
+    dropped = pack(repository, repository.closure("both"), tmp_path / "out")
+    (tmp_path / "r/both/1").mkdir()
+    kept = pack(ModelRepository.from_directory(tmp_path / "r"), ["both", "net"], tmp_path / "out")
+    assert "both/1" in names_in(dropped.path)
+    assert dropped.digest == kept.digest
+
+
+def test_made_version_is_the_one_the_policy_asks_for(tmp_path: Path) -> None:
+    """An ensemble whose policy names version 3 gets ``3/``, since ``1/`` would not be loaded."""
+    config = ENSEMBLE_CONFIG + b"version_policy { specific { versions: [3] } }\n"
+    repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": config})
+    assert names_in(pack(repository, ["both"], tmp_path / "out").path) == [
+        "both",
+        "both/3",
+        "both/config.pbtxt",
+    ]
+
+
+def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> None:
+    """A Python model without its version directory stays wrong: an empty one would make the server hang."""
+    repository = write_repository(tmp_path / "r", {"net/config.pbtxt": PYTHON_CONFIG})
+    assert names_in(pack(repository, ["net"], tmp_path / "out").path) == ["net", "net/config.pbtxt"]
+    assert errors_left_by_packing(repository, repository.check()) == repository.check().errors != ()
+
+
+def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
+    """The second archive of the same content is the first one's file, under whatever name."""
+    repository = write_repository(tmp_path / "r", NET)
+    first = pack(repository, ["net"], tmp_path / "a")
+    second = pack(repository, ["net"], tmp_path / "b", archive_name="net.tar.gz")
+    assert second.path.samefile(first.path)
+    assert (second.digest, second.size_bytes) == (first.digest, first.size_bytes)
+
+
+def test_archive_that_was_written_into_is_not_used_again(tmp_path: Path) -> None:
+    """Who damages a linked archive does not damage the next one."""
+    repository = write_repository(tmp_path / "r", NET)
+    first = pack(repository, ["net"], tmp_path / "a")
+    whole = first.path.read_bytes()
+    first.path.write_bytes(b"damaged")
+    assert pack(repository, ["net"], tmp_path / "b").path.read_bytes() == whole
+    assert pack(repository, ["net"], tmp_path / "c").path.read_bytes() == whole
+
+
+def test_without_cache_nothing_is_kept(tmp_path: Path, own_cache: Path) -> None:
+    """``use_cache=False`` neither makes nor needs the cache's directory."""
+    repository = write_repository(tmp_path / "r", NET)
+    pack(repository, ["net"], tmp_path / "out", use_cache=False)
+    fingerprint(repository, ["net"], use_cache=False)
+    assert not own_cache.exists()
+
+
+@pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\x00 cut off"])
+def test_unusable_cache_is_no_error(tmp_path: Path, own_cache: Path, damage: bytes) -> None:
+    """A damaged cache is as good as none, and works again afterwards."""
+    repository = write_repository(tmp_path / "r", NET)
+    expected = fingerprint(repository, ["net"], use_cache=False)
+    own_cache.mkdir()
+    (own_cache / "digests.sqlite3").write_bytes(damage)
+    assert [fingerprint(repository, ["net"]) for _ in range(3)] == [expected] * 3
+
+
+def test_cache_that_is_a_file_is_no_error(tmp_path: Path, own_cache: Path) -> None:
+    """Where no cache can be made, packing goes on without."""
+    own_cache.write_bytes(b"")
+    repository = write_repository(tmp_path / "r", NET)
+    assert inspect_archive(pack(repository, ["net"], tmp_path / "out").path).models == ("net",)
+
+
+def test_many_packs_at_once_agree(tmp_path: Path) -> None:
+    """Several packs of one repository into one place, sharing a cache, all succeed and leave one archive."""
+    files = {**NET, "net/1/weights.bin": random.Random(2).randbytes(3 * BLOCK_BYTES)}
+    repository = write_repository(tmp_path / "r", files)
+    digests: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: digests.append(pack(repository, ["net"], tmp_path / "out").digest))
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(digests) == len(threads)
+    assert len(set(digests)) == 1
+    assert [path.name for path in (tmp_path / "out").iterdir()] == [f"{digests[0]}.tar.gz"]
+    assert inspect_archive(tmp_path / "out" / f"{digests[0]}.tar.gz").digest == digests[0]
+
+
+def test_levels_change_bytes_but_not_identity(tmp_path: Path) -> None:
+    """Level 0 stores; every level unpacks to the same content under the same digest."""
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": bytes(200_000)})
+    archives = [pack(repository, ["net"], tmp_path / str(n), compression_level=n) for n in range(4)]
+    assert len({archive.digest for archive in archives}) == 1
+    assert len({gzip.decompress(archive.path.read_bytes()) for archive in archives}) == 1
+    assert archives[0].size_bytes > 200_000 > 10 * archives[2].size_bytes
+
+
+def test_progress_reaches_the_end(tmp_path: Path) -> None:
+    """The bytes reported rise to the total that was announced."""
+    reports: list[tuple[int, int]] = []
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": bytes(2 * BLOCK_BYTES)})
+    pack(repository, ["net"], tmp_path / "out", on_progress=lambda *report: reports.append(report))
+    assert [done for done, _ in reports] == sorted(done for done, _ in reports)
+    assert reports[-1][0] == reports[-1][1] >= 2 * BLOCK_BYTES
+
+
+def test_file_that_changes_while_read_is_refused(tmp_path: Path) -> None:
+    """A file written to during the pack is named, and no archive appears."""
+    repository = write_repository(tmp_path / "r", NET)
+    weights = tmp_path / "r/net/1/weights.bin"
+    with weights.open("wb") as file:
+        file.truncate(40 * BLOCK_BYTES)
+
+    def interfere(done: int, total: int) -> None:
+        os.truncate(weights, 41 * BLOCK_BYTES)
+
+    with pytest.raises(ArchiveError, match=r"weights\.bin: changed while it was read"):
+        pack(repository, ["net"], tmp_path / "out", on_progress=interfere)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_destination_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    """A file where the folder should be is named."""
+    (tmp_path / "out").write_bytes(b"")
+    with pytest.raises(ArchiveError, match=r"out: the archive cannot be written, got file exists"):
+        pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz"])
+def test_archive_name_is_a_file_name_that_sagemaker_takes(tmp_path: Path, name: str) -> None:
+    """A name with a folder or another suffix is refused before anything is written."""
+    with pytest.raises(InvalidValueError, match=r"archive_name: must be a file name ending in \.tar\.gz"):
+        pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out", archive_name=name)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("names", [[], ["nett"]])
+def test_models_must_be_there(tmp_path: Path, names: list[str]) -> None:
+    """No model, or one that the repository does not have, is refused."""
+    with pytest.raises(InvalidValueError, match="model_names: must"):
+        pack(write_repository(tmp_path / "r", NET), names, tmp_path / "out")
