@@ -1,8 +1,8 @@
-"""What the container is started with, and what follows from it for models and host; nothing of it is CDK."""
+"""What the container is started with, and what follows from it for the models and the host."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from constructs import Construct
@@ -12,10 +12,11 @@ from constructs_triton.cdk._served_models import ServedModels
 from constructs_triton.cdk.image import TritonImage
 from constructs_triton.cdk.model_repository import check_repository
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
 from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
 from constructs_triton.facts.target import Target
-from constructs_triton.findings import Finding
+from constructs_triton.findings import Finding, Severity
 
 __all__ = ["ContainerSettings", "check_models", "container_settings"]
 
@@ -44,8 +45,12 @@ def container_settings(scope: Construct, models: ServedModels, props: EndpointPr
     rendered |= overrides
     check_limits(rendered)
     ami, ami_findings = _inference_ami(image, props)
-    found = environment.check(image_version=image.version, multi_model=multi_model)
-    return ContainerSettings(image, rendered, ami, (*found, *ami_findings))
+    found = [
+        *_compatibility_findings(image, environment, models, props),
+        *environment.check(image_version=image.version, multi_model=multi_model),
+        *ami_findings,
+    ]
+    return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
 
 
 def check_models(models: ServedModels, settings: ContainerSettings, props: EndpointProps) -> list[Finding]:
@@ -96,6 +101,30 @@ def _with_default_model(
             f'got "{given}"; leave it out'
         )
     return replace(environment, default_model_name=default_model)
+
+
+def _compatibility_findings(
+    image: TritonImage, environment: TritonEnvironment, models: ServedModels, props: EndpointProps
+) -> list[Finding]:
+    volume_size = None if props.volume_size is None else props.volume_size.to_gibibytes()
+    variant = VariantFacts(
+        instance_type=props.instance_type,
+        image_version=image.version,
+        cpu_image=image.is_cpu_image(props.instance_type),
+        mode=models.mode,
+        volume_size_gb=None if volume_size is None else int(volume_size),
+        has_gpu_load_limit=environment.model_load_gpu_limit is not None,
+    )
+    found = check_compatibility(variant)
+    # An image of one's own may be built for any processor.
+    return [each for each in found if image.is_prebuilt or each.code != "instance-type-arm"]
+
+
+def _warnings(findings: Sequence[Finding]) -> list[Finding]:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise InvalidValueError("\n".join(str(error) for error in errors))
+    return list(findings)
 
 
 def _inference_ami(image: TritonImage, props: EndpointProps) -> tuple[str | None, list[Finding]]:

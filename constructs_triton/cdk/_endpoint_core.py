@@ -72,8 +72,7 @@ class EndpointCore(Resource):
             self._cfn_endpoint.attr_endpoint_arn,
             service="sagemaker",
             resource="endpoint",
-            # SageMaker's ARNs hold the name in lower case, which a token cannot be turned into.
-            resource_name=self.physical_name,
+            resource_name=self._physical_name,
         )
 
     @property
@@ -218,10 +217,10 @@ class EndpointCore(Resource):
     def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
         if self._props.vpc is None or self._connections is None:
             return None
-        subnets = self._props.vpc.select_subnets_as_struct(self._props.vpc_subnets)
         groups = self._connections.security_groups
         return sagemaker.CfnModel.VpcConfigProperty(
-            security_group_ids=[group.security_group_id for group in groups], subnets=subnets.subnet_ids
+            security_group_ids=[group.security_group_id for group in groups],
+            subnets=_selected_subnet_ids(self._props.vpc, self._props.vpc_subnets),
         )
 
     def _make_endpoint_config(self, settings: ContainerSettings) -> sagemaker.CfnEndpointConfig:
@@ -259,6 +258,19 @@ class EndpointCore(Resource):
             instance_type=self._props.instance_type,
             initial_instance_count=self._props.initial_instance_count,
         )
+
+
+def _selected_subnet_ids(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> list[str]:
+    if selection is None:
+        return vpc.select_subnets().subnet_ids
+    return vpc.select_subnets(
+        availability_zones=selection.availability_zones,
+        one_per_az=selection.one_per_az,
+        subnet_filters=selection.subnet_filters,
+        subnet_group_name=selection.subnet_group_name,
+        subnets=selection.subnets,
+        subnet_type=selection.subnet_type,
+    ).subnet_ids
 
 
 def _seconds(duration: Duration | None) -> float | None:

@@ -100,7 +100,6 @@ class EndpointProps:
         self._check_names()
         self._check_capacity()
         self._check_timeouts()
-        self._check_volume_size()
         self._check_network()
 
     def _check_names(self) -> None:
@@ -112,6 +111,8 @@ class EndpointProps:
         count, weight = self.initial_instance_count, self.initial_variant_weight
         limits.check_range("initial_instance_count", count, limits.INITIAL_INSTANCE_COUNT)
         limits.check_range("initial_variant_weight", weight, limits.VARIANT_WEIGHT)
+        if self.volume_size is not None:
+            limits.check_range("volume_size", self.volume_size.to_gibibytes(), limits.VOLUME_SIZE_GB)
 
     def _check_timeouts(self) -> None:
         startup, download = self.container_startup_health_check_timeout, self.model_data_download_timeout
@@ -121,16 +122,6 @@ class EndpointProps:
             limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
         )
         _check_duration("model_data_download_timeout", download, limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS)
-
-    def _check_volume_size(self) -> None:
-        if self.volume_size is None:
-            return
-        limits.check_range("volume_size", self.volume_size.to_gibibytes(), limits.VOLUME_SIZE_GB)
-        if self.instance_type.supports_volume_size is False:
-            raise InvalidValueError(
-                "volume_size: SageMaker refuses it on instance types with local NVMe storage, "
-                f'got it for "{self.instance_type}"; leave it out, the models are stored on that disk'
-            )
 
     def _check_network(self) -> None:
         if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):

@@ -45,10 +45,11 @@ class TritonImage(ABC):
     """The container image that serves the models; made by :meth:`dlc` or one of the ``from_*`` functions.
 
     ``version`` is the Triton release inside, such as ``"26.05"``, and ``None`` where nobody said: it decides
-    about the checks of the models and about the driver of the host.
+    about the checks of the models and about the driver of the host. ``is_prebuilt`` is whether it is AWS's.
     """
 
     version: str | None
+    is_prebuilt = False
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
@@ -84,6 +85,10 @@ class TritonImage(ABC):
     def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
         """Raise what can be known before the endpoint is added to the stack of ``scope``."""
 
+    def is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
+        """Whether the image for ``instance_type`` is one without CUDA; ``None`` where that is not known."""
+        return None
+
     @abstractmethod
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         """The image for an endpoint (``scope``) that runs on ``instance_type``."""
@@ -92,6 +97,11 @@ class TritonImage(ABC):
 @dataclass(frozen=True, slots=True)
 class _DlcImage(TritonImage):
     version: str
+    is_prebuilt = True
+
+    def is_cpu_image(self, instance_type: InstanceType) -> bool:
+        # A type that only CloudFormation will know gets the GPU image, which also starts without a GPU.
+        return is_concrete(instance_type.name) and not instance_type.has_gpu
 
     def check(self, scope: Construct) -> None:
         region = Stack.of(scope).region
@@ -106,7 +116,7 @@ class _DlcImage(TritonImage):
             account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.version).tag(cpu=_is_cpu(instance_type)),
+            images.image_version(self.version).tag(cpu=self.is_cpu_image(instance_type)),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
@@ -139,22 +149,17 @@ class _AssetImage(TritonImage):
     version: str | None
     directory: str
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
-        # SageMaker pulls the architecture of the instance, whatever this machine builds by default.
-        asset = ecr_assets.DockerImageAsset(
-            scope, "Image", directory=self.directory, platform=ecr_assets.Platform.LINUX_AMD64
-        )
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        # Built for the instance's processor, whatever that of this machine is.
+        is_arm = instance_type.architecture == "arm64"
+        platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
+        asset = ecr_assets.DockerImageAsset(scope, "Image", directory=self.directory, platform=platform)
         return ContainerImage(asset.image_uri, asset.repository.repository_arn)
 
 
 def _check_version(version: str | None) -> None:
     if version is not None:
         images.image_version(version)
-
-
-def _is_cpu(instance_type: InstanceType) -> bool:
-    # A type that only CloudFormation will know gets the GPU image, which also starts without a GPU.
-    return is_concrete(instance_type.name) and not instance_type.has_gpu
 
 
 def _account_mapping(scope: Construct, version: str) -> str:

@@ -106,7 +106,8 @@ def handler(event: Mapping[str, Any], context: Any) -> None:
 
 
 def _seconds_left(context: Any) -> float:
-    return max(1.0, context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS)
+    remaining: int = context.get_remaining_time_in_millis()
+    return max(1.0, remaining / 1000 - RESERVED_SECONDS)
 
 
 def _reason(error: Exception, context: Any) -> str:
