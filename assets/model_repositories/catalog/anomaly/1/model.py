@@ -25,7 +25,7 @@ class TritonPythonModel:
         if not np.isfinite(readings).all():
             row, column = np.argwhere(~np.isfinite(readings))[0]
             message = f"readings[{row}][{column}]: must be a finite number, got {readings[row, column]}"
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+            return refusal(message)
         scores = z_scores(self.detector, readings)
         distance = distances(self.detector, scores)
         return pb_utils.InferenceResponse(
@@ -35,3 +35,8 @@ class TritonPythonModel:
                 pb_utils.Tensor("is_anomaly", distance > self.detector.threshold),
             ]
         )
+
+
+def refusal(message):
+    """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

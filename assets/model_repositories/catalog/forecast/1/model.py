@@ -30,7 +30,7 @@ class TritonPythonModel:
         horizon = HORIZON if wanted is None else int(wanted.as_numpy()[0])
         message = complaint(series, horizon)
         if message:
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+            return refusal(message)
         values = forecast(self.smoothing, series, horizon).astype(np.float32)
         return pb_utils.InferenceResponse([pb_utils.Tensor("forecast", values)])
 
@@ -44,3 +44,8 @@ def complaint(series, horizon):
     if not 1 <= horizon <= MAX_HORIZON:
         return f"horizon: must be 1 to {MAX_HORIZON}, got {horizon}"
     return None
+
+
+def refusal(message):
+    """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

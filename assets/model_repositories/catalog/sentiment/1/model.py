@@ -28,7 +28,7 @@ class TritonPythonModel:
                 scores.append(sentiment(self.lexicon, bytes(text).decode("utf-8")))
             except UnicodeDecodeError as error:
                 message = f"text[{index}]: must be UTF-8, got {error.reason} at byte {error.start}"
-                return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+                return refusal(message)
         labels = [label_of(score).encode() for score in scores]
         return pb_utils.InferenceResponse(
             [
@@ -36,3 +36,8 @@ class TritonPythonModel:
                 pb_utils.Tensor("label", np.array(labels, np.object_)[:, np.newaxis]),
             ]
         )
+
+
+def refusal(message):
+    """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

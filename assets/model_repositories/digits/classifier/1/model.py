@@ -27,5 +27,10 @@ def respond(pixels, logits):
     """Return one request's logits, or an error for it alone when its pixels are not numbers."""
     if not np.isfinite(pixels).all():
         message = "pixels: every value must be a finite number, got NaN or infinity"
-        return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+        return refusal(message)
     return pb_utils.InferenceResponse([pb_utils.Tensor("logits", logits)])
+
+
+def refusal(message):
+    """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))

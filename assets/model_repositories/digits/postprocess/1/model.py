@@ -24,7 +24,7 @@ class TritonPythonModel:
         logits = pb_utils.get_input_tensor_by_name(request, "logits").as_numpy()
         if not np.isfinite(logits).all():
             message = "logits: every value must be a finite number, got NaN or infinity"
-            return pb_utils.InferenceResponse(error=pb_utils.TritonError(message))
+            return refusal(message)
         probabilities = softmax(logits)
         return pb_utils.InferenceResponse(
             [
@@ -32,3 +32,8 @@ class TritonPythonModel:
                 pb_utils.Tensor("probabilities", probabilities),
             ]
         )
+
+
+def refusal(message):
+    """Return an error response that SageMaker passes on as the caller's fault: 400, not 500."""
+    return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, pb_utils.TritonError.INVALID_ARG))
