@@ -1,5 +1,6 @@
 """A plain description of one model's folder: what lies in it, its versions, its configuration."""
 
+# ruff: noqa: PTH - os is several times faster than pathlib, and a thousand folders a second are wanted
 from __future__ import annotations
 
 import os
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.model_config.locations import FieldPath, Locations
+from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.text import TextFault, decode, read_text_fault
 
 __all__ = ["CONFIG_FILE", "ModelFolder"]
@@ -76,10 +78,28 @@ class ModelFolder:
     def read(self, *parts: str) -> bytes | None:
         """The content of a file below, or ``None`` where it cannot be read."""
         try:
-            with open(os.path.join(self._directory, *parts), "rb") as file:  # noqa: PTH123 - hot path
+            with open(os.path.join(self._directory, *parts), "rb") as file:
                 return file.read()
         except (OSError, ValueError):
             return None
+
+    def exists(self, *parts: str) -> bool:
+        """Whether a file or folder below is there."""
+        return os.path.exists(os.path.join(self._directory, *parts))
+
+    @cached_property
+    def total_bytes(self) -> int:
+        """Bytes of all files of the model."""
+        total = 0
+        for root, _, files in os.walk(self._directory):
+            for file in files:
+                path = os.path.join(root, file)
+                total += os.path.getsize(path) if os.path.exists(path) else 0
+        return total
+
+    def packed_python(self, *parts: str) -> str | None:
+        """The Python of a packed or unpacked environment below, such as ``"3.12"``; ``None`` where untold."""
+        return packed_python(os.path.join(self._directory, *parts))
 
     # --- versions ---------------------------------------------------------------------------------------
 

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
+from constructs_triton.facts.images import image_version
 from constructs_triton.facts.target import Target
 from constructs_triton.model_config.backends import Backend, infer_backend
+from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.rules import Problem
 
-__all__ = ["Neighbourhood", "Subject"]
+__all__ = ["ArchiveContent", "Neighbourhood", "Subject"]
+
+
+class ArchiveContent(NamedTuple):
+    """One archive of a multi-model endpoint: the model that is meant, and all folders in it.
+
+    ``is_given``: whether the archive is taken as it is, and not made for that model.
+    """
+
+    model: str
+    folders: tuple[str, ...]
+    is_given: bool = False
 
 
 @dataclass(frozen=True)
@@ -22,7 +36,8 @@ class Neighbourhood:
     ``directories`` are the sub-directories of the root, hidden ones included, each with whether it is a
     link. ``root`` is the model whose ``config.pbtxt`` stands at the root of the repository. ``loaded`` are
     the models that the endpoint loads, ``served`` those that it loads by name and not as a step.
-    ``front_end``: whether SageMaker's front end is part of what is judged.
+    ``archives`` are those of a multi-model endpoint. ``front_end``: whether SageMaker's front end is part of
+    what is judged. ``is_packed``: whether the archives are made by packing, which leaves out what is no model.
     """
 
     models: Mapping[str, ModelFolder]
@@ -31,12 +46,28 @@ class Neighbourhood:
     target: Target
     loaded: frozenset[str]
     served: tuple[str, ...]
+    archives: tuple[ArchiveContent, ...] = ()
     front_end: bool = True
+    is_packed: bool = True
 
     @cached_property
     def subjects(self) -> dict[str, Subject]:
         """Every model as a subject, by name."""
         return {name: Subject(model, self) for name, model in self.models.items()}
+
+    def is_decoupled(self, name: str) -> bool:
+        """Whether a model, or any step of it at any depth, is decoupled."""
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            model = self.models.get(waiting.pop())
+            if model is None or model.name in seen or model.config is None:
+                continue
+            if model.config.model_transaction_policy.decoupled:
+                return True
+            seen.add(model.name)
+            waiting.extend(model.step_models)
+        return False
 
 
 class Subject:
@@ -66,6 +97,54 @@ class Subject:
     @property
     def backend(self) -> str:
         return self.completed.backend
+
+    @cached_property
+    def graph(self) -> EnsembleGraph:
+        """The graph of an ensemble."""
+        return EnsembleGraph.from_model(self.model)
+
+    @cached_property
+    def completes_tensors(self) -> bool:
+        """Whether the backend may still add to inputs and outputs once it has read the model.
+
+        Backends other than Python do so only where something is missing. Source: triton documentation,
+        "Auto-Generated Model Configuration".
+        """
+        if self.model.is_ensemble:
+            return False
+        if self.backend == "python":
+            missing = not self.python_sources
+            return missing or any(source.may_complete for source in self.python_sources)
+        return self.config is None or not _declares_everything(self.config)
+
+    @cached_property
+    def python_sources(self) -> tuple[PythonSource, ...]:
+        """The model files of the versions to load, as far as they are there and are Python."""
+        file = self.completed.model_file
+        if self.backend != "python" or not file.endswith(".py"):
+            return ()
+        found = []
+        for version in self.versions_to_load:
+            content = self.model.read(version, *file.split("/"))
+            if content is not None:
+                found.append(PythonSource(self.model.relative(version, file), content))
+        return tuple(found)
+
+    @property
+    def config_parameters(self) -> Mapping[str, Any]:
+        """The ``parameters`` of the configuration by key."""
+        return {} if self.config is None else self.config.parameters
+
+    def parameter(self, key: str) -> str:
+        """The text of a parameter, or "" where it is absent."""
+        parameters = self.config_parameters
+        return str(parameters[key].string_value) if key in parameters else ""
+
+    @cached_property
+    def image_python(self) -> str | None:
+        """The Python of the target's image, such as ``"3.12"``, or ``None`` where that is not known."""
+        version = self.target.image_version
+        return image_version(version).python if version is not None else None
 
     @cached_property
     def versions_to_load(self) -> tuple[str, ...]:
@@ -100,3 +179,9 @@ class Subject:
         if self.config is not None and self.config.HasField("sequence_batching"):
             scopes.append("sequence")
         return tuple(scopes)
+
+
+def _declares_everything(config: Any) -> bool:
+    if not config.input or not config.output:
+        return False
+    return all(tensor.data_type and tensor.dims for side in (config.input, config.output) for tensor in side)

@@ -1,5 +1,6 @@
 """A folder on disk as a repository of Triton models."""
 
+# ruff: noqa: PTH - os is several times faster than pathlib, and a thousand folders a second are wanted
 from __future__ import annotations
 
 import os
@@ -16,6 +17,7 @@ from constructs_triton.model_config.names import did_you_mean
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.report import Report
+    from constructs_triton.model_config.subject import ArchiveContent, Neighbourhood
 
 __all__ = ["ModelRepository"]
 
@@ -94,14 +96,7 @@ class ModelRepository:
         :raises InvalidValueError: where there is no model of that name.
         """
         self.model(model_name)
-        reached: set[str] = set()
-        waiting = [model_name]
-        while waiting:
-            name = waiting.pop()
-            if name in self.models and name not in reached:
-                reached.add(name)
-                waiting.extend(self.models[name].step_models)
-        return sorted(reached)
+        return _closure(model_name, self.models)
 
     def top_level_models(self) -> list[str]:
         """Names of the models that are not only steps of an ensemble, in alphabetical order.
@@ -113,46 +108,72 @@ class ModelRepository:
         }
         return [name for name in self.models if name not in steps]
 
-    def check(self, target: Target | None = None) -> Report:
+    def check(self, target: Target | None = None, *, is_packed: bool = True) -> Report:
         """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
 
-        Without a target every model is judged, and nothing of SageMaker's front end. Nothing is executed.
+        Without a target every model is judged, and nothing of SageMaker's front end. ``is_packed=False``
+        judges the folder as it lies there, as the content of one archive where it looks like one; otherwise
+        the archives are those that packing makes of it. Nothing is executed.
         """
         from constructs_triton.model_config.judge import judge  # noqa: PLC0415 - the rules cost 20 ms
-        from constructs_triton.model_config.subject import Neighbourhood  # noqa: PLC0415
+
+        return judge(self._neighbourhood(target, is_packed), str(self.path))
+
+    def _neighbourhood(self, target: Target | None, is_packed: bool) -> Neighbourhood:
+        from constructs_triton.model_config.subject import Neighbourhood  # noqa: PLC0415 - as above
 
         endpoint = target or Target()
-        models = dict(self.models)
-        if self.root_model is not None:
-            models[self.root_model.name] = self.root_model
-        served = tuple(self._served(endpoint, target is not None))
-        around = Neighbourhood(
+        models = self._models_for(endpoint)
+        served = self._served(endpoint, models) if target is not None else tuple(models)
+        return Neighbourhood(
             models=models,
             directories=self._directories,
             root=self.root_model,
             target=endpoint,
-            loaded=frozenset(self._loaded(models, served)),
+            loaded=frozenset(name for top in served for name in _closure(top, models)),
             served=served,
+            archives=self._archives(served, models, is_packed),
             front_end=target is not None,
+            is_packed=is_packed,
         )
-        return judge(around, str(self.path))
 
-    def _served(self, target: Target, front_end: bool) -> list[str]:
-        if not front_end:
-            return list(self.models)
-        if target.mode == "multi-model":
-            return [self.root_model.name] if self.root_model else self.top_level_models()
-        if target.default_model in self.models:
-            return [str(target.default_model)]
-        return list(self.models)
+    def _models_for(self, target: Target) -> dict[str, ModelFolder]:
+        """What the endpoint can see: beside a model at the root nothing, and always the default model."""
+        if self.root_model is not None and target.mode == "multi-model":
+            return {self.root_model.name: self.root_model}
+        models = dict(self.models)
+        default = target.default_model
+        if default is not None and default not in models and default in self._directories:
+            models[default] = ModelFolder(default, self.path / default)
+        return models
 
-    def _loaded(self, models: Mapping[str, ModelFolder], served: tuple[str, ...]) -> Iterator[str]:
-        for name in served:
-            if name in self.models:
-                yield from self.closure(name)
-            else:
-                yield name
-                yield from (step for step in models[name].step_models if step in models)
+    def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        if target.mode == "single" and target.default_model in models:
+            return (str(target.default_model),)
+        if target.mode == "multi-model" and self.root_model is None:
+            return tuple(self.top_level_models())
+        return tuple(models)
+
+    def _archives(
+        self, served: tuple[str, ...], models: Mapping[str, ModelFolder], is_packed: bool
+    ) -> tuple[ArchiveContent, ...]:
+        from constructs_triton.model_config.subject import ArchiveContent  # noqa: PLC0415 - as above
+
+        if not is_packed and len(served) == 1:
+            folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
+            return (ArchiveContent(served[0], folders, is_given=True),)
+        return tuple(ArchiveContent(name, tuple(_closure(name, models))) for name in served)
+
+
+def _closure(model_name: str, models: Mapping[str, ModelFolder]) -> list[str]:
+    reached: set[str] = set()
+    waiting = [model_name]
+    while waiting:
+        name = waiting.pop()
+        if name in models and name not in reached:
+            reached.add(name)
+            waiting.extend(models[name].step_models)
+    return sorted(reached)
 
 
 def _looks_like_model(folder: ModelFolder) -> bool:

@@ -2,6 +2,36 @@
 
 from __future__ import annotations
 
-from constructs_triton.model_config.checks import layout, text
+from constructs_triton.model_config.checks import (
+    backend,
+    ensemble,
+    ensemble_steps,
+    instances,
+    layout,
+    python_backend,
+    regrets,
+    sagemaker,
+    scheduler,
+    state,
+    target,
+    tensors,
+    text,
+    warmup,
+)
 
-__all__ = ["layout", "text"]
+__all__ = [
+    "backend",
+    "ensemble",
+    "ensemble_steps",
+    "instances",
+    "layout",
+    "python_backend",
+    "regrets",
+    "sagemaker",
+    "scheduler",
+    "state",
+    "target",
+    "tensors",
+    "text",
+    "warmup",
+]

@@ -1,0 +1,185 @@
+"""Which backend serves a model, and the few fields that every backend shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from constructs_triton.model_config.backends import KNOWN_BACKENDS
+from constructs_triton.model_config.names import closest
+from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.subject import Subject
+
+__all__: list[str] = []
+
+_VALIDATE = "triton core ValidateModelConfig"
+_COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm", "tensorrtllm", "identity")
+
+
+@rule(
+    "backend-unknown",
+    "model",
+    source="triton core AutoCompleteBackendFields",
+    hint='name one, for example backend: "python"',
+    needs_files=True,
+)
+def cannot_be_told(subject: Subject) -> Iterator[Problem]:
+    """The backend is named, or can be told from a file such as ``model.onnx`` in the first version directory.
+
+    Triton also takes it from a model name of the form ``name.backend``.
+    """
+    if subject.model.config_fault is not None or not subject.model.version_directories:
+        return
+    if not any((subject.backend, subject.completed.platform, subject.completed.model_file)):
+        yield Problem("no backend is named and no file tells it")
+
+
+@rule("backend-platform", source=_VALIDATE)
+def unexpected_platform(subject: Subject) -> Iterator[Problem]:
+    """A model without ``backend`` has a ``platform`` that stands for one.
+
+    ``platform: "python"`` is the common mistake: the Python backend is named by ``backend``.
+    """
+    backend, platform, model_file = subject.completed
+    if backend or platform == "ensemble" or not (platform or model_file):
+        return
+    if not platform:
+        hint = 'name the backend, for example backend: "python"'
+        yield Problem(f"no backend can be told from default_model_filename, got {model_file!r}", (), hint)
+        return
+    guess = closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
+    hint = (
+        f'write platform: "{guess}"'
+        if guess in (*_platforms(), "ensemble")
+        else f'write backend: "{guess or platform}"'
+    )
+    yield Problem(f'no backend has this platform, got "{platform}"', ("platform",), hint)
+
+
+def _platforms() -> tuple[str, ...]:
+    return tuple(platform for backend in KNOWN_BACKENDS.values() for platform in backend.default_files)
+
+
+@rule("backend-platform-pair", source=_VALIDATE, hint="keep one of the two; the other is filled in")
+def pair(subject: Subject) -> Iterator[Problem]:
+    """``backend`` and ``platform`` name the same framework.
+
+    Only backends that Triton's core knows are compared; Python, DALI and custom ones take any platform.
+    """
+    known = KNOWN_BACKENDS.get(subject.backend)
+    platform = subject.completed.platform
+    if known is None or platform in (*known.default_files, "ensemble"):
+        return
+    field = ("platform",) if subject.config.platform else ("backend",)
+    got = f'"{platform}"' if platform else "no platform"
+    hint = None if platform else "name the platform: " + " or ".join(known.default_files)
+    yield Problem(f'backend "{known.name}" needs its own platform, got {got}', field, hint)
+
+
+@rule("backend-of-ensemble", source=_VALIDATE, hint="remove backend")
+def backend_of_ensemble(subject: Subject) -> Iterator[Problem]:
+    """An ensemble has a platform and no backend.
+
+    It has no library of its own: its steps are what runs.
+    """
+    if subject.config.backend and subject.config.platform == "ensemble":
+        yield Problem(f'an ensemble has no backend, got "{subject.config.backend}"', ("backend",))
+
+
+@rule("backend-ensemble-platform", source="triton core ValidateEnsembleSchedulingConfig")
+def ensemble_platform(subject: Subject) -> Iterator[Problem]:
+    """``ensemble_scheduling`` stands exactly in models with ``platform: "ensemble"``.
+
+    Either one without the other is refused, the first with a misleading message about the backend.
+    """
+    config = subject.config
+    scheduled = config.HasField("ensemble_scheduling")
+    if scheduled and config.platform != "ensemble":
+        message = f'ensemble_scheduling needs platform "ensemble", got "{config.platform}"'
+        yield Problem(
+            message,
+            ("platform",) if config.platform else ("ensemble_scheduling",),
+            'write platform: "ensemble"',
+        )
+    elif not scheduled and config.platform == "ensemble":
+        yield Problem(
+            'platform "ensemble" needs ensemble_scheduling',
+            ("platform",),
+            "add ensemble_scheduling with its steps",
+        )
+
+
+@rule("backend-max-batch-size", source=_VALIDATE, hint="write 0 for a model that does not batch")
+def max_batch_size(subject: Subject) -> Iterator[Problem]:
+    """``max_batch_size`` is zero or more.
+
+    Zero, which is also what leaving it out means, is a model whose dims are the whole shape.
+    """
+    if subject.config.max_batch_size < 0:
+        yield Problem(f"max_batch_size is negative, got {subject.config.max_batch_size}", ("max_batch_size",))
+
+
+@rule(
+    "backend-misspelt",
+    source="triton core TritonBackendManager",
+    hint="",
+)
+def misspelt(subject: Subject) -> Iterator[Problem]:
+    """The backend is no misspelling of one that the images carry.
+
+    There is no list of all backends, since any library may be added to an image; only names one or two
+    letters from a common one are refused.
+    """
+    name = subject.config.backend
+    if not name or name in _COMMON_BACKENDS or len(name) < 4:
+        return
+    guess = closest(name, _COMMON_BACKENDS)
+    if guess is not None and _distance_is_small(name.lower(), guess):
+        yield Problem(f'no such backend, got "{name}"', ("backend",), f'did you mean "{guess}"?')
+
+
+def _distance_is_small(name: str, known: str) -> bool:
+    """Whether one letter was added, left out, changed, or two neighbours swapped."""
+    if abs(len(name) - len(known)) > 1:
+        return False
+    if sorted(name) == sorted(known):
+        return True
+    prefix = next(
+        (i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known))
+    )
+    rests = {
+        (name[prefix + 1 :], known[prefix:]),
+        (name[prefix:], known[prefix + 1 :]),
+        (name[prefix + 1 :], known[prefix + 1 :]),
+    }
+    return any(a == b for a, b in rests)
+
+
+@rule(
+    "backend-repository-agent",
+    source="triton core TritonRepoAgentManager",
+    hint="leave model_repository_agents out, or build an image that has the agent",
+)
+def repository_agent(subject: Subject) -> Iterator[Problem]:
+    """Repository agents are installed in the image.
+
+    The server carries one, ``checksum``; any other must be built into the image.
+    """
+    for index, agent in enumerate(subject.config.model_repository_agents.agents):
+        if agent.name != "checksum":
+            place = ("model_repository_agents", "agents", index)
+            yield Problem(f'the server has no repository agent "{agent.name}"', place)
+
+
+@rule(
+    "backend-model-metrics",
+    source="triton core ValidateModelMetrics",
+    hint="give family and buckets",
+)
+def model_metrics(subject: Subject) -> Iterator[Problem]:
+    """Each ``metric_control`` names a metric family and the buckets of its histogram.
+
+    The server refuses one that is incomplete.
+    """
+    for index, control in enumerate(subject.config.model_metrics.metric_control):
+        if not control.metric_identifier.family or not control.histogram_options.buckets:
+            yield Problem("metric_control is incomplete", ("model_metrics", "metric_control", index))

@@ -1,0 +1,230 @@
+"""SageMaker's front end: what ``serve`` refuses, and what the multi-model loader makes of an archive.
+
+Sources: triton server, docker/sagemaker/serve and SageMakerMMELoadModel in src/sagemaker_server.cc.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from constructs_triton.facts.images import image_version
+from constructs_triton.findings import Severity
+from constructs_triton.model_config.names import did_you_mean, quoted
+from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.subject import Neighbourhood, Subject
+
+__all__: list[str] = []
+
+_SERVE = "triton server docker/sagemaker/serve"
+_LOADER = "triton server SageMakerMMELoadModel"
+_ENSEMBLE_TEXT = re.compile(r'platform:(\s)*"ensemble"')
+
+
+def _is_single(around: Neighbourhood) -> bool:
+    return around.front_end and around.target.mode == "single"
+
+
+def _is_multi(around: Neighbourhood) -> bool:
+    return around.front_end and around.target.mode == "multi-model"
+
+
+@rule("sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into a folder of its own")
+def config_at_root(around: Neighbourhood) -> Iterator[Problem]:
+    """A single-model archive has no ``config.pbtxt`` at its root.
+
+    The image's start script refuses it, even beside a good model.
+    """
+    if _is_single(around) and around.root is not None:
+        yield Problem("config.pbtxt stands at the root of the repository", path="config.pbtxt")
+
+
+@rule("sagemaker-no-model", "repository", source=_SERVE, hint="add a folder a model")
+def no_model(around: Neighbourhood) -> Iterator[Problem]:
+    """The archive holds at least one folder.
+
+    An empty one is refused by both front ends.
+    """
+    folders = [name for name, is_link in around.directories.items() if not is_link]
+    if folders or around.root is not None or not around.front_end:
+        return
+    if around.directories and around.target.default_model in around.directories:
+        return
+    got = f", got links {quoted(sorted(around.directories))}" if around.directories else ""
+    yield Problem(f"no model folder{got}")
+
+
+@rule("sagemaker-default-model", "repository", source=_SERVE)
+def default_model(around: Neighbourhood) -> Iterator[Problem]:
+    """A single-model archive with several folders needs ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``.
+
+    Every folder counts, hidden ones and those without a model too; links do not.
+    """
+    folders = sorted(name for name, is_link in around.directories.items() if not is_link)
+    if not _is_single(around) or around.target.default_model is not None or len(folders) < 2:
+        return
+    ensembles = [name for name, model in around.models.items() if model.is_ensemble]
+    hint = f"set the default model, for example {ensembles[0] if ensembles else folders[0]}"
+    yield Problem(
+        f"no default model is set and there are {len(folders)} folders: {quoted(folders)}", hint=hint
+    )
+
+
+@rule("sagemaker-default-model-absent", "repository", source=_SERVE)
+def default_model_absent(around: Neighbourhood) -> Iterator[Problem]:
+    """The default model has a folder.
+
+    The image's start script refuses a name without one.
+    """
+    name = around.target.default_model
+    if not _is_single(around) or name is None or name in around.directories:
+        return
+    hint = did_you_mean(name, around.models, f"the repository has {quoted(around.models)}")
+    yield Problem(f'no folder for the default model, got "{name}"', hint=hint)
+
+
+@rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder")
+def name_blank(subject: Subject) -> Iterator[Problem]:
+    """The name of a served model holds no blanks.
+
+    The image's start script quotes nothing: a blank splits the server's command line.
+    """
+    if (
+        _is_single(subject.around)
+        and subject.name in subject.around.served
+        and re.search(r"\s", subject.name)
+    ):
+        yield Problem(f'a blank in the model\'s name, got "{subject.name}"', path=subject.model.path)
+
+
+# --- multi-model archives ---------------------------------------------------------------------------------
+
+
+@rule("sagemaker-archive-order", "repository", refuses=False, source=_LOADER)
+def archive_order(around: Neighbourhood) -> Iterator[Problem]:
+    """What a multi-model archive serves does not depend on the order of directories on disk.
+
+    Of several folders the loader takes the last that the file system lists, or the last whose
+    ``config.pbtxt`` holds the text ``platform: "ensemble"``. The same archive behaves differently on another
+    file system.
+    """
+    if not _is_multi(around) or around.root is not None:
+        return
+    for archive in around.archives:
+        recognised = [name for name in archive.folders if _reads_as_ensemble(around, name)]
+        path = f"{archive.model}/config.pbtxt" if archive.model in around.models else "."
+        if len(recognised) > 1:
+            message = f"several folders read as the ensemble to serve: {quoted(recognised)}"
+            yield Problem(message, path=path, hint="serve nested ensembles from a single-model endpoint")
+        elif len(archive.folders) > 1 and not recognised:
+            message = f"no folder reads as the ensemble to serve, of {quoted(archive.folders)}"
+            yield Problem(message, path=path, hint=_order_hint(around, archive.model))
+        elif recognised and recognised[0] != archive.model and not archive.is_given:
+            message = f'the archive of "{archive.model}" serves "{recognised[0]}" instead'
+            yield Problem(message, path=path, hint=_order_hint(around, archive.model))
+
+
+def _order_hint(around: Neighbourhood, name: str) -> str:
+    model = around.models.get(name)
+    if model is not None and model.is_ensemble:
+        return 'write platform: "ensemble" with double quotes and no blank before the colon'
+    return "leave one folder, or add an ensemble that names the others"
+
+
+def _reads_as_ensemble(around: Neighbourhood, name: str) -> bool:
+    model = around.models.get(name)
+    text = model.config_text if model is not None else None
+    return bool(text and _ENSEMBLE_TEXT.search(text))
+
+
+@rule("sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by the folder")
+def archive_link(around: Neighbourhood) -> Iterator[Problem]:
+    """The folder that a multi-model archive serves is no symbolic link.
+
+    The loader looks at real directories alone.
+    """
+    if _is_multi(around) and not around.is_packed:
+        for name in around.served:
+            if around.directories.get(name):
+                yield Problem(f'the model "{name}" is a link', path=name)
+
+
+_OUT_OF_MEMORY = (
+    "CUDA out of memory",
+    "CUDA_OUT_OF_MEMORY",
+    "Out of memory",
+    "Out Of Memory",
+    "out of memory",
+    "MemoryError",
+    "OutOfMemory",
+    "OOM",
+)
+
+
+@rule(
+    "sagemaker-name-out-of-memory",
+    "model",
+    severity=Severity.WARNING,
+    source="triton server SagemakerAPIServer::CheckOutOfMemory",
+    hint="rename the folder",
+)
+def name_out_of_memory(subject: Subject) -> Iterator[Problem]:
+    """The name of a model in a multi-model endpoint does not read as an out-of-memory error.
+
+    The front end looks for phrases such as ``OOM`` in the whole error text, the model's name included, and
+    then answers 507, upon which SageMaker unloads other models.
+    """
+    phrase = next((phrase for phrase in _OUT_OF_MEMORY if phrase in subject.name), None)
+    if phrase and _is_multi(subject.around):
+        yield Problem(f'"{phrase}" in the model\'s name turns any error into 507', path=subject.model.path)
+
+
+# --- what SageMaker cannot serve --------------------------------------------------------------------------
+
+
+@rule("sagemaker-decoupled", "config", refuses=False, source="triton server SagemakerAPIServer::HandleInfer")
+def decoupled(subject: Subject) -> Iterator[Problem]:
+    """The served model is not decoupled, and no step of it is.
+
+    ``/invocations`` answers 501 for it, and the multi-model loader 400.
+    """
+    if _served_decoupled(subject) and not _can_stream(subject):
+        hint = "remove decoupled, or stream from a single-model endpoint with image 25.04 or newer"
+        yield Problem(_decoupled_message(subject), _decoupled_place(subject), hint)
+
+
+@rule(
+    "sagemaker-decoupled-stream",
+    severity=Severity.WARNING,
+    source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
+    hint="set SAGEMAKER_TRITON_INFERENCE_TYPE to generate_stream",
+)
+def decoupled_stream(subject: Subject) -> Iterator[Problem]:
+    """A decoupled model is served with inference type ``generate`` or ``generate_stream``.
+
+    The default, ``infer``, answers 501.
+    """
+    if _served_decoupled(subject) and _can_stream(subject):
+        yield Problem(_decoupled_message(subject), _decoupled_place(subject))
+
+
+def _served_decoupled(subject: Subject) -> bool:
+    around = subject.around
+    return around.front_end and subject.name in around.served and around.is_decoupled(subject.name)
+
+
+def _can_stream(subject: Subject) -> bool:
+    version = subject.target.image_version
+    return _is_single(subject.around) and version is not None and image_version(version).has_inference_type
+
+
+def _decoupled_message(subject: Subject) -> str:
+    if subject.config.model_transaction_policy.decoupled:
+        return "a decoupled model cannot answer on SageMaker"
+    steps = [name for name in subject.model.step_models if subject.around.is_decoupled(name)]
+    return f"an ensemble with decoupled steps cannot answer on SageMaker, got {quoted(steps)}"
+
+
+def _decoupled_place(subject: Subject) -> tuple[str | int, ...]:
+    is_own = subject.config.model_transaction_policy.decoupled
+    return ("model_transaction_policy", "decoupled") if is_own else ("ensemble_scheduling",)

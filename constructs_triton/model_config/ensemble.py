@@ -1,0 +1,179 @@
+"""The graph of an ensemble: its steps, the tensors between them, who writes and who reads each.
+
+Source: triton core, BuildEnsembleGraph and ValidateEnsembleSchedulingConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from constructs_triton.model_config.folder import ModelFolder
+
+__all__ = ["EnsembleGraph", "Step"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step; the maps go from the model's own names to the ensemble's tensors."""
+
+    index: int
+    model_name: str
+    model_version: int
+    input_map: dict[str, str]
+    output_map: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        """How messages name the step, counted from 1."""
+        return f'step {self.index + 1} ("{self.model_name}")'
+
+
+@dataclass(frozen=True)
+class EnsembleGraph:
+    """An ensemble's inputs and outputs by name, and its steps in the order of the configuration."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def from_config(cls, config: Any, name: str | None = None) -> EnsembleGraph:
+        """The graph that a ``ModelConfig`` message with ``ensemble_scheduling`` describes."""
+        steps = tuple(
+            Step(index, step.model_name, step.model_version, dict(step.input_map), dict(step.output_map))
+            for index, step in enumerate(config.ensemble_scheduling.step)
+        )
+        return cls(name or config.name, _names(config.input), _names(config.output), steps)
+
+    @classmethod
+    def from_model(cls, model: ModelFolder) -> EnsembleGraph:
+        """The graph of an ensemble on disk, whose configuration parses."""
+        return cls.from_config(model.config, model.name)
+
+    # --- who writes, who reads ----------------------------------------------------------------------------
+
+    @cached_property
+    def producers(self) -> dict[str, tuple[Step, ...]]:
+        """Tensor to the steps that write it; once for each output that does."""
+        return _group((tensor, step) for step in self.steps for tensor in step.output_map.values())
+
+    @cached_property
+    def readers(self) -> dict[str, tuple[Step, ...]]:
+        """Tensor to the steps that read it."""
+        return _group((tensor, step) for step in self.steps for tensor in step.input_map.values())
+
+    @cached_property
+    def tensors(self) -> tuple[str, ...]:
+        """Every tensor that a step writes or reads, in alphabetical order."""
+        return tuple(sorted({*self.producers, *self.readers}))
+
+    @cached_property
+    def unproduced(self) -> tuple[str, ...]:
+        """Tensors that are read, or are outputs, and that nothing writes."""
+        known = {*self.inputs, *self.producers}
+        return tuple(
+            tensor for tensor in dict.fromkeys((*self.tensors, *self.outputs)) if tensor not in known
+        )
+
+    @cached_property
+    def unread(self) -> tuple[str, ...]:
+        """Tensors that a step writes, that no step reads, and that are no output."""
+        known = {*self.readers, *self.outputs}
+        return tuple(sorted(tensor for tensor in self.producers if tensor not in known))
+
+    @cached_property
+    def unused_inputs(self) -> tuple[str, ...]:
+        """Inputs of the ensemble that no step touches."""
+        return tuple(name for name in self.inputs if name not in self.tensors)
+
+    @cached_property
+    def in_cycle(self) -> tuple[str, ...]:
+        """Tensors that wait for each other, directly or behind a cycle; what is unproduced is left aside."""
+        ready = self.ready_tensors((*self.inputs, *self.unproduced))
+        return tuple(tensor for tensor in self.tensors if tensor not in ready)
+
+    def ready_tensors(self, given: Iterable[str]) -> set[str]:
+        """The tensors that can be computed from ``given``, with these."""
+        ready = set(given)
+        waiting = list(self.steps)
+        while waiting:
+            still = [step for step in waiting if not ready.issuperset(step.input_map.values())]
+            if len(still) == len(waiting):
+                break
+            for step in waiting:
+                if step not in still:
+                    ready.update(step.output_map.values())
+            waiting = still
+        return ready
+
+    def joins_decoupled_branches(self, decoupled_models: Collection[str]) -> tuple[Step, ...]:
+        """Steps whose inputs come from differently decoupled models, which answer different numbers of times.
+
+        Source: triton core, ValidateEnsembleConfig, decouple_label.
+        """
+        labels = dict.fromkeys(self.inputs, 0)
+        conflicting = []
+        waiting = list(self.steps)
+        while waiting:
+            step = next((step for step in waiting if labels.keys() >= set(step.input_map.values())), None)
+            if step is None:
+                break
+            waiting.remove(step)
+            branches = {labels[tensor] for tensor in step.input_map.values()}
+            if len(branches) > 1:
+                conflicting.append(step)
+            label = step.index + 1 if step.model_name in decoupled_models else min(branches, default=0)
+            for tensor in step.output_map.values():
+                labels.setdefault(tensor, label)
+        return tuple(conflicting)
+
+    # --- printing -----------------------------------------------------------------------------------------
+
+    def to_text(self) -> str:
+        """The graph as lines of text, a step a line."""
+        lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}"]
+        for step in self.steps:
+            reads = ", ".join(f"{name}={tensor}" for name, tensor in sorted(step.input_map.items()))
+            writes = ", ".join(f"{name}={tensor}" for name, tensor in sorted(step.output_map.items()))
+            lines.append(f"  {step.index + 1}. {step.model_name}({reads}) -> {writes}")
+        return "\n".join(lines)
+
+    def to_mermaid(self) -> str:
+        """The graph as a Mermaid flowchart: tensors on the arrows, steps in the boxes."""
+        lines = ["flowchart LR"]
+        lines += [f'  in{i}(["{_escape(name)}"])' for i, name in enumerate(self.inputs)]
+        lines += [f'  step{step.index}["{_escape(step.model_name)}"]' for step in self.steps]
+        lines += [f'  out{i}(["{_escape(name)}"])' for i, name in enumerate(self.outputs)]
+        for tensor in dict.fromkeys((*self.inputs, *self.tensors, *self.outputs)):
+            lines += self._arrows(tensor)
+        return "\n".join(lines)
+
+    def _arrows(self, tensor: str) -> list[str]:
+        sources = [f"step{step.index}" for step in self.producers.get(tensor, ())]
+        sources += [f"in{i}" for i, name in enumerate(self.inputs) if name == tensor]
+        targets = [f"step{step.index}" for step in self.readers.get(tensor, ())]
+        targets += [f"out{i}" for i, name in enumerate(self.outputs) if name == tensor]
+        return [f'  {source} -->|"{_escape(tensor)}"| {target}' for source in sources for target in targets]
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def _names(tensors: Iterable[Any]) -> tuple[str, ...]:
+    return tuple(tensor.name for tensor in tensors)
+
+
+def _group(pairs: Iterable[tuple[str, Step]]) -> dict[str, tuple[Step, ...]]:
+    found: dict[str, tuple[Step, ...]] = {}
+    for tensor, step in pairs:
+        found[tensor] = (*found.get(tensor, ()), step)
+    return found
+
+
+def _escape(text: str) -> str:
+    """Text inside Mermaid's quotes."""
+    return text.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;").replace("\n", " ")
