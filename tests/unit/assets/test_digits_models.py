@@ -1,0 +1,110 @@
+"""The pure functions of the digits ensemble's models, its split and its training."""
+
+import ast
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sample_files import ASSETS, load
+
+DIGITS = "model_repositories/digits"
+MODEL_FILES = sorted((ASSETS / "model_repositories").glob("*/*/1/*.py"))
+
+
+def test_an_image_of_the_networks_size_is_only_scaled() -> None:
+    """An 8 x 8 image reaches the network as its own values divided by 255, to the last bit."""
+    pixels, split = load(f"{DIGITS}/preprocess/1/pixels.py"), load("training/split.py")
+    image = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
+    expected = (image / 255).astype(np.float32)[np.newaxis]
+    np.testing.assert_array_equal(pixels.pixels_of(split.encode_png(image)), expected)
+
+
+@pytest.mark.parametrize(("height", "width"), [(16, 16), (160, 80), (13, 29), (3, 5), (1, 1)])
+def test_resizing_averages_areas(height: int, width: int) -> None:
+    """Every size becomes 8 x 8 with the mean brightness unchanged, and exactly undoes a blow-up."""
+    pixels = load(f"{DIGITS}/preprocess/1/pixels.py")
+    image = np.random.RandomState(height).uniform(0, 255, (height, width))
+    resized = pixels.resize(image, 8, 8)
+    assert resized.shape == (8, 8)
+    assert resized.mean() == pytest.approx(image.mean())
+    blown_up = np.kron(resized, np.ones((3, 5)))
+    np.testing.assert_allclose(pixels.resize(blown_up, 8, 8), resized)
+
+
+def test_grey_weighs_colours_and_darkens_transparency() -> None:
+    """White is 255 in every colour type, green outshines blue, a transparent pixel is dark."""
+    grey = load(f"{DIGITS}/preprocess/1/pixels.py").grey
+    white, green, blue = (255, 255, 255), (0, 255, 0), (0, 0, 255)
+    image = np.array([[white, green, blue]], np.uint8)
+    np.testing.assert_allclose(grey(image), [[255, 149.685, 29.07]])
+    assert grey(np.array([[[200, 255], [200, 0]]], np.uint8)).tolist() == [[200, 0]]
+    assert grey(np.array([[[*white, 51]]], np.uint8)).tolist() == [[pytest.approx(51)]]
+
+
+def test_softmax_survives_large_logits() -> None:
+    """Logits far beyond exp's range give probabilities that sum to 1 and the right labels."""
+    scores = load(f"{DIGITS}/postprocess/1/scores.py")
+    labels = scores.load_labels(ASSETS / DIGITS / "postprocess/1/labels.txt")
+    logits = np.zeros((2, 10), np.float32)
+    logits[0, 7], logits[1, 3] = 5000, 2
+    probabilities = scores.softmax(logits)
+    assert probabilities.dtype == np.float32
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-6)
+    assert scores.most_likely(labels, probabilities).tolist() == [[b"7"], [b"3"]]
+
+
+def test_no_held_out_image_is_trained_on() -> None:
+    """By content, not by position: no image of the held-out part is among those trained on."""
+    split = load("training/split.py")
+    (trained, trained_labels), (held_out, held_out_labels) = split.training_images(), split.held_out_images()
+    assert len(trained) == len(trained_labels)
+    assert len(held_out) == len(held_out_labels) > 300
+    assert len(trained) + len(held_out) == 1797
+    assert set(held_out_labels.tolist()) == set(range(10))
+    assert not {image.tobytes() for image in trained} & {image.tobytes() for image in held_out}
+
+
+def test_training_reproduces_the_weights_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retraining sees only training images and writes the weights that are checked in, small and accurate."""
+    training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
+    seen: set[bytes] = set()
+    read = training.pixels_through_png
+
+    def remembering(images: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+        seen.update(image.tobytes() for image in images)
+        return read(images)  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(training, "pixels_through_png", remembering)
+    trained = training.train()
+    monkeypatch.undo()
+    assert seen
+    assert not seen & {image.tobytes() for image in training.held_out_images()[0]}
+    deployed = network.load_weights(training.WEIGHTS)
+    assert deployed.keys() == trained.keys()
+    for name, value in trained.items():
+        # Five units of the last place kept: what another linear algebra library may differ by.
+        np.testing.assert_allclose(deployed[name], value, rtol=0, atol=5e-4, err_msg=name)
+    assert training.held_out_accuracy(deployed) >= 0.96
+    assert training.WEIGHTS.stat().st_size < 300_000
+
+
+def test_equal_weights_are_written_as_equal_bytes(tmp_path: Path) -> None:
+    """The weights file carries no time of day, so what is checked in is what writing it again gives."""
+    training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
+    np.savez(tmp_path / "again.npz", **network.load_weights(training.WEIGHTS))
+    assert (tmp_path / "again.npz").read_bytes() == training.WEIGHTS.read_bytes()
+    with zipfile.ZipFile(training.WEIGHTS) as archive:
+        assert {member.date_time[0] for member in archive.infolist()} == {1980}
+
+
+@pytest.mark.parametrize("file", MODEL_FILES, ids=lambda file: "/".join(file.parts[-4:]))
+def test_models_need_only_numpy_and_the_standard_library(file: Path) -> None:
+    """The images promise nothing more than NumPy, so no sample model imports anything else."""
+    own = {sibling.stem for sibling in file.parent.glob("*.py")}
+    allowed = own | {"numpy", "triton_python_backend_utils"} | set(sys.stdlib_module_names)
+    nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+    imported = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    imported |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in imported} <= allowed
