@@ -8,6 +8,7 @@ The images are scikit-learn's bundled copy of the test set of the UCI data set "
 Handwritten Digits" (E. Alpaydin, C. Kaynak, 1998): 1797 images of 8 x 8 pixels from 0 to 16.
 """
 
+import functools
 import hashlib
 import struct
 import zlib
@@ -50,6 +51,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
+@functools.cache
 def _digits() -> tuple[np.ndarray, np.ndarray]:
     # scikit-learn takes seconds to import, and encode_png does not need it.
     from sklearn.datasets import load_digits  # noqa: PLC0415
