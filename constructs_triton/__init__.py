@@ -9,11 +9,45 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    pass
+    from constructs_triton.cdk import EndpointVariant as EndpointVariant
+    from constructs_triton.cdk import ITritonEndpoint as ITritonEndpoint
+    from constructs_triton.cdk import ModelArchive as ModelArchive
+    from constructs_triton.cdk import ModelSource as ModelSource
+    from constructs_triton.cdk import TritonEndpoint as TritonEndpoint
+    from constructs_triton.cdk import TritonEnsembleEndpoint as TritonEnsembleEndpoint
+    from constructs_triton.cdk import TritonImage as TritonImage
+    from constructs_triton.cdk import TritonModelRepository as TritonModelRepository
+    from constructs_triton.cdk import TritonMultiModelEndpoint as TritonMultiModelEndpoint
+    from constructs_triton.cdk import TritonScalableInstanceCount as TritonScalableInstanceCount
+    from constructs_triton.client import TritonClient as TritonClient
+    from constructs_triton.errors import ConstructsTritonError as ConstructsTritonError
+    from constructs_triton.facts.environment import TritonEnvironment as TritonEnvironment
+    from constructs_triton.facts.inference_ami import InferenceAmi as InferenceAmi
+    from constructs_triton.facts.instance_types import InstanceType as InstanceType
+    from constructs_triton.findings import Finding as Finding
+    from constructs_triton.findings import Severity as Severity
 
-_MODULE_OF: dict[str, str] = {}
+_MODULE_OF = {
+    "ConstructsTritonError": "constructs_triton.errors",
+    "EndpointVariant": "constructs_triton.cdk",
+    "Finding": "constructs_triton.findings",
+    "ITritonEndpoint": "constructs_triton.cdk",
+    "InferenceAmi": "constructs_triton.facts.inference_ami",
+    "InstanceType": "constructs_triton.facts.instance_types",
+    "ModelArchive": "constructs_triton.cdk",
+    "ModelSource": "constructs_triton.cdk",
+    "Severity": "constructs_triton.findings",
+    "TritonClient": "constructs_triton.client",
+    "TritonEndpoint": "constructs_triton.cdk",
+    "TritonEnsembleEndpoint": "constructs_triton.cdk",
+    "TritonEnvironment": "constructs_triton.facts.environment",
+    "TritonImage": "constructs_triton.cdk",
+    "TritonModelRepository": "constructs_triton.cdk",
+    "TritonMultiModelEndpoint": "constructs_triton.cdk",
+    "TritonScalableInstanceCount": "constructs_triton.cdk",
+}
 
-__all__ = sorted(_MODULE_OF)
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - a list of names, though not a literal
 
 
 def __getattr__(name: str) -> object:

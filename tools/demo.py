@@ -62,7 +62,7 @@ def _wait_until_ready(server: subprocess.Popen[str]) -> str:
         sys.exit(server.wait() or 1)
     ready: dict[str, Any] = json.loads(line)
     print(f"ready: {json.dumps(ready)}\n", flush=True)
-    return str(ready["endpoint_url"])
+    return str(ready["url"])
 
 
 def classify(url: str, pngs: list[bytes]) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,90 @@
+"""From app.py to a prediction: the template that ``cdk synth`` writes, run here by the real Triton server."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+
+from constructs_triton.client import TritonClient
+from constructs_triton.local import LocalEndpoint
+
+PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "assets" / "training"))
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo_road")]
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What app.py synthesizes, with CDK's own template validation as errors (cdk.json)."""
+    directory = tmp_path_factory.mktemp("demo") / "cdk.out"
+    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context)}
+    subprocess.run([sys.executable, "app.py"], cwd=PROJECT, env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def endpoints(assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly) as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def runtime(endpoints: LocalEndpoint) -> Any:
+    return boto3.client("sagemaker-runtime", endpoint_url=endpoints.endpoint_url)
+
+
+def test_both_endpoints_of_the_stack_run(endpoints: LocalEndpoint) -> None:
+    """One ``local up`` serves every endpoint of the assembly."""
+    assert sorted(endpoints.endpoint_names) == ["catalog", "digits"]
+
+
+def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
+    """Images that were never trained on come back with at least 95 percent right, through plain boto3."""
+    from split import encode_png, held_out_images
+    from tritonclient.grpc import model_config_pb2  # noqa: F401 - a user may well have imported it
+
+    from constructs_triton.wire import decode_response, encode_request
+
+    images, digits = held_out_images()
+    pngs = np.array([encode_png(image) for image in images], dtype=object)[:, np.newaxis]
+    labels: list[int] = []
+    for start in range(0, len(pngs), 64):
+        request = encode_request({"image": pngs[start : start + 64]})
+        response = runtime.invoke_endpoint(
+            EndpointName="digits", ContentType=request.content_type, Body=request.body
+        )
+        result = decode_response(response["Body"].read(), response["ContentType"])
+        labels += [int(label) for label in result["label"][:, 0]]
+    assert np.mean(np.array(labels) == digits) >= 0.95
+
+
+def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint) -> None:
+    """The JSON form of a request is answered with the same probabilities as the binary form."""
+    client = TritonClient.for_endpoint("catalog", endpoint_url=endpoints.endpoint_url)
+    texts = {"text": np.array([[b"what a wonderful, helpful tool"], [b"a terrible waste"]], dtype=object)}
+    binary = client.infer(texts, TargetModel="sentiment.tar.gz")
+    plain = client.infer(texts, TargetModel="sentiment.tar.gz", binary=False)
+    assert set(binary) == set(plain)
+    for name in binary:
+        np.testing.assert_array_equal(binary[name], plain[name])
+
+
+def test_a_request_that_is_no_picture_is_a_model_error(runtime: Any) -> None:
+    """What the model refuses comes back as SageMaker's ModelError, with the model's own words."""
+    from constructs_triton.wire import encode_request
+
+    request = encode_request({"image": np.array([[b"no picture"]], dtype=object)})
+    with pytest.raises(runtime.exceptions.ModelError) as caught:
+        runtime.invoke_endpoint(EndpointName="digits", ContentType=request.content_type, Body=request.body)
+    assert "PNG" in caught.value.response["OriginalMessage"]
