@@ -3,6 +3,7 @@
 Nothing here imports boto3 before the first call, and nothing ever imports the AWS CDK.
 """
 
+from constructs_triton.client.async_inference import AsyncInference
 from constructs_triton.client.http_transport import HttpTransport
 from constructs_triton.client.in_memory_transport import InMemoryTransport, RecordedCall
 from constructs_triton.client.invocation_errors import (
@@ -17,6 +18,7 @@ from constructs_triton.client.triton_client import TritonClient
 from constructs_triton.wire import Classification, InferenceResult, RequestedOutput, SequencePosition
 
 __all__ = [
+    "AsyncInference",
     "Classification",
     "EndpointThrottledError",
     "HttpTransport",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 __all__ = ["map_concurrently"]
 
@@ -30,6 +32,8 @@ def map_concurrently(
 def _iterate(
     function: Callable[[Item], Result], items: Iterable[Item], max_concurrency: int
 ) -> Iterator[Result]:
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - brings logging, for few callers
+
     executor = ThreadPoolExecutor(max_concurrency, thread_name_prefix="constructs-triton-infer")
     waiting: deque[Future[Result]] = deque()
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -57,12 +56,18 @@ def check_inputs(
         _check_batch(inputs, expected, model_config.max_batch_size)
 
 
+def _unknown_input(name: str, expected: Mapping[str, ModelInputLike]) -> RequestEncodingError:
+    import difflib  # noqa: PLC0415 - only for a message
+
+    close = difflib.get_close_matches(name, expected, n=1)
+    mend = f'did you mean "{close[0]}"' if close else f"the model's inputs are {sorted(expected)}"
+    return RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {mend}')
+
+
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
     for name in inputs:
         if name not in expected:
-            close = difflib.get_close_matches(name, expected, n=1)
-            mend = f'did you mean "{close[0]}"' if close else f"the model's inputs are {sorted(expected)}"
-            raise RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {mend}')
+            raise _unknown_input(name, expected)
     for name, entry in expected.items():
         if name not in inputs and not getattr(entry, "optional", False):
             raise RequestEncodingError(
@@ -97,11 +102,7 @@ def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_b
         return
     mend = "reshape it"
     if max_batch_size > 0:
-        mend = (
-            "the first axis is the batch (max_batch_size is "
-            + str(max_batch_size)
-            + "), so add it with array[None]"
-        )
+        mend = f"the first axis is the batch, up to {max_batch_size}: add it with array[None]"
     raise RequestEncodingError(f"{path}: shape must fit {dims}, got {list(shape)}; {mend}")
 
 

@@ -7,7 +7,6 @@ archives says which key a model's plain name stands for now.
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,6 +57,8 @@ class ModelIndex:
             return self.target_models[name]
         if name.endswith(_ARCHIVE_SUFFIX):
             return name
+        import difflib  # noqa: PLC0415 - only for a message
+
         close = difflib.get_close_matches(name, self.target_models, n=1)
         mend = f'did you mean "{close[0]}"' if close else f"the index has {sorted(self.target_models)}"
         raise InvalidValueError(f'target_model: no model of that name in the index, got "{name}"; {mend}')

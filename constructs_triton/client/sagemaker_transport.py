@@ -66,7 +66,7 @@ class SageMakerTransport:
 
     def invoke(self, invocation: Invocation) -> Reply:
         response = self.call("invoke_endpoint", **self._arguments(invocation))
-        body = self._guard(response["Body"].read)
+        body = self.read_body(response["Body"])
         return Reply(body, response.get("ContentType", ""), _metadata(response))
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
@@ -75,11 +75,16 @@ class SageMakerTransport:
         while (event := self._guard(lambda: next(events, None))) is not None:
             yield _read_part(self.endpoint_name, event)
 
-    def call(self, operation: str, **arguments: Any) -> dict[str, Any]:
-        """Any operation of the runtime API, with failures as ``InvocationError``."""
-        client = self.client("sagemaker-runtime")
+    def call(self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any) -> dict[str, Any]:
+        """Any operation of the runtime API or of S3, with failures as ``InvocationError``."""
+        client = self.client(service)
         result: dict[str, Any] = self._guard(lambda: getattr(client, operation)(**arguments))
         return result
+
+    def read_body(self, body: Any) -> bytes:
+        """All of a streaming body; a connection that breaks is an ``InvocationError`` too."""
+        data: bytes = self._guard(body.read)
+        return data
 
     def read_index(self, uri: str) -> ModelIndex:
         """The index of a multi-model endpoint's archives, from S3."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from constructs_triton.client.async_inference import AsyncInference, start_inference
 from constructs_triton.client.concurrency import map_concurrently
 from constructs_triton.client.generation import encode_generation, read_generation
 from constructs_triton.client.input_checks import ModelConfigLike, check_inputs
@@ -157,6 +158,31 @@ class TritonClient:
         request = encode_generation(fields)
         invocation = Invocation(request.body, request.content_type, invoke_options)
         return read_generation(self.transport.stream(invocation))
+
+    def infer_async(
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        outputs: Sequence[str | RequestedOutput] | None = None,
+        *,
+        input_location: str,
+        options: Mapping[str, Any] | None = None,
+        **encoding: Any,
+    ) -> AsyncInference:
+        """Start an inference on an asynchronous endpoint; ``.result()`` waits for it.
+
+        The request is put below ``input_location``, ``s3://bucket/prefix/``. ``options`` are
+        InvokeEndpointAsync's own, ``encoding`` the arguments of ``wire.encode_request``.
+        """
+        if not isinstance(self.transport, SageMakerTransport):
+            raise InvalidValueError(
+                f"transport: asynchronous inference needs SageMaker, got {type(self.transport).__name__}; "
+                "make the client with TritonClient.for_endpoint"
+            )
+        if self.model_config is not None:
+            check_inputs(inputs, self.model_config, encoding.get("datatypes"))
+        request = encode_request(inputs, outputs=outputs, **encoding)
+        invocation = Invocation(request.body, request.content_type, options or {})
+        return start_inference(self.transport, invocation, input_location)
 
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
         invocation = Invocation(request.body, request.content_type, self._resolve(options))

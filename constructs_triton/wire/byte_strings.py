@@ -7,6 +7,7 @@ Source: KServe v2 binary tensor data extension.
 
 from __future__ import annotations
 
+import io
 import struct
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +21,8 @@ __all__ = ["decode_byte_strings", "encode_byte_strings", "list_byte_strings"]
 
 PREFIX_SIZE = 4
 _LONGEST = 2**32 - 1
-_read_length = struct.Struct("<I").unpack_from
+_LENGTH = struct.Struct("<I")
+_read_length = _LENGTH.unpack_from
 
 
 def encode_byte_strings(path: str, array: NDArray[Any]) -> bytes:
@@ -100,16 +102,19 @@ def _split_equal(data: bytes, count: int) -> Sequence[bytes] | None:
 
 
 def _split(data: bytes, count: int) -> list[bytes] | None:
-    values: list[bytes] = []
-    append, read_length, offset = values.append, _read_length, 0
+    read, unpack = io.BytesIO(data).read, _LENGTH.unpack
     try:
-        for _ in range(count):
-            (length,) = read_length(data, offset)
-            offset += PREFIX_SIZE + length
-            append(data[offset - length : offset])
+        values = [read(*unpack(read(PREFIX_SIZE))) for _ in range(count)]
     except struct.error:
         return None
-    return values if offset == len(data) else None
+    return values if _fill(values, data) else None
+
+
+def _fill(values: list[bytes], data: bytes) -> bool:
+    """Whether the values are all of the data, and the last, which alone can fall short, is whole."""
+    if sum(map(len, values)) + PREFIX_SIZE * len(values) != len(data):
+        return False
+    return not values or _read_length(data, len(data) - len(values[-1]) - PREFIX_SIZE)[0] == len(values[-1])
 
 
 def _locate_fault(path: str, data: bytes, count: int, first_byte: int) -> ResponseDecodingError:

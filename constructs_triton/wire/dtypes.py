@@ -22,9 +22,7 @@ __all__ = ["Buffer", "bfloat16", "datatype_of", "dtype_of"]
 Buffer: TypeAlias = bytes | bytearray | memoryview
 """What a body or a part of one may be. ``collections.abc.Buffer`` needs Python 3.12."""
 
-_BY_DTYPE = {
-    np.dtype(row.dtype): row.datatype for row in DATATYPES if row.item_size and row.datatype != "BF16"
-}
+_BY_DTYPE = {np.dtype(row.dtype): row for row in DATATYPES if row.item_size and row.datatype != "BF16"}
 # bytes, str and Python objects: the elements are looked at one by one when they are encoded.
 _BYTES_KINDS = "SUO"
 
@@ -32,15 +30,17 @@ _BYTES_KINDS = "SUO"
 def datatype_of(array: NDArray[Any]) -> Datatype | None:
     """The row of the datatype that carries ``array``, whatever its byte order, or ``None``."""
     dtype = array.dtype
+    if (found := _BY_DTYPE.get(dtype)) is not None:
+        return found
     if dtype.kind in _BYTES_KINDS:
         return by_datatype("BYTES")
     # A bfloat16 array cannot exist before ml_dtypes was imported, so looking there imports nothing.
     if "ml_dtypes" in sys.modules and dtype == bfloat16():
         return by_datatype("BF16")
-    name = _BY_DTYPE.get(dtype.newbyteorder("<"))
-    return by_datatype(name) if name else None
+    return _BY_DTYPE.get(dtype.newbyteorder("<"))
 
 
+@cache
 def dtype_of(datatype: Datatype) -> np.dtype[Any]:
     """The dtype in which a tensor of ``datatype`` is handed out, little-endian."""
     if datatype.datatype == "BF16" and (half := bfloat16()) is not None:

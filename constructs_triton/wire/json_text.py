@@ -17,14 +17,14 @@ _MEND = "the response was cut off or is corrupt"
 
 def format_json(value: object) -> bytes:
     """Compact ASCII JSON; ``ValueError`` where a number is not finite."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+    return _format(value).encode("ascii")
 
 
 def parse_json(data: bytes | memoryview) -> dict[str, Any]:
     """The JSON object that ``data`` is; whatever else it may be raises ``ResponseDecodingError``."""
     text = _decode_text(bytes(data))
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = _parse(text)
     except json.JSONDecodeError as error:
         raise _fault(len(text[: error.pos].encode()), f"is not JSON, {error.msg.lower()}") from None
     except _NotFiniteError:
@@ -55,6 +55,11 @@ class _NotFiniteError(Exception):
 
 def _refuse_constant(_: str) -> NoReturn:
     raise _NotFiniteError
+
+
+# Made once: json.dumps and json.loads make theirs anew for each call that is not by their defaults.
+_format = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
+_parse = json.JSONDecoder(parse_constant=_refuse_constant).decode
 
 
 def _decode_text(data: bytes) -> str:

@@ -52,13 +52,15 @@ def encode_tensor(
     else:
         payload = view_bytes(array)
         size = array.nbytes
-    return entry | {"parameters": {"binary_data_size": size}}, payload
+    entry["parameters"] = {"binary_data_size": size}
+    return entry, payload
 
 
 def view_bytes(array: NDArray[Any]) -> memoryview:
     """The array's bytes as they go on the wire: row-major, little-endian, not copied if they already are."""
-    contiguous = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return contiguous.reshape(-1).view(np.uint8).data
+    if not array.flags.c_contiguous or not array.dtype.isnative:
+        array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return array.reshape(-1).view(np.uint8).data
 
 
 @dataclass(slots=True)

@@ -1,0 +1,118 @@
+"""Asynchronous inference: the request lies in S3, and so will the answer.
+
+Source: botocore sagemaker-runtime service model, "InvokeEndpointAsync".
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from constructs_triton.client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton.client.model_index import split_s3_uri
+from constructs_triton.client.sagemaker_transport import SageMakerTransport
+from constructs_triton.client.transport import Invocation
+from constructs_triton.errors import InvocationError
+from constructs_triton.wire import BINARY_CONTENT_TYPE, InferenceResult, decode_response, format_content_type
+from constructs_triton.wire.json_text import measure_json
+
+__all__ = ["AsyncInference", "start_inference"]
+
+
+class AsyncInference:
+    """An inference under way; ``output_location`` and ``failure_location`` are S3 URIs.
+
+    Whoever is told of the end by the endpoint's SNS topic can make one from the notification's locations
+    and call ``poll`` once.
+    """
+
+    def __init__(
+        self,
+        transport: SageMakerTransport,
+        *,
+        output_location: str,
+        failure_location: str | None = None,
+        inference_id: str | None = None,
+    ) -> None:
+        self.output_location = output_location
+        self.failure_location = failure_location
+        self.inference_id = inference_id
+        self._transport = transport
+
+    def poll(self) -> InferenceResult | None:
+        """The result, or ``None`` while there is none; a failure raises ``InvocationError``."""
+        if (answer := self._read(self.output_location)) is not None:
+            return _decode(*answer)
+        if self.failure_location and (failure := self._read(self.failure_location)) is not None:
+            raise build_invocation_error(
+                self._transport.endpoint_name,
+                f"the asynchronous inference failed, see {self.failure_location}",
+                code="AsyncInferenceFailure",
+                model_message=read_model_message(failure[0]),
+            )
+        return None
+
+    def result(
+        self, *, timeout_seconds: float = 3600.0, poll_interval_seconds: float = 2.0
+    ) -> InferenceResult:
+        """Wait for the result; ``InvocationError`` when it failed or is not there in time."""
+        deadline = time.monotonic() + timeout_seconds
+        while (result := self.poll()) is None:
+            if time.monotonic() >= deadline:
+                raise InvocationError(
+                    f"endpoint {self._transport.endpoint_name}: no answer after {timeout_seconds} s, got "
+                    f"nothing at {self.output_location}; call result again, or raise timeout_seconds"
+                )
+            time.sleep(min(poll_interval_seconds, max(0.0, deadline - time.monotonic())))
+        return result
+
+    def _read(self, location: str) -> tuple[bytes, str] | None:
+        bucket, key = split_s3_uri(location)
+        try:
+            found = self._transport.call("get_object", service="s3", Bucket=bucket, Key=key)
+        except InvocationError as error:
+            # Without s3:ListBucket on the bucket, S3 answers 403 where nothing is yet.
+            if error.status in {403, 404}:
+                return None
+            raise
+        return self._transport.read_body(found["Body"]), str(found.get("ContentType", ""))
+
+
+def start_inference(
+    transport: SageMakerTransport, invocation: Invocation, input_location: str
+) -> AsyncInference:
+    """Put the request below ``input_location``, ``s3://bucket/prefix/``, and ask for its inference."""
+    bucket, prefix = split_s3_uri(input_location)
+    key = f"{prefix.rstrip('/')}/{os.urandom(16).hex()}"
+    transport.call(
+        "put_object",
+        service="s3",
+        Bucket=bucket,
+        Key=key,
+        Body=invocation.body,
+        ContentType=invocation.content_type,
+    )
+    options: Mapping[str, Any] = invocation.options
+    answer = transport.call(
+        "invoke_endpoint_async",
+        EndpointName=transport.endpoint_name,
+        InputLocation=f"s3://{bucket}/{key}",
+        ContentType=invocation.content_type,
+        **options,
+    )
+    return AsyncInference(
+        transport,
+        output_location=answer["OutputLocation"],
+        failure_location=answer.get("FailureLocation"),
+        inference_id=answer.get("InferenceId"),
+    )
+
+
+def _decode(body: bytes, content_type: str) -> InferenceResult:
+    """Decode an object whose content type SageMaker may not have kept: then the JSON in front is measured."""
+    if not content_type.lower().startswith(BINARY_CONTENT_TYPE):
+        header_size = measure_json(body)
+        content_type = format_content_type(header_size if header_size < len(body) else None)
+    return decode_response(body, content_type)

@@ -1,0 +1,193 @@
+"""The codec against the one that NVIDIA ships, over generated tensors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import ml_dtypes
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from numpy.typing import NDArray
+
+from constructs_triton.wire import (
+    RequestedOutput,
+    SequencePosition,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    parse_header_size,
+)
+
+# tritonclient.http brings gevent; the tests below hold that it patches nothing.
+incumbent = pytest.importorskip("tritonclient.http")
+
+Array = NDArray[Any]
+
+DTYPES = {
+    "BOOL": "?",
+    "UINT8": "u1",
+    "UINT16": "u2",
+    "UINT32": "u4",
+    "UINT64": "u8",
+    "INT8": "i1",
+    "INT16": "i2",
+    "INT32": "i4",
+    "INT64": "i8",
+    "FP16": "f2",
+    "FP32": "f4",
+    "FP64": "f8",
+}
+SHAPES = hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=5)
+NAMES = st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=12)
+ELEMENTS = st.one_of(st.binary(max_size=300), st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+
+
+def fixed_tensors(datatype: str) -> st.SearchStrategy[tuple[str, Array]]:
+    """Arrays of one datatype, now and then transposed so that they are not contiguous."""
+    arrays = hnp.arrays(DTYPES[datatype], SHAPES)
+    return st.tuples(st.just(datatype), st.one_of(arrays, arrays.map(lambda array: array.T)))
+
+
+def half_tensors() -> st.SearchStrategy[tuple[str, Array]]:
+    """bfloat16 arrays of any bits."""
+    return hnp.arrays("u2", SHAPES).map(lambda bits: ("BF16", bits.view(ml_dtypes.bfloat16)))
+
+
+def text_tensors() -> st.SearchStrategy[tuple[str, Array]]:
+    """Object arrays of bytes and str, mixed."""
+    return hnp.arrays(object, SHAPES, elements=ELEMENTS, fill=st.nothing()).map(
+        lambda array: ("BYTES", array)
+    )
+
+
+TENSORS = st.one_of(*map(fixed_tensors, DTYPES), half_tensors(), text_tensors())
+REQUESTS = st.dictionaries(NAMES, TENSORS, min_size=1, max_size=4)
+
+OPTIONS = st.fixed_dictionaries(
+    {
+        "id": st.text("abc123", max_size=4),
+        "priority": st.integers(0, 5),
+        "timeout": st.one_of(st.none(), st.integers(0, 10**6)),
+        "sequence_id": st.one_of(st.just(0), st.integers(1, 2**40)),
+    }
+)
+
+
+def build_incumbent(inputs: dict[str, tuple[str, Array]]) -> list[Any]:
+    """The same tensors as tritonclient wants them."""
+    tensors = []
+    for name, (datatype, array) in inputs.items():
+        tensor = incumbent.InferInput(name, list(array.shape), datatype)
+        tensors.append(tensor.set_data_from_numpy(array))
+    return tensors
+
+
+def same(left: Array, right: Array) -> bool:
+    """Equal bit for bit, so that NaN equals itself; texts as their UTF-8."""
+    if left.dtype == object:
+        encoded = [x.encode() if isinstance(x, str) else x for x in left.ravel()]
+        return left.shape == right.shape and encoded == right.ravel().tolist()
+    return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+
+
+@settings(max_examples=150, deadline=None)
+@given(REQUESTS, st.lists(NAMES, max_size=3), OPTIONS)
+def test_request_is_byte_for_byte_tritonclients(
+    inputs: dict[str, tuple[str, Array]], outputs: list[str], options: dict[str, Any]
+) -> None:
+    """A binary request has the very bytes, and the header size, that tritonclient gives it."""
+    parameters = {"temperature": 1, "tag": "x", "flag": True}
+    body, header_size = incumbent.InferenceServerClient.generate_request_body(
+        build_incumbent(inputs),
+        [incumbent.InferRequestedOutput(name, class_count=2) for name in outputs],
+        request_id=options["id"],
+        sequence_id=options["sequence_id"],
+        sequence_end=True,
+        priority=options["priority"],
+        timeout=options["timeout"],
+        parameters=parameters,
+    )
+    sequence_id = options["sequence_id"]
+    ours = encode_request(
+        {name: array for name, (_, array) in inputs.items()},
+        outputs=[RequestedOutput(name, class_count=2) for name in outputs],
+        id=options["id"],
+        sequence=SequencePosition(sequence_id, end=True) if sequence_id else None,
+        priority=options["priority"],
+        timeout_microseconds=options["timeout"],
+        parameters=parameters,
+    )
+    assert ours.body == body
+    assert ours.header_size == header_size
+
+
+@settings(max_examples=100, deadline=None)
+@given(REQUESTS)
+def test_response_reads_alike_here_and_in_tritonclient(inputs: dict[str, tuple[str, Array]]) -> None:
+    """tritonclient's parser and ours read the same arrays out of one response, bit for bit."""
+    arrays = {name: array for name, (_, array) in inputs.items()}
+    response = encode_response(arrays)
+    theirs = incumbent.InferenceServerClient.parse_response_body(
+        response.body, header_length=parse_header_size(response.content_type)
+    )
+    ours = decode_response(response.body, response.content_type)
+    assert list(ours) == list(arrays)
+    for name, array in arrays.items():
+        assert same(array, ours[name])
+        assert same(array, theirs.as_numpy(name))
+
+
+@settings(max_examples=50, deadline=None)
+@given(REQUESTS)
+def test_binary_request_reads_back(inputs: dict[str, tuple[str, Array]]) -> None:
+    """What a request carries is what was put in."""
+    arrays = {name: array for name, (_, array) in inputs.items()}
+    request = encode_request(arrays)
+    back = decode_request(request.body, request.content_type).inputs
+    assert all(same(array, back[name]) for name, array in arrays.items())
+
+
+JSON_TENSORS = st.one_of(
+    *(fixed_tensors(name) for name in DTYPES if not name.startswith("FP")),
+    st.tuples(
+        st.just("FP32"),
+        hnp.arrays("f4", SHAPES, elements=st.floats(width=32, allow_nan=False, allow_infinity=False)),
+    ),
+    st.tuples(
+        st.just("FP64"), hnp.arrays("f8", SHAPES, elements=st.floats(allow_nan=False, allow_infinity=False))
+    ),
+    st.tuples(
+        st.just("BYTES"),
+        hnp.arrays(
+            object, SHAPES, elements=st.text(st.characters(exclude_categories=["Cs"])), fill=st.nothing()
+        ),
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.dictionaries(NAMES, JSON_TENSORS, min_size=1, max_size=3))
+def test_json_is_lossless_and_means_what_tritonclients_means(inputs: dict[str, tuple[str, Array]]) -> None:
+    """JSON carries every array that it can carry exactly, in the same JSON values as tritonclient's."""
+    arrays = {name: array for name, (_, array) in inputs.items()}
+    request = encode_request(arrays, binary=False)
+    assert request.header_size is None
+    back = decode_request(request.body, request.content_type).inputs
+    assert all(same(array, back[name]) for name, array in arrays.items())
+    tensors = []
+    for name, (datatype, array) in inputs.items():
+        tensor = incumbent.InferInput(name, list(array.shape), datatype)
+        tensors.append(tensor.set_data_from_numpy(array, binary_data=False))
+    body, _ = incumbent.InferenceServerClient.generate_request_body(tensors)
+    assert json.loads(request.body)["inputs"] == json.loads(body)["inputs"]
+
+
+def test_gevent_patches_nothing() -> None:
+    """Comparing with tritonclient leaves the sockets and threads of this process alone."""
+    from gevent import monkey
+
+    assert not any(monkey.is_module_patched(name) for name in ("socket", "threading", "time", "ssl"))
