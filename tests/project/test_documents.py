@@ -20,7 +20,7 @@ def _blocks() -> Iterator[object]:
                 yield pytest.param(token.content, id=f"{document.name}:{token.map[0] + 1}")
 
 
-@pytest.mark.parametrize("block", _blocks())
+@pytest.mark.parametrize("block", list(_blocks()))
 def test_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The block runs as it stands, beside a folder ``models`` that holds a Triton model repository."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
