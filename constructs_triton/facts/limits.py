@@ -55,10 +55,10 @@ class RangeLimit:
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
         if self.maximum is None:
-            return f"at least {self.minimum:g}{unit}"
+            return f"at least {_plain(self.minimum)}{unit}"
         if self.minimum is None:
-            return f"at most {self.maximum:g}{unit}"
-        return f"from {self.minimum:g} to {self.maximum:g}{unit}"
+            return f"at most {_plain(self.maximum)}{unit}"
+        return f"from {_plain(self.minimum)} to {_plain(self.maximum)}{unit}"
 
 
 _HYPHENATED = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
@@ -174,7 +174,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
     above = limit.minimum is None or value >= limit.minimum
     below = limit.maximum is None or value <= limit.maximum
     if not (above and below):
-        raise InvalidValueError(f"{property}: must be {limit}, got {value:g}; {_bound(value, limit)}")
+        raise InvalidValueError(f"{property}: must be {limit}, got {_plain(value)}; {_bound(value, limit)}")
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
@@ -185,10 +185,15 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
 
 def _bound(value: float, limit: RangeLimit) -> str:
     if limit.minimum is not None and value < limit.minimum:
-        return f"raise it to {limit.minimum:g}"
+        return f"raise it to {_plain(limit.minimum)}"
     if limit.maximum is not None and value > limit.maximum:
-        return f"lower it to {limit.maximum:g}"
+        return f"lower it to {_plain(limit.maximum)}"
     return "give a number"
+
+
+def _plain(value: float) -> str:
+    """Whole numbers without a point or an exponent."""
+    return str(int(value)) if float(value).is_integer() else f"{value:g}"
 
 
 def _shown(value: str, longest: int = 80) -> str:

@@ -1,0 +1,188 @@
+"""The container's environment: typed, checked against the image's release, within SageMaker's limits."""
+
+from typing import Any
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
+
+TOKEN = "${Token[TOKEN.12]}"
+P = "SAGEMAKER_TRITON_"
+
+
+def test_default_only_turns_the_verbose_log_off() -> None:
+    """Nothing is set without being asked for, but for the log that the image turns on."""
+    assert TritonEnvironment().to_variables(image_version="26.05") == {f"{P}LOG_VERBOSE": "false"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"default_model_name": "resnet"}, {f"{P}DEFAULT_MODEL_NAME": "resnet"}),
+        ({"inference_type": "generate"}, {f"{P}INFERENCE_TYPE": "generate"}),
+        ({"model_namespacing": False}, {f"{P}DISABLE_MODEL_NAMESPACING": "false"}),
+        ({"thread_count": 16}, {f"{P}THREAD_COUNT": "16"}),
+        ({"buffer_manager_thread_count": 0}, {f"{P}BUFFER_MANAGER_THREAD_COUNT": "0"}),
+        ({"model_load_gpu_limit": 0.8}, {f"{P}MODEL_LOAD_GPU_LIMIT": "0.8"}),
+        ({"shm_default_bytes": 1 << 26}, {f"{P}SHM_DEFAULT_BYTE_SIZE": "67108864"}),
+        ({"shm_growth_bytes": 1 << 20}, {f"{P}SHM_GROWTH_BYTE_SIZE": "1048576"}),
+        ({"log_verbose": 2}, {f"{P}LOG_VERBOSE": "2"}),
+        ({"log_info": False}, {f"{P}LOG_INFO": "false"}),
+        ({"log_warning": True}, {f"{P}LOG_WARNING": "true"}),
+        ({"log_error": True}, {f"{P}LOG_ERROR": "true"}),
+        (
+            {"allow_metrics": True, "metrics_port": 8002},
+            {f"{P}ALLOW_METRICS": "true", f"{P}METRICS_PORT": "8002"},
+        ),
+        ({"allow_grpc": True, "grpc_port": 8001}, {f"{P}ALLOW_GRPC": "true", f"{P}GRPC_PORT": "8001"}),
+        ({"ping_mode": "live"}, {f"{P}OVERRIDE_PING_MODE": "live", f"{P}PING_MODE": "live"}),
+        (
+            {"additional_models": ["pre", "post"], "additional_args": ["--exit-timeout-secs=30"]},
+            {f"{P}ADDITIONAL_ARGS": "--load-model=pre --load-model=post --exit-timeout-secs=30"},
+        ),
+        ({"extra": {"TRITON_SERVER_CPU_ONLY": "1"}}, {"TRITON_SERVER_CPU_ONLY": "1"}),
+        (
+            {"thread_count": TOKEN, "default_model_name": TOKEN},
+            {f"{P}THREAD_COUNT": TOKEN, f"{P}DEFAULT_MODEL_NAME": TOKEN},
+        ),
+    ],
+)
+def test_keyword_becomes_its_variable(settings: dict[str, Any], expected: dict[str, str]) -> None:
+    """Each keyword is written as the image's script reads it."""
+    written = TritonEnvironment(**settings).to_variables(image_version="26.05")
+    assert {name: value for name, value in written.items() if name in expected} == expected
+    assert set(written) - set(expected) <= {f"{P}LOG_VERBOSE"}
+
+
+def test_every_variable_of_the_table_is_a_keyword() -> None:
+    """The table and the keywords name the same things."""
+    assert set(variables()) | {"additional_models", "extra"} == set(TritonEnvironment.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"thread_count": 0},
+            r"^environment\.thread_count: must be at least 1 threads, got 0; raise it to 1$",
+        ),
+        ({"model_load_gpu_limit": 80}, r"model_load_gpu_limit: must be from 0 to 1, got 80; lower it to 1$"),
+        ({"shm_default_bytes": 1024}, r"shm_default_bytes: must be at least 1048576 bytes, got 1024"),
+        ({"shm_growth_bytes": 0}, r"shm_growth_bytes: must be at least 1 bytes, got 0"),
+        ({"metrics_port": 70000}, r"metrics_port: must be from 1 to 65535, got 70000"),
+        ({"tensorflow_version": 3}, r"tensorflow_version: must be from 1 to 2, got 3"),
+        ({"log_verbose": -1}, r"log_verbose: must be at least 0, got -1"),
+        ({"thread_count": "8"}, r'thread_count: must be a number, got "8"; write it without quotes$'),
+        (
+            {"thread_count": -1.8881545897087533e289},
+            r"thread_count: a number that is only known at deployment",
+        ),
+        (
+            {"inference_type": "generat"},
+            r'must be one of "infer", .* got "generat"; did you mean "generate"\?$',
+        ),
+        ({"ping_mode": "dead"}, r'must be one of "ready", "live", got "dead"'),
+        (
+            {"default_model_name": "my model"},
+            r'default_model_name: must match .* got "my model"; use one word',
+        ),
+        ({"additional_args": ["--a b"]}, r"environment\.additional_args\[0\]: must match"),
+        ({"additional_models": "pre"}, r'must be a list, got "pre"; write \["pre"\]$'),
+        ({"additional_models": ["*"]}, r"environment\.additional_models\[0\]"),
+        ({"extra": {f"{P}THREAD_COUNT": "8"}}, r"has a keyword of its own, .*set thread_count instead$"),
+        ({"extra": {f"{P}PING_MODE": "ready"}}, r"set ping_mode instead$"),
+    ],
+)
+def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], message: str) -> None:
+    """Out of range, of the wrong kind, or not quotable: refused where it is written."""
+    with pytest.raises(InvalidValueError, match=message):
+        TritonEnvironment(**settings)
+
+
+def test_value_newer_than_the_image_is_refused_with_the_release_that_has_it() -> None:
+    """24.09 does not know the inference type; 25.04 does."""
+    environment = TritonEnvironment(inference_type="generate")
+    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
+        environment.to_variables(image_version="24.09")
+    assert environment.check(image_version="25.04") == []
+
+
+def test_value_older_than_the_image_warns() -> None:
+    """The TensorFlow version means nothing from 25.03 on; before, it does."""
+    environment = TritonEnvironment(tensorflow_version=2)
+    (finding,) = environment.check(image_version="25.04")
+    assert (finding.code, finding.severity) == ("environment-variable-without-effect", "warning")
+    assert environment.check(image_version="24.09") == []
+
+
+def test_unknown_version_judges_nothing_by_version() -> None:
+    """An image of one's own, or one known at deployment only, gets what is asked for."""
+    environment = TritonEnvironment(inference_type="generate")
+    assert environment.check(image_version=None) == environment.check(image_version=TOKEN) == []
+    assert environment.to_variables(image_version=TOKEN)[f"{P}INFERENCE_TYPE"] == "generate"
+
+
+def test_additional_models_take_the_form_the_release_reads() -> None:
+    """Before 23.07 the image reads no arguments of its own, and they ride on another variable."""
+    environment = TritonEnvironment(additional_models=["pre"])
+    assert environment.to_variables(image_version="23.07")[f"{P}ADDITIONAL_ARGS"] == "--load-model=pre"
+    old = environment.to_variables(image_version="23.02")
+    assert (old.get(f"{P}ADDITIONAL_ARGS"), old[f"{P}LOG_INFO"]) == (None, "true --load-model=pre")
+    quiet = TritonEnvironment(additional_models=["pre"], log_info=False).to_variables(image_version="23.02")
+    assert quiet[f"{P}LOG_INFO"] == "false --load-model=pre"
+
+
+def test_multi_model_always_sets_the_servers_ping_mode() -> None:
+    """Without it one model that fails to load would make the endpoint unhealthy for good."""
+    for environment in (TritonEnvironment(), TritonEnvironment(ping_mode="live")):
+        written = environment.to_variables(image_version="26.05", multi_model=True)
+        assert written[f"{P}PING_MODE"] == "live"
+    assert f"{P}PING_MODE" not in TritonEnvironment().to_variables(image_version="26.05")
+
+
+@pytest.mark.parametrize(
+    ("settings", "code", "severity"),
+    [
+        ({"ping_mode": "ready"}, "ping-mode-multi-model", "error"),
+        ({"additional_models": ["pre"]}, "additional-models-multi-model", "error"),
+        ({"default_model_name": "a"}, "environment-variable-without-effect", "warning"),
+        ({"inference_type": "generate"}, "environment-variable-without-effect", "warning"),
+    ],
+)
+def test_settings_that_contradict_multi_model(settings: dict[str, Any], code: str, severity: str) -> None:
+    """What a multi-model endpoint ignores or cannot start with is found; a single model takes it."""
+    environment = TritonEnvironment(**settings)
+    (finding,) = environment.check(image_version="26.05", multi_model=True)
+    assert (finding.code, finding.severity) == (code, severity)
+    assert environment.check(image_version="26.05") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "hint"),
+    [
+        (f"{P}TREAD_COUNT", "environment-variable-unknown", f'did you mean "{P}THREAD_COUNT"?'),
+        (f"{P}MAX_BATCH_DELAY", "environment-variable-unknown", ""),
+        ("SAGEMAKER_BIND_TO_PORT", "environment-variable-reserved", "leave it out"),
+    ],
+)
+def test_odd_names_in_extra_warn(name: str, code: str, hint: str) -> None:
+    """A name that no image reads gets the nearest; one that SageMaker sets is pointed out; others pass."""
+    (finding,) = TritonEnvironment(extra={name: "1"}).check(image_version="26.05")
+    assert (finding.code, finding.severity) == (code, "warning")
+    assert hint in finding.hint
+    assert TritonEnvironment(extra={"MY_OWN": "1"}).check() == []
+
+
+def test_sagemakers_limits() -> None:
+    """100 entries, 1024 characters a value, 32 KiB together and the characters of a name are enforced."""
+    check_limits({f"A{index}": "x" for index in range(100)})
+    for environment, message in (
+        ({f"A{index}": "x" for index in range(101)}, "must be from 0 to 100 entries, got 101"),
+        ({"A": "x" * 1025}, "at most 1024 characters"),
+        ({f"A{index}": "x" * 1000 for index in range(40)}, "together: must be from 0 to 32768 bytes"),
+        ({"1A": "x"}, "no digit first"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            check_limits(environment)
+    check_limits({"A": TOKEN * 200})

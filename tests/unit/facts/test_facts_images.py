@@ -1,0 +1,127 @@
+"""AWS's Triton images: which exist where, and what is inside."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import FactNotFoundError, InvalidValueError
+from constructs_triton.facts import images
+from constructs_triton.facts.versions import is_at_least, parse_version
+
+PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.json").read_text())
+
+
+def test_every_published_account_is_ours_and_no_other() -> None:
+    """Region by Region and version by version, the accounts are the ones that sagemaker-core publishes."""
+    ours = {
+        version: {region: images.account(region, version) for region in images.regions(version)}
+        for version in images.published_versions()
+        if images.regions(version) and not images.image_version(version).is_legacy
+    }
+    assert ours == PUBLISHED["versions"]
+
+
+@pytest.mark.parametrize(
+    ("region", "version", "cpu", "uri"),
+    [
+        ("eu-west-1", "26.05", False, "763104351884.dkr.ecr.eu-west-1.amazonaws.com/{}:26.05-py3"),
+        ("eu-west-1", "26.05", True, "763104351884.dkr.ecr.eu-west-1.amazonaws.com/{}:26.05-py3-cpu"),
+        ("cn-north-1", "25.04", False, "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/{}:25.04-py3"),
+        ("us-east-1", "23.10", False, "785573368785.dkr.ecr.us-east-1.amazonaws.com/{}:23.10-py3"),
+        ("us-east-1", "23.12", False, "763104351884.dkr.ecr.us-east-1.amazonaws.com/{}:23.12-py3"),
+    ],
+)
+def test_uri_of_partition_processor_and_age(region: str, version: str, cpu: bool, uri: str) -> None:
+    """The URI follows the partition's domain, the processor's tag, and the account change at 23.12."""
+    assert images.image_uri(region, version, cpu=cpu) == uri.format("sagemaker-tritonserver")
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        "af-south-1",
+        "ap-northeast-3",
+        "ap-southeast-5",
+        "ap-southeast-7",
+        "ca-west-1",
+        "il-central-1",
+        "mx-central-1",
+    ],
+)
+def test_regions_that_region_info_lacks_have_the_default_version(region: str) -> None:
+    """Regions that CDK's own table of accounts lacks still have an image (a peer fails there)."""
+    assert images.image_uri(region, images.DEFAULT_VERSION, cpu=False).startswith(
+        f"{images.account(region, images.DEFAULT_VERSION)}.dkr.ecr.{region}."
+    )
+
+
+def test_default_version_is_current_not_years_old() -> None:
+    """The default is the newest version whose Regions are published (a peer hard-codes 23.02)."""
+    assert images.newest_version("us-east-1") == images.DEFAULT_VERSION == "26.05"
+
+
+def test_region_without_the_version_names_the_newest_it_has() -> None:
+    """China has no 26.05, and the error says that 25.04 is what it has."""
+    with pytest.raises(
+        FactNotFoundError, match=r'cn-north-1, got "26\.05".*newest that region has is "25\.04"'
+    ):
+        images.image_uri("cn-north-1", "26.05", cpu=False)
+
+
+@pytest.mark.parametrize(
+    ("region", "version", "message"),
+    [
+        ("us-east-1", "26.04", r"does not list its Regions.*\"26\.05\", the newest listed in us-east-1"),
+        ("us-east-1", "23.11", r"publishes no Triton image of this release"),
+        ("us-gov-west-1", "26.05", r"got \"us-gov-west-1\"; name an image of your own"),
+        ("eu-wst-1", "26.05", r"did you mean \"eu-west-1\""),
+    ],
+)
+def test_what_is_not_published_is_refused_with_the_way_out(region: str, version: str, message: str) -> None:
+    """Released without Regions, never released, a partition without images, and a misspelling differ."""
+    with pytest.raises(FactNotFoundError, match=message):
+        images.image_uri(region, version, cpu=False)
+
+
+def test_regions_of_a_release_without_a_list_are_empty() -> None:
+    """26.03 was released, but where is not known: no Region is claimed."""
+    assert images.image_version("26.03").is_published
+    assert images.regions("26.03") == ()
+
+
+@pytest.mark.parametrize("version", ["26.5", "26.13", "latest", "26.05-py3", ""])
+def test_malformed_version_is_refused(version: str) -> None:
+    """A version is a year and a month, nothing else."""
+    with pytest.raises(InvalidValueError, match=r'^image_version: .*; write it as "26\.05"$'):
+        images.image_version(version)
+
+
+def test_versions_compare_by_time() -> None:
+    """Releases are ordered as they came, also across years."""
+    assert sorted(["25.09", "26.05", "24.01", "25.10"], key=parse_version) == [
+        "24.01",
+        "25.09",
+        "25.10",
+        "26.05",
+    ]
+    assert is_at_least("25.10", "25.09")
+    assert not is_at_least("24.12", "25.01")
+
+
+def test_what_an_image_holds_changes_with_its_release() -> None:
+    """Python, TensorFlow, the generate endpoints and the oldest GPU follow the release."""
+    old, new = images.image_version("24.09"), images.image_version("26.05")
+    assert (old.python, new.python) == ("3.10", "3.12")
+    assert "tensorflow" not in old.removed_backends
+    assert {"tensorflow", "tensorflow_graphdef", "tensorflow_savedmodel"} <= new.removed_backends
+    assert (old.has_inference_type, new.has_inference_type) == (False, True)
+    assert (old.min_compute_capability, new.min_compute_capability) == ("6.0", "7.5")
+    assert (old.newest_compute_capability_major, new.newest_compute_capability_major) == (9, 12)
+
+
+def test_unpublished_release_is_described_by_its_time() -> None:
+    """A release newer than the table, as in an image of one's own, has what every release of its time has."""
+    image = images.image_version("26.08")
+    assert not image.is_published
+    assert (image.min_compute_capability, image.has_inference_type, image.python) == ("7.5", True, None)

@@ -1,0 +1,107 @@
+"""Instance types: a complete table that stays open to what AWS adds."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType, instance_type_names
+
+PUBLISHED = json.loads((Path(__file__).parent / "published_instance_types.json").read_text())
+
+
+def test_table_has_every_published_type_and_no_other() -> None:
+    """The table is the API's list of 277 types (a peer's enumeration has 96 and none newer than 2023)."""
+    assert sorted(instance_type_names()) == sorted(PUBLISHED["instance_types"])
+
+
+@pytest.mark.parametrize(
+    ("name", "hardware"),
+    [
+        ("ml.g4dn.12xlarge", (4, "T4", 16384, "7.5", 900)),
+        ("ml.g5.xlarge", (1, "A10G", 22888, "8.6", 250)),
+        ("ml.g6e.48xlarge", (8, "L40S", 45776, "8.9", 7600)),
+        ("ml.p5.48xlarge", (8, "H100", 81920, "9.0", 30400)),
+        ("ml.m5.large", (0, None, None, None, 0)),
+        ("ml.inf2.xlarge", (0, None, None, None, 0)),
+        ("ml.dl1.24xlarge", (0, None, None, None, 4000)),
+    ],
+)
+def test_hardware(name: str, hardware: tuple[object, ...]) -> None:
+    """GPUs are NVIDIA's only, and their memory is that of each, not the machine's."""
+    found = InstanceType.of(name)
+    assert hardware == (
+        found.gpus,
+        found.gpu_model,
+        found.gpu_memory_mib,
+        found.compute_capability,
+        found.local_storage_gb,
+    )
+
+
+@pytest.mark.parametrize(
+    "family",
+    ["g4dn", "g5", "g6", "g6e", "g7", "g7e", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"],
+)
+def test_every_gpu_family_has_gpus(family: str) -> None:
+    """No GPU family is taken for CPUs (a peer gives g6, g6e and p5 the image for CPUs)."""
+    members = [InstanceType.of(name) for name in instance_type_names() if name.split(".")[1] == family]
+    assert members
+    assert all(member.has_gpu for member in members)
+
+
+@pytest.mark.parametrize(
+    ("name", "has_gpu"), [("ml.g9.xlarge", True), ("ml.p7-x.48xlarge", True), ("ml.m9.large", False)]
+)
+def test_unknown_type_passes_and_its_family_decides(name: str, has_gpu: bool) -> None:
+    """A type that AWS adds later is accepted, and the letter of its family tells GPUs."""
+    found = InstanceType.of(name)
+    assert (found.is_known, found.has_gpu, found.gpus, found.supports_volume_size) == (
+        False,
+        has_gpu,
+        None,
+        None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("g5.xlarge", 'did you mean "ml.g5.xlarge"?'),
+        ("ml.g5", 'write it as "ml.g5.xlarge"'),
+        ("T4", "write it as"),
+    ],
+)
+def test_other_text_is_refused(name: str, hint: str) -> None:
+    """What is no SageMaker type at all is an error that proposes the nearest."""
+    with pytest.raises(InvalidValueError) as caught:
+        InstanceType.of(name)
+    assert hint in str(caught.value)
+
+
+def test_misspelt_type_suggests_the_nearest() -> None:
+    """The suggestion exists for unknown types only."""
+    assert InstanceType.of("ml.g5.xlrage").nearest_known == 'did you mean "ml.g5.xlarge"?'
+    assert InstanceType.of("ml.g5.xlarge").nearest_known == ""
+
+
+def test_token_passes_with_nothing_known() -> None:
+    """A type that is only known at deployment is neither refused nor judged."""
+    found = InstanceType.of("${Token[TOKEN.12]}")
+    assert (found.is_known, found.gpus, found.family, found.nearest_known) == (False, None, "", "")
+
+
+def test_volume_size_follows_local_storage() -> None:
+    """Types with local NVMe take no volume, also the families that AWS's SDK does not know."""
+    assert InstanceType.of("ml.m5.large").supports_volume_size is True
+    assert InstanceType.of("ml.g5.xlarge").supports_volume_size is False
+    assert InstanceType.of("ml.g7e.2xlarge").supports_volume_size is False
+    assert InstanceType.of("ml.p6e-gb200.36xlarge").supports_volume_size is None
+
+
+def test_equal_names_are_equal_values() -> None:
+    """An instance type is a value: it can be compared and be a key."""
+    assert {InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.g5.xlarge")} == {
+        InstanceType.of("ml.g5.xlarge")
+    }

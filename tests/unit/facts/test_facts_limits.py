@@ -1,0 +1,100 @@
+"""Limits of the API: both ends allowed, tokens untouched, messages that say the mend."""
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+
+TEXT_TOKEN = "${Token[TOKEN.12]}"
+NUMBER_TOKEN = -1.8881545897087533e289
+
+
+def test_bad_variant_name_is_refused() -> None:
+    """A name with a blank and an exclamation mark is refused (a peer synthesizes it)."""
+    with pytest.raises(
+        InvalidValueError, match=r'^variant_name: must match .*, got "bad name!"; use letters'
+    ):
+        limits.check_name("variant_name", "bad name!", limits.VARIANT_NAME)
+
+
+def test_overlong_endpoint_name_is_refused() -> None:
+    """A name of 100 characters is refused with its length (a peer synthesizes it)."""
+    with pytest.raises(
+        InvalidValueError, match=r"^endpoint_name: must have 1 to 63 .*\(100 char.*shorten it to 63$"
+    ):
+        limits.check_name("endpoint_name", "e" * 100, limits.ENDPOINT_NAME)
+
+
+@pytest.mark.parametrize("name", ["a", "a-b", "a--b", "A1", "e" * 63])
+def test_good_names_pass(name: str) -> None:
+    """Letters, digits, inner hyphens and the full length are allowed."""
+    limits.check_name("endpoint_name", name, limits.ENDPOINT_NAME)
+
+
+@pytest.mark.parametrize("name", ["", "-a", "a-", "a_b", "a.b", "é", "e" * 64, "a\n"])
+def test_bad_names_are_refused(name: str) -> None:
+    """Empty, hyphens at an end, other characters, one too long, and a trailing line break."""
+    with pytest.raises(InvalidValueError):
+        limits.check_name("endpoint_name", name, limits.ENDPOINT_NAME)
+
+
+def test_both_ends_of_a_range_are_allowed() -> None:
+    """1 and 512 GB pass, their neighbours do not, and the message gives the nearest allowed value."""
+    limits.check_range("volume_size", 1, limits.VOLUME_SIZE_GB)
+    limits.check_range("volume_size", 512, limits.VOLUME_SIZE_GB)
+    with pytest.raises(
+        InvalidValueError, match=r"^volume_size: must be from 1 to 512 GB, got 0; raise it to 1$"
+    ):
+        limits.check_range("volume_size", 0, limits.VOLUME_SIZE_GB)
+    with pytest.raises(InvalidValueError, match=r"got 513; lower it to 512$"):
+        limits.check_range("volume_size", 513, limits.VOLUME_SIZE_GB)
+
+
+def test_not_a_number_is_refused() -> None:
+    """NaN is in no range."""
+    with pytest.raises(InvalidValueError, match="got nan; give a number"):
+        limits.check_range("weight", float("nan"), limits.VARIANT_WEIGHT)
+
+
+def test_counts_are_checked_like_numbers() -> None:
+    """Five security groups pass, six do not, and a list token is not counted."""
+    limits.check_count("security_groups", ["sg"] * 5, limits.SECURITY_GROUPS)
+    limits.check_count("security_groups", ["#{Token[TOKEN.3]}"] * 6, limits.SECURITY_GROUPS)
+    with pytest.raises(InvalidValueError, match="must be from 1 to 5 security groups, got 6"):
+        limits.check_count("security_groups", ["sg"] * 6, limits.SECURITY_GROUPS)
+
+
+def test_tokens_pass_every_check() -> None:
+    """Text and number tokens break lengths, patterns and ranges, and pass."""
+    limits.check_name("endpoint_name", TEXT_TOKEN, limits.ENDPOINT_NAME)
+    limits.check_range("volume_size", NUMBER_TOKEN, limits.VOLUME_SIZE_GB)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (TEXT_TOKEN, True),
+        (f"prefix-{TEXT_TOKEN}", True),
+        (NUMBER_TOKEN, True),
+        (["#{Token[TOKEN.3]}"], True),
+        ({"key": TEXT_TOKEN}, True),
+        ({TEXT_TOKEN: "value"}, True),
+        ("$Token", False),
+        (-1, False),
+        (["plain"], False),
+        (None, False),
+    ],
+)
+def test_token_is_recognized_in_every_form(value: object, expected: bool) -> None:
+    """Texts, numbers, lists and mappings that hold a token are tokens; plain values are not."""
+    assert limits.is_token(value) is expected
+
+
+def test_recognition_agrees_with_cdk() -> None:
+    """The three encodings are the ones that the CDK in use makes."""
+    from aws_cdk import Aws, CfnParameter, Stack
+
+    stack = Stack()
+    number = CfnParameter(stack, "Number", type="Number").value_as_number
+    texts = CfnParameter(stack, "List", type="CommaDelimitedList").value_as_list
+    assert [limits.is_token(value) for value in (Aws.REGION, number, texts)] == [True, True, True]

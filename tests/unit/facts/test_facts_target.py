@@ -1,0 +1,28 @@
+"""What a model repository is judged for."""
+
+from constructs_triton.facts.target import Target
+
+
+def test_nothing_known_is_the_default() -> None:
+    """``Target()`` is a single-model server of which nothing is known."""
+    assert Target() == Target(mode="single", gpu_count=None, image_version=None, local_files=True)
+
+
+def test_target_of_an_instance_type() -> None:
+    """The hardware comes from the instance type; local NVMe is the disk where there is any."""
+    target = Target.of(
+        instance_type="ml.g4dn.12xlarge", image_version="26.05", mode="multi-model", volume_size_gb=30
+    )
+    assert (target.gpu_count, target.gpu_memory_mib, target.memory_gib, target.storage_gb) == (
+        4,
+        16384,
+        192,
+        900,
+    )
+    assert (target.mode, target.image_version) == ("multi-model", "26.05")
+    assert Target.of(instance_type="ml.m5.large", volume_size_gb=30).storage_gb == 30
+
+
+def test_unknown_type_leaves_the_hardware_open() -> None:
+    """Of a type that is not in the table nothing is judged."""
+    assert Target.of(instance_type="ml.g9.xlarge").gpu_count is None

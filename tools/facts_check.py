@@ -1,0 +1,155 @@
+"""Compare ``constructs_triton/facts`` with what AWS's own packages publish: ``make facts-check``.
+
+The packages live in an environment of their own, ``.venv-facts``: sagemaker-core cannot share one with
+nvidia-pytriton. Prints every difference and exits 1 where there is any.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import images, instance_types, limits
+from constructs_triton.facts.inference_ami import inference_ami_names
+
+ROOT = Path(__file__).resolve().parent.parent
+ENVIRONMENT = ROOT / ".venv-facts"
+PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0")
+
+# botocore's patterns use classes that Python's re does not know; ours say the same in other words.
+OWN_WORDING = {"PolicyName", "TargetModelHeader", "TagKey", "TagValue", "EnvironmentValue", "KmsKeyId"}
+
+
+def published(requirements: Sequence[str]) -> dict[str, Any]:
+    """What ``tools/facts_probe.py`` prints in an environment with ``requirements``."""
+    python = _install(requirements)
+    print("asking them ...", file=sys.stderr)
+    answer = subprocess.run(
+        [str(python), str(ROOT / "tools" / "facts_probe.py")],
+        check=True,
+        stdout=subprocess.PIPE,
+        cwd=ENVIRONMENT,
+    )
+    figures: dict[str, Any] = json.loads(answer.stdout)
+    return figures
+
+
+def _install(requirements: Sequence[str]) -> Path:
+    """Make the environment, once for a list of requirements, and return its interpreter."""
+    python = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin") / "python"
+    stamp = ENVIRONMENT / "installed.txt"
+    wanted = "\n".join(requirements)
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return python
+    print(f"installing {', '.join(requirements)} into {ENVIRONMENT.name} ...", file=sys.stderr)
+    venv.create(ENVIRONMENT, clear=True, with_pip=True)
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, *requirements], check=True)
+    stamp.write_text(wanted)
+    return python
+
+
+def differences(figures: dict[str, Any]) -> Iterator[str]:
+    """A line for each place where ours and theirs differ."""
+    yield from _accounts(figures["images"])
+    yield from _uris(figures["uris"])
+    yield from _names(figures)
+    yield from _limits(figures["shapes"])
+
+
+def _accounts(theirs: dict[str, Any]) -> Iterator[str]:
+    listed = {version for version in images.published_versions() if _is_listed(version)}
+    yield from _sets("image versions", listed, set(theirs["versions"]))
+    for version, row in theirs["versions"].items():
+        ours = {region: images.account(region, version) for region in images.regions(version)}
+        yield from _sets(f"accounts of {version}", set(ours.items()), set(row["registries"].items()))
+        yield from _sets(f"repository of {version}", {images.repository_name()}, {row["repository"]})
+
+
+def _is_listed(version: str) -> bool:
+    image = images.image_version(version)
+    return image.regions_are_known and not image.is_legacy
+
+
+def _uris(theirs: dict[str, str | None]) -> Iterator[str]:
+    for key, uri in theirs.items():
+        region, version, processor = key.split(" ")
+        ours = _uri(region, version, cpu=processor == "cpu")
+        if ours != uri:
+            yield f"image {key}: we say {ours}, sagemaker-core says {uri}"
+
+
+def _uri(region: str, version: str, *, cpu: bool) -> str | None:
+    try:
+        return images.image_uri(region, version, cpu=cpu)
+    except InvalidValueError:
+        return None
+
+
+def _names(figures: dict[str, Any]) -> Iterator[str]:
+    shapes, cfn = figures["shapes"], figures["cfn"]
+    types, amis = set(instance_types.instance_type_names()), set(inference_ami_names())
+    yield from _sets("botocore instance types", types, _enum(shapes, "ProductionVariantInstanceType"))
+    yield from _sets("cfn-lint instance types", types, set(cfn["instance_types"]))
+    yield from _sets("botocore inference AMIs", amis, _enum(shapes, "ProductionVariantInferenceAmiVersion"))
+    yield from _sets("cfn-lint inference AMIs", amis, set(cfn["inference_amis"]))
+
+
+def _enum(shapes: dict[str, Any], name: str) -> set[str]:
+    return set(shapes[f"sagemaker:{name}"]["enum"])
+
+
+def _limits(shapes: dict[str, Any]) -> Iterator[str]:
+    for name, limit in vars(limits).items():
+        if isinstance(limit, limits.TextLimit | limits.RangeLimit) and limit.shape:
+            key = limit.shape if ":" in limit.shape else f"sagemaker:{limit.shape}"
+            theirs = shapes.get(key)
+            yield from (
+                [f"{name}: botocore has no shape {key}"] if theirs is None else _limit(name, limit, theirs)
+            )
+
+
+def _limit(name: str, limit: limits.TextLimit | limits.RangeLimit, theirs: dict[str, Any]) -> Iterator[str]:
+    if isinstance(limit, limits.RangeLimit):
+        yield from _values(name, (limit.minimum, limit.maximum), (theirs.get("min"), theirs.get("max")))
+        return
+    yield from _values(f"{name} length", limit.max_length, theirs.get("max"))
+    if limit.shape.rpartition(":")[2] not in OWN_WORDING:
+        yield from _values(f"{name} pattern", limit.pattern, theirs.get("pattern"))
+
+
+def _values(name: str, ours: object, theirs: object) -> Iterator[str]:
+    if ours != theirs:
+        yield f"{name}: we say {ours}, the service model says {theirs}"
+
+
+def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:
+    for each in sorted(ours - theirs):
+        yield f"{name}: only we have {each}"
+    for each in sorted(theirs - ours):
+        yield f"{name}: we lack {each}"
+
+
+def main() -> int:
+    """Print the differences; 1 where there are any."""
+    figures = published(PINNED)
+    found = list(differences(figures))
+    for line in found:
+        print(line)
+    compared = ", ".join(f"{name} {version}" for name, version in figures["packages"].items())
+    print(
+        f"{len(found)} differences from {compared}: {len(figures['uris'])} image URIs, "
+        f"{len(instance_types.instance_type_names())} instance types compared"
+    )
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
