@@ -1,0 +1,48 @@
+"""What `make` looks for before it installs anything."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CHECK = Path(__file__).resolve().parents[2] / "tools" / "check_system.py"
+
+
+def _check(path: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": path}
+    return subprocess.run(
+        [sys.executable, CHECK], capture_output=True, text=True, env=environment, check=False
+    )
+
+
+def _fake_program(directory: Path, name: str, output: str) -> None:
+    program = directory / name
+    program.write_text(f"#!/bin/sh\necho {output}\n")
+    program.chmod(0o755)
+
+
+def test_machine_that_runs_the_tests_lacks_nothing() -> None:
+    """Where the suite runs at all, nothing is reported missing."""
+    run = _check(os.environ["PATH"])
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_missing_node_is_named_with_its_command(tmp_path: Path) -> None:
+    """Without Node the check fails and names the command that installs it."""
+    run = _check(str(tmp_path))
+    assert run.returncode == 1
+    assert "missing: Node.js, needed for the CDK; install it with: apt-get install nodejs npm" in run.stderr
+
+
+@pytest.mark.parametrize(("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)])
+def test_node_is_as_new_as_the_cdk_needs(tmp_path: Path, version: str, is_fine: bool) -> None:
+    """A Node older than the CDK's command line takes is refused with its version."""
+    _fake_program(tmp_path, "node", version)
+    _fake_program(tmp_path, "npm", "11.0.0")
+    run = _check(f"{tmp_path}:/usr/sbin:/sbin:/usr/bin:/bin")
+    assert (run.returncode == 0) is is_fine
+    assert (f"got {version}" in run.stderr) is not is_fine
