@@ -31,7 +31,8 @@ class LocalEndpoint:
 
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
-        self._process: subprocess.Popen[str] | None = None
+        #: The gateway's process while the block lasts.
+        self.process: subprocess.Popen[str] | None = None
         self._ready: dict[str, Any] = {}
         # A file, not a pipe: a pipe that nobody reads would in the end stop the gateway.
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
@@ -63,7 +64,7 @@ class LocalEndpoint:
         return cls(["local", "up", str(path), "--json", "--until-stdin-closes", *given])
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
+        self.process = subprocess.Popen(
             [
                 sys.executable,
                 "-c",
@@ -75,8 +76,8 @@ class LocalEndpoint:
             stderr=self._messages,
             text=True,
         )
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
         if not line:
             messages = self._stop()
             raise LocalEndpointError(messages.removeprefix("error: "))
@@ -90,7 +91,7 @@ class LocalEndpoint:
 
     def _stop(self) -> str:
         """End the gateway; returns what it said."""
-        process = self._process
+        process = self.process
         assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None

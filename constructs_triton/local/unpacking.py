@@ -22,7 +22,10 @@ def unpack(archive: Path, directory: Path) -> None:
 
     directory.mkdir(parents=True)
     try:
-        with igzip.IGzipFile(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+        with (
+            igzip.IGzipFile(archive) as stream,  # type: ignore[no-untyped-call]  # isal has no annotations
+            tarfile.open(fileobj=stream, mode="r|") as tar,
+        ):
             tar.extractall(directory, filter="data")
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         shutil.rmtree(directory, ignore_errors=True)

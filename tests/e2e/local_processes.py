@@ -1,0 +1,59 @@
+"""Looks at what a local run leaves on the machine: processes, folders, shared memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from constructs_triton.local import LocalEndpoint
+
+
+def process_ids(local: LocalEndpoint) -> list[int]:
+    """The servers' process ids."""
+    return [
+        variant["process_id"]
+        for endpoint in local.description["endpoints"]
+        for variant in endpoint["variants"].values()
+    ]
+
+
+def folders(local: LocalEndpoint) -> list[Path]:
+    """The servers' private folders."""
+    return [
+        Path(variant["log"]).parent
+        for endpoint in local.description["endpoints"]
+        for variant in endpoint["variants"].values()
+    ]
+
+
+def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
+    """The target models that have a stub process, read from the operating system."""
+    (folder,) = [
+        Path(variant["log"]).parent
+        for each in local.description["endpoints"]
+        if each["name"] == endpoint
+        for variant in each["variants"].values()
+    ]
+    stubs = [words for words in _command_lines() if words[0].startswith(str(folder)) and len(words) > 8]
+    return {words[8].rpartition("tar.gz")[0] + "tar.gz" for words in stubs if "tar.gz" in words[8]}
+
+
+def traces(places: list[Path]) -> list[str]:
+    """What is left of runs in these folders: processes, the folders themselves, shared-memory regions."""
+    names = [place.name for place in places]
+    found = [str(place) for place in places if place.exists()]
+    found += [
+        " ".join(words) for words in _command_lines() if any(n in word for n in names for word in words)
+    ]
+    found += [str(region) for region in Path("/dev/shm").iterdir() if any(n in region.name for n in names)]
+    return found
+
+
+def _command_lines() -> list[list[str]]:
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        lines.append(words)
+    return [words for words in lines if words[0]]

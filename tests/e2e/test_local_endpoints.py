@@ -1,0 +1,254 @@
+"""Every kind of endpoint, here, with the real Triton server behind SageMaker's runtime API."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+from local_assembly import (
+    PYTHON_CONFIG,
+    AssemblyBuilder,
+    adding_ensemble,
+    adding_model,
+    below,
+    write_archive,
+)
+from local_processes import loaded_target_models
+from tritonclient.http import InferenceServerClient, InferInput
+
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = pytest.mark.e2e
+
+GPU_CONFIG = PYTHON_CONFIG + "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
+OUT_OF_MEMORY = "raise MemoryError('no room for these weights')\n"
+
+
+def _assembly(directory: Path) -> Path:
+    builder = AssemblyBuilder(directory)
+    archive = builder.asset("ensemble", adding_ensemble("pipe", 1, 10))
+    builder.single_model("Pipe", archive, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipe"})
+    builder.endpoint("Single", {"AllTraffic": ("Pipe", 1)}, name="digits-ensemble")
+    targets = {
+        "gpu.tar.gz": builder.asset("gpu", below("inner", adding_model(100, config=GPU_CONFIG))),
+        "root.tar.gz": builder.asset("root", adding_model(200)),
+        "ensemble.tar.gz": builder.asset("mme-ensemble", adding_ensemble("whole", 300, 1)),
+        "refused.tar.gz": builder.asset("refused", below("m", {"config.pbtxt": "no such field: 1"})),
+        "greedy.tar.gz": builder.asset(
+            "greedy", below("m", {**adding_model(0), "1/model.py": OUT_OF_MEMORY})
+        ),
+    }
+    builder.multi_model("Many", targets)
+    builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
+    builder.single_model("Thousand", builder.asset("thousand", below("m", adding_model(1000))))
+    builder.single_model("Million", builder.asset("million", below("m", adding_model(1e6))))
+    builder.endpoint("Weighted", {"Big": ("Thousand", 3), "Huge": ("Million", 1)})
+    return builder.write()
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+    """One run that serves all the endpoints of one assembly."""
+    with LocalEndpoint.from_assembly(_assembly(tmp_path_factory.mktemp("local") / "cdk.out")) as local:
+        yield local
+
+
+class Caller:
+    """boto3, and nothing of ours, on the other side."""
+
+    def __init__(self, url: str) -> None:
+        self.runtime: Any = boto3.client(
+            "sagemaker-runtime",
+            endpoint_url=url,
+            region_name="us-east-1",
+            aws_access_key_id="local",
+            aws_secret_access_key="local",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+
+    def add(self, endpoint: str, value: float = 0.0, **parameters: str) -> float:
+        """What the endpoint adds to ``value``, and ``value``."""
+        tensor = {"name": "X", "datatype": "FP32", "shape": [1], "data": [value]}
+        response = self.runtime.invoke_endpoint(
+            EndpointName=endpoint,
+            ContentType="application/json",
+            Body=json.dumps({"inputs": [tensor]}),
+            **parameters,
+        )
+        return float(json.load(response["Body"])["outputs"][0]["data"][0])
+
+    def refusal(self, endpoint: str, value: float = 0.0, **parameters: str) -> dict[str, Any]:
+        """The error that the endpoint answers with."""
+        with pytest.raises(ClientError) as refused:
+            self.add(endpoint, value, **parameters)
+        return dict(refused.value.response)
+
+
+@pytest.fixture(scope="module")
+def caller(local: LocalEndpoint) -> Caller:
+    """A boto3 client for the run."""
+    return Caller(local.endpoint_url)
+
+
+def test_every_endpoint_is_served_under_its_own_name(local: LocalEndpoint) -> None:
+    """The literal EndpointName where the template has one, else the logical id."""
+    assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted")
+
+
+def test_an_ensemble_answers_json(caller: Caller) -> None:
+    """The steps of the ensemble are loaded with it and all of them run."""
+    assert caller.add("digits-ensemble", 5.0) == 16.0
+
+
+def test_binary_bodies_pass_through_both_ways(caller: Caller) -> None:
+    """What tritonclient writes arrives untouched, and what the server answers can be read by it."""
+    values = np.linspace(0, 1, 150_000, dtype=np.float32)
+    tensor = InferInput("X", list(values.shape), "FP32")
+    tensor.set_data_from_numpy(values)
+    body, header_size = InferenceServerClient.generate_request_body([tensor])
+    response = caller.runtime.invoke_endpoint(
+        EndpointName="digits-ensemble",
+        ContentType=f"application/vnd.sagemaker-triton.binary+json;json-header-size={header_size}",
+        Body=body,
+    )
+    size = int(response["ContentType"].rpartition("json-header-size=")[2])
+    result = InferenceServerClient.parse_response_body(response["Body"].read(), header_length=size)
+    np.testing.assert_allclose(result.as_numpy("Z"), values + 11, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("target_model", "constant"), [("gpu.tar.gz", 100), ("root.tar.gz", 200), ("ensemble.tar.gz", 301)]
+)
+def test_a_multi_model_endpoint_loads_on_first_use(
+    local: LocalEndpoint, caller: Caller, target_model: str, constant: float
+) -> None:
+    """A GPU model, one with its configuration at the root, and an ensemble: each loads when called."""
+    assert caller.add("Multi", 1.0, TargetModel=target_model) == 1 + constant
+
+
+def test_gpu_instance_groups_are_relaxed_and_said(local: LocalEndpoint, caller: Caller) -> None:
+    """The model with a GPU instance group runs, and the user is told once that it runs on the CPU."""
+    caller.add("Multi", TargetModel="gpu.tar.gz")
+    assert local.messages.count("GPU instance groups run on the CPU: inner") == 1
+
+
+def test_archives_added_under_the_prefix_are_picked_up(
+    local: LocalEndpoint, caller: Caller, tmp_path: Path
+) -> None:
+    """A new archive needs no restart, as on S3."""
+    (multi,) = [each for each in local.description["endpoints"] if each["name"] == "Multi"]
+    prefix = Path(multi["variants"]["AllTraffic"]["model_directory"])
+    write_archive(prefix / "new.tar.gz", below("m", adding_model(7)))
+    assert caller.add("Multi", TargetModel="new.tar.gz") == 7
+
+
+def test_a_model_that_the_server_refuses_is_a_model_error(caller: Caller) -> None:
+    """The container's 400 arrives as ModelError with its status and words; the endpoint goes on serving."""
+    refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
+    assert refusal["Error"]["Code"] == "ModelError"
+    assert refusal["OriginalStatusCode"] == 400
+    assert "failed" in refusal["OriginalMessage"]
+    assert caller.add("Multi", TargetModel="root.tar.gz") == 200
+
+
+def test_out_of_memory_unloads_other_models(local: LocalEndpoint, caller: Caller) -> None:
+    """On 507 the least recently used models go, one after the other; unloaded ones load again when called."""
+    caller.add("Multi", TargetModel="root.tar.gz")
+    refusal = caller.refusal("Multi", TargetModel="greedy.tar.gz")
+    assert refusal["OriginalStatusCode"] == 507
+    assert loaded_target_models(local, "Multi") == set()
+    assert caller.add("Multi", TargetModel="root.tar.gz") == 200
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "parameters", "words"),
+    [
+        ("Absent", {}, "Endpoint Absent of account 123456789012 not found"),
+        ("digits-ensemble", {"TargetModel": "root.tar.gz"}, "only accepted by multi-model"),
+        ("Multi", {}, "needs TargetModel"),
+        ("Multi", {"TargetModel": "absent.tar.gz"}, "Failed to download model data"),
+        ("Multi", {"TargetModel": "../prefix/root.tar.gz"}, "Failed to download model data"),
+        ("Weighted", {"TargetVariant": "Absent"}, "Variant Absent not found"),
+    ],
+)
+def test_wrong_requests_are_validation_errors(
+    caller: Caller, endpoint: str, parameters: dict[str, str], words: str
+) -> None:
+    """What never reaches a container is a ValidationError that says what is wrong."""
+    refusal = caller.refusal(endpoint, **parameters)
+    assert refusal["Error"]["Code"] == "ValidationError"
+    assert words in refusal["Error"]["Message"]
+
+
+def test_a_model_that_raises_is_a_model_error_with_the_logs_place(caller: Caller) -> None:
+    """The container's 500 arrives as ModelError with status, message and the log group."""
+    refusal = caller.refusal("digits-ensemble", -3.0)
+    assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (500, 424)
+    assert "minus three" in refusal["OriginalMessage"]
+    assert refusal["LogStreamArn"].endswith("log-group:/aws/sagemaker/Endpoints/digits-ensemble")
+
+
+def test_too_large_a_body_is_refused_before_the_container(caller: Caller) -> None:
+    """Above 25 MiB the service answers 413 itself."""
+    with pytest.raises(ClientError) as refused:
+        caller.runtime.invoke_endpoint(EndpointName="digits-ensemble", Body=bytes(25 * 1024 * 1024 + 1))
+    assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
+
+
+def test_variants_share_the_traffic_by_weight(caller: Caller) -> None:
+    """Weights 3 and 1: of eight requests six and two, and each answer is its own variant's."""
+    answers = [caller.add("Weighted") for _ in range(8)]
+    assert (answers.count(1000), answers.count(1e6)) == (6, 2)
+
+
+def test_target_variant_overrides_the_weights(caller: Caller) -> None:
+    """A caller that names a variant gets that one, every time."""
+    assert {caller.add("Weighted", TargetVariant="Huge") for _ in range(3)} == {1e6}
+
+
+def test_least_recently_used_models_leave_when_memory_is_short(tmp_path: Path) -> None:
+    """Three models of which two fit: the one that was called longest ago goes, and comes back when called."""
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    targets = {
+        f"{name}.tar.gz": builder.asset(name, below("m", adding_model(number, ballast_mib=100)))
+        for number, name in enumerate(("zero", "one", "two"))
+    }
+    builder.multi_model("Many", targets)
+    builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
+    with LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=400) as local:
+        caller = Caller(local.endpoint_url)
+        for number, name in ((0, "zero"), (1, "one"), (0, "zero"), (2, "two")):
+            assert caller.add("Multi", TargetModel=f"{name}.tar.gz") == number
+        assert loaded_target_models(local, "Multi") == {"zero.tar.gz", "two.tar.gz"}
+        assert caller.add("Multi", TargetModel="one.tar.gz") == 1
+        assert loaded_target_models(local, "Multi") == {"two.tar.gz", "one.tar.gz"}
+
+
+def test_a_shadow_variant_gets_a_copy_and_never_answers(tmp_path: Path) -> None:
+    """Callers see production's answers only, while every request also reaches the shadow's model."""
+    seen = tmp_path / "seen"
+    recording = adding_model(1)
+    recording["1/model.py"] += f"\n    def finalize(self):\n        pass\nSEEN = {str(seen)!r}\n"
+    recording["1/model.py"] = recording["1/model.py"].replace(
+        "    def answer(self, x):\n",
+        "    def answer(self, x):\n        open(SEEN, 'a').write(f'{x[0]:.0f} ')\n",
+    )
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    builder.single_model("Old", builder.asset("old", below("m", adding_model(1000))))
+    builder.single_model("New", builder.asset("new", below("m", recording)))
+    builder.endpoint("Shadowed", {"Production": ("Old", 1)}, shadows={"Shadow": ("New", 1)})
+    with LocalEndpoint.from_assembly(builder.write()) as local:
+        caller = Caller(local.endpoint_url)
+        assert [caller.add("Shadowed", float(number)) for number in range(3)] == [1000, 1001, 1002]
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and (not seen.exists() or len(seen.read_text().split()) < 3):
+            time.sleep(0.05)
+    assert sorted(seen.read_text().split()) == ["0", "1", "2"]

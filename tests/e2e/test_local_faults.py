@@ -1,0 +1,154 @@
+"""What goes wrong in a local run: crashes, kills, ports in use, bad repositories, and what is left then."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from local_assembly import AssemblyBuilder, adding_model, below
+from local_processes import folders, process_ids, traces
+from test_local_endpoints import Caller
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = pytest.mark.e2e
+
+
+def _assembly(directory: Path) -> Path:
+    builder = AssemblyBuilder(directory)
+    targets = {
+        f"{name}.tar.gz": builder.asset(name, below("m", adding_model(number)))
+        for number, name in enumerate(("zero", "one"))
+    }
+    builder.multi_model("Many", targets)
+    builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
+    return builder.write()
+
+
+def _eventually(holds: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An assembly with one multi-model endpoint."""
+    return _assembly(tmp_path_factory.mktemp("faults") / "cdk.out")
+
+
+@pytest.fixture(scope="module")
+def local(assembly: Path) -> Iterator[LocalEndpoint]:
+    """One run, whose models are made to crash."""
+    with LocalEndpoint.from_assembly(assembly) as local:
+        yield local
+
+
+@pytest.mark.parametrize("value", [-1.0, -2.0], ids=["segmentation-fault", "exit"])
+def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEndpoint, value: float) -> None:
+    """A model that takes its stub process down answers ModelError; its neighbour does not notice."""
+    caller = Caller(local.endpoint_url)
+    refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
+    assert refusal["Error"]["Code"] == "ModelError"
+    assert caller.add("Multi", TargetModel="one.tar.gz") == 1
+
+
+def test_a_killed_server_is_started_again_and_models_load_again(local: LocalEndpoint) -> None:
+    """After SIGKILL the container comes back, and a model that was loaded before is loaded once more."""
+    caller = Caller(local.endpoint_url)
+    assert caller.add("Multi", TargetModel="one.tar.gz") == 1
+    os.kill(process_ids(local)[0], signal.SIGKILL)
+
+    def answers() -> bool:
+        try:
+            return caller.add("Multi", TargetModel="one.tar.gz") == 1
+        except caller.runtime.exceptions.ClientError:
+            return False
+
+    assert _eventually(answers)
+    assert "ended with -9; starting it again" in local.messages
+
+
+def test_two_runs_beside_each_other_leave_each_other_alone(assembly: Path, local: LocalEndpoint) -> None:
+    """The end of one run takes nothing from the other, and leaves nothing of itself."""
+    with LocalEndpoint.from_assembly(assembly) as second:
+        assert Caller(second.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
+        places = folders(second)
+        assert len(traces(places)) > 2
+    assert traces(places) == []
+    assert Caller(local.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_the_gateway_leaves_nothing_behind(assembly: Path, number: signal.Signals) -> None:
+    """SIGTERM exits with 0, and even SIGKILL leaves no process, folder or shared memory."""
+    with LocalEndpoint.from_assembly(assembly) as local:
+        assert Caller(local.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
+        places = folders(local)
+        assert local.process is not None
+        local.process.send_signal(number)
+        code = local.process.wait(30)
+    assert code == (-number if number == signal.SIGKILL else 0)
+    assert _eventually(lambda: traces(places) == [])
+
+
+def test_a_start_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+    """The server's own words reach the user; the server that had started beside it is gone too."""
+    builder = AssemblyBuilder(tmp_path / "cdk.out")
+    good = builder.asset("good", below("m", adding_model(1)))
+    bad = builder.asset("bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
+    builder.single_model("Good", good)
+    builder.single_model("Bad", bad)
+    builder.endpoint("GoodEndpoint", {"AllTraffic": ("Good", 1)})
+    builder.endpoint("BadEndpoint", {"AllTraffic": ("Bad", 1)})
+    before = set(Path("/tmp").glob("constructs-triton-*"))
+    with (
+        pytest.raises(LocalEndpointError, match=r"BadEndpoint/AllTraffic(.|\n)*no_such_package"),
+        LocalEndpoint.from_assembly(builder.write()),
+    ):
+        pass
+    assert traces(sorted(set(Path("/tmp").glob("constructs-triton-*")) - before)) == []
+
+
+def test_a_port_in_use_is_named(assembly: Path) -> None:
+    """The port is tried before any server starts."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*; name a free port"),
+            LocalEndpoint.from_assembly(assembly, port=port),
+        ):
+            pass
+
+
+def test_the_command_prints_what_to_copy(assembly: Path) -> None:
+    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and ends well on Ctrl-C."""
+    program = "from constructs_triton.cli import main; raise SystemExit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "local", "up", str(assembly), "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("ready"):
+                process.send_signal(signal.SIGINT)
+        text = "".join(lines)
+    assert process.returncode == 0
+    for words in ("/endpoints/Multi/invocations", "one.tar.gz, zero.tar.gz", 'EndpointName="Multi"'):
+        assert words in text
