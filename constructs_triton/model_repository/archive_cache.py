@@ -48,6 +48,7 @@ class ArchiveCache:
     def place(self, key: ArchiveKey, destination: Path) -> bool:
         """Put the archive of ``key`` at ``destination``, hard-linked where possible; whether it was held."""
         archive, record = self._paths(key)
+        remove_abandoned(self._directory)
         try:
             if json.loads(record.read_text()) != _state(archive):
                 return False
@@ -70,8 +71,9 @@ class ArchiveCache:
             with partial_folder(self._directory) as folder:
                 _link_or_copy(source, folder / archive.name)
                 (folder / record.name).write_text(json.dumps(_state(folder / archive.name)))
-                (folder / archive.name).replace(archive)
+                # In this order: a record without an archive is found out, an archive without one is lost.
                 (folder / record.name).replace(record)
+                (folder / archive.name).replace(archive)
             self._evict(keep=record)
 
     def _evict(self, keep: Path) -> None:
@@ -83,8 +85,8 @@ class ArchiveCache:
             with suppress(OSError):
                 total += archive.stat().st_size
             if total > self._max_bytes:
-                record.unlink(missing_ok=True)
                 archive.unlink(missing_ok=True)
+                record.unlink(missing_ok=True)
 
     def _paths(self, key: ArchiveKey) -> tuple[Path, Path]:
         record = self._directory / f"{key.stem}.json"

@@ -1,0 +1,120 @@
+"""``constructs-triton pack``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.model_repository import inspect_archive
+
+ENSEMBLE_CONFIG = b"""
+platform: "ensemble"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+ensemble_scheduling { step [{
+  model_name: "net" model_version: -1
+  input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }] }
+"""
+NET_CONFIG = b"""
+backend: "python"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An ensemble with its step, and a model of its own."""
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    root = tmp_path / "models"
+    for name, config in {"both": ENSEMBLE_CONFIG, "net": NET_CONFIG, "other": NET_CONFIG}.items():
+        (root / name).mkdir(parents=True)
+        (root / name / "config.pbtxt").write_bytes(config)
+    for name in ("net", "other"):
+        (root / name / "1").mkdir()
+        (root / name / "1/model.py").write_bytes(b"class TritonPythonModel:\n    def execute(self): ...\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], {"both": ("both", "net"), "other": ("other",)}),
+        (["--model", "net"], {"net": ("net",)}),
+        (["--model", "both"], {"both": ("both", "net")}),
+        (["--one"], {"models": ("both", "net", "other")}),
+        (["--one", "--model", "other"], {"other": ("other",)}),
+    ],
+)
+def test_archives_and_what_they_hold(
+    repository: Path,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    expected: dict[str, tuple[str, ...]],
+) -> None:
+    """An ensemble goes with its steps, every other model alone, or all in one; JSON tells what was made."""
+    out = repository.parent / "out"
+    assert main(["pack", str(repository), "-o", str(out), "--json", *options]) == 0
+    archives = json.loads(capsys.readouterr().out)["archives"]
+    assert {row["name"]: inspect_archive(row["path"]).models for row in archives} == expected
+    assert all(inspect_archive(row["path"]).digest == row["digest"] for row in archives)
+    assert {path.name for path in out.iterdir()} == {f"{name}.tar.gz" for name in expected}
+
+
+def test_lines_name_digest_and_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without ``--json`` a line an archive, as the check sum tools write it."""
+    assert main(["pack", str(repository), "-o", str(repository.parent), "--model", "other"]) == 0
+    path = repository.parent / "other.tar.gz"
+    assert capsys.readouterr().out == f"{inspect_archive(path).digest}  {path}\n"
+
+
+def test_what_triton_refuses_is_not_packed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Errors of the check are all told and nothing is written, unless ``--no-check`` is given."""
+    (repository / "net/config.pbtxt").write_bytes(b"max_batch_size: many\n")
+    shutil.rmtree(repository / "other/1")
+    out = repository.parent / "out"
+    assert main(["pack", str(repository), "-o", str(out)]) == 1
+    told = capsys.readouterr().err
+    assert "net/config.pbtxt" in told
+    assert "other: has no version directory" in told
+    assert not out.exists()
+    assert main(["pack", str(repository), "-o", str(out), "--no-check"]) == 0
+    assert out.exists()
+
+
+@pytest.mark.parametrize("options", [["--model", "absent"], ["--no-check", "--model", "absent"]])
+def test_unknown_model_is_an_error(
+    repository: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    """A model that is not there is named on standard error, with exit status 1."""
+    assert main(["pack", str(repository), "-o", str(repository.parent / "out"), *options]) == 1
+    assert '"absent"' in capsys.readouterr().err.replace("'", '"')
+
+
+def test_help_loads_nothing_heavy(repository: Path) -> None:
+    """Asking for help loads no compression, no schema and no terminal library."""
+    code = (
+        "import sys; from constructs_triton.cli import main\n"
+        "try: main(['pack', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('isal', 'google.protobuf', 'rich', 'grpc', 'jsii') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_pack_never_loads_grpc(repository: Path) -> None:
+    """A whole pack, check included, goes without grpc, aws_cdk and numpy."""
+    code = (
+        "import sys; from constructs_triton.cli import main\n"
+        f"status = main(['pack', {str(repository)!r}, '-o', {str(repository.parent / 'out')!r}])\n"
+        "print(status, [name for name in ('grpc', 'jsii', 'aws_cdk', 'numpy') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []"

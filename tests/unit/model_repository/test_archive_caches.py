@@ -1,0 +1,130 @@
+"""The caches of digests and of finished archives."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from sample_repositories import own_cache, write_repository
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
+from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
+from constructs_triton.model_repository.digest_cache import DigestCache
+from constructs_triton.model_repository.members import Member, collect_members
+
+__all__ = ["own_cache"]
+
+MARK = b"a digest that no content has...."
+LATER_NS = 10**10
+
+
+def files_of(root: Path) -> list[Member]:
+    return [member for member in collect_members(root, ["m"]) if not member.is_directory]
+
+
+def overwrite_in_place(path: Path) -> None:
+    """Same size, same inode, and a time of change that is put back."""
+    before = path.stat()
+    path.write_bytes(b"b")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def replace(path: Path) -> None:
+    """Same size and time of change in another inode."""
+    before = path.stat()
+    (path.parent / "new").write_bytes(b"b")
+    os.utime(path.parent / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
+    (path.parent / "new").replace(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        overwrite_in_place,
+        replace,
+        lambda path: path.write_bytes(b"aa"),
+        lambda path: os.utime(path, ns=(0, 1)),
+    ],
+    ids=["in place", "replaced", "size", "time"],
+)
+def test_digest_is_trusted_only_while_nothing_changed(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
+    """A known digest is found again until the file's size, time of change or inode differs."""
+    write_repository(tmp_path / "r", {"m/a": b"a"})
+    cache, files = DigestCache(tmp_path / "c"), files_of(tmp_path / "r")
+    cache.add(files, {"m/a": MARK}, time.time_ns() + LATER_NS)
+    assert cache.find(files_of(tmp_path / "r")) == {"m/a": MARK}
+    change(tmp_path / "r/m/a")
+    assert cache.find(files_of(tmp_path / "r")) == {}
+
+
+def test_digest_of_a_young_file_is_not_kept(tmp_path: Path) -> None:
+    """A file written just before it was read may change again within one tick of the file system's clock."""
+    write_repository(tmp_path / "r", {"m/a": b"a"})
+    cache, files = DigestCache(tmp_path / "c"), files_of(tmp_path / "r")
+    cache.add(files, {"m/a": MARK}, time.time_ns())
+    assert cache.find(files) == {}
+
+
+@pytest.fixture
+def fill(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Add archives of 100 bytes, one second of use apart."""
+
+    def add(cache: ArchiveCache, *names: str) -> None:
+        for age, name in enumerate(reversed(names)):
+            (tmp_path / name).write_bytes(name.encode() * 100)
+            cache.add(ArchiveKey(name, 1, 2), tmp_path / name)
+            record = next((tmp_path / "c/archives").glob(f"*{name}.json"))
+            os.utime(record, (1_000_000 - age, 1_000_000 - age))
+
+    return add
+
+
+def test_least_recently_used_archive_goes_first(tmp_path: Path, fill) -> None:  # type: ignore[no-untyped-def]
+    """Over the bound the archive goes that was not asked for longest, not the one added first."""
+    cache = ArchiveCache(tmp_path / "c", 250)
+    fill(cache, "a", "b")
+    assert cache.place(ArchiveKey("a", 1, 2), tmp_path / "used")
+    fill(cache, "d")
+    held = {name: cache.place(ArchiveKey(name, 1, 2), tmp_path / "out") for name in "abd"}
+    assert held == {"a": True, "b": False, "d": True}
+    assert sum(path.stat().st_size for path in (tmp_path / "c/archives").glob("*.tar.gz")) == 200
+
+
+def test_archive_beyond_the_bound_is_not_kept(tmp_path: Path) -> None:
+    """One archive larger than the bound does not push all the others out."""
+    (tmp_path / "a").write_bytes(bytes(100))
+    ArchiveCache(tmp_path / "c", 99).add(ArchiveKey("a", 1, 2), tmp_path / "a")
+    assert not (tmp_path / "c").exists()
+
+
+def test_where_nothing_can_be_linked_the_archive_is_copied(tmp_path: Path) -> None:
+    """Between file systems without common links an archive is placed as a copy of its own."""
+    other = Path("/dev/shm")
+    if not os.access(other, os.W_OK) or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("needs a second file system")
+    (tmp_path / "a").write_bytes(b"whole")
+    cache, target = ArchiveCache(tmp_path / "c", 99), other / f"constructs-triton-{os.getpid()}.tar.gz"
+    cache.add(ArchiveKey("a", 1, 2), tmp_path / "a")
+    try:
+        assert cache.place(ArchiveKey("a", 1, 2), target)
+        assert target.read_bytes() == b"whole"
+    finally:
+        target.unlink(missing_ok=True)
+
+
+def test_cache_lies_where_the_user_keeps_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a directory named, XDG_CACHE_HOME decides on Linux, and its like elsewhere."""
+    monkeypatch.delenv("CONSTRUCTS_TRITON_CACHE_DIR")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory().name == "constructs-triton"
+
+
+@pytest.mark.parametrize("text", ["20GB", "-1", "1.5"])
+def test_cache_size_is_a_number_of_bytes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bound that is no number of bytes is refused with the variable's name."""
+    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", text)
+    with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a number of bytes"):
+        cache_bytes()

@@ -1,0 +1,85 @@
+"""Packing that is killed, and how much memory it takes: both in a process of its own."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from sample_repositories import own_cache, write_repository
+
+from constructs_triton.model_repository import inspect_archive, pack
+from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+
+__all__ = ["own_cache"]
+
+FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}
+
+PACK_FOR_EVER = """
+import itertools, sys
+from constructs_triton.model_repository import ModelRepository, pack
+repository = ModelRepository.from_directory(sys.argv[1])
+for run in itertools.count():
+    pack(repository, ["net"], sys.argv[2], archive_name="net.tar.gz", compression_level=run % 4)
+    print(run, flush=True)
+"""
+
+MEASURE_MEMORY = """
+import resource, sys
+from constructs_triton.model_repository import ModelRepository, pack
+peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+repository = ModelRepository.from_directory(sys.argv[1])
+pack(repository, ["small"], sys.argv[2], use_cache=False)
+before = peak()
+pack(repository, ["net"], sys.argv[2], use_cache=False)
+print(peak() - before)
+"""
+
+
+def start(code: str, *arguments: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
+
+
+def test_killed_pack_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
+    """SIGKILL at any moment: what stands is whole, and the next run gives the same and clears the rest."""
+    chance = random.Random(7)
+    repository = write_repository(
+        tmp_path / "r", {**FILES, "net/1/weights.bin": chance.randbytes(20_000_000)}
+    )
+    expected = pack(repository, ["net"], tmp_path / "reference", use_cache=False)
+    out, name = tmp_path / "out", "net.tar.gz"
+    for _ in range(4):
+        with start(PACK_FOR_EVER, tmp_path / "r", out) as process:
+            assert process.stdout is not None
+            process.stdout.readline()  # it is packing by now
+            time.sleep(chance.uniform(0, 0.3))
+            process.send_signal(signal.SIGKILL)
+        assert inspect_archive(out / name).digest == expected.digest
+        again = pack(repository, ["net"], out, archive_name=name)
+        assert again.path.read_bytes() == expected.path.read_bytes()
+        assert [path.name for path in out.iterdir()] == [name]
+        assert not list(own_cache.rglob(".constructs-triton-*"))
+
+
+def test_only_what_nobody_writes_counts_as_abandoned(tmp_path: Path) -> None:
+    """The folder of a run that goes on stays; one whose run has died is removed."""
+    (tmp_path / ".constructs-triton-dead").mkdir()
+    with partial_folder(tmp_path) as alive:
+        remove_abandoned(tmp_path)
+        assert list(tmp_path.iterdir()) == [alive]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_model(tmp_path: Path) -> None:
+    """Packing 300 MB takes less than 64 MB more than packing next to nothing."""
+    write_repository(tmp_path / "r", {**FILES, "small/config.pbtxt": FILES["net/config.pbtxt"]})
+    with (tmp_path / "r/net/1/weights.bin").open("wb") as file:
+        file.truncate(300_000_000)
+    with start(MEASURE_MEMORY, tmp_path / "r", tmp_path / "out") as process:
+        grown_mib, _ = process.communicate()
+    assert int(grown_mib) < 64
