@@ -22,7 +22,8 @@ Mutation = Callable[[random.Random, bytes, str], Response]
 
 NASTY = [
     b"-1", b"10000000000", b"1e999", b"NaN", b"-Infinity", b"null", b"[]", b"{}", b'""', b'"BF16"',
-    b'"BYTES"', b'"FP32"', b"9223372036854775808", b"[" * 2000, b"0", b"true", b'"\xff"', b'"\\ud800"', b"1.5", b"[-1]",
+    b'"BYTES"', b'"FP32"', b"9223372036854775808", b"[" * 2000, b"0", b"true",
+    b'"\xff"', b'"\\ud800"', b"1.5", b"[-1]",
     b"[0,4611686018427387904,4611686018427387904]", b"9" * 5000, b"\x00", b"\xff\xff\xff\xff",
 ]  # fmt: skip
 
@@ -47,6 +48,25 @@ def flip(rng: random.Random, body: bytes, content_type: str) -> Response:
     changed = bytearray(body)
     for _ in range(rng.randint(1, 4)):
         changed[rng.randrange(len(changed))] = rng.randrange(256)
+    return bytes(changed), content_type
+
+
+def change_digit(rng: random.Random, body: bytes, content_type: str) -> Response:
+    """Another shape, size or version: the JSON stays JSON, so the deeper checks are reached."""
+    digits = [index for index, byte in enumerate(body) if byte in b"0123456789"]
+    changed = bytearray(body)
+    for at in rng.sample(digits, min(len(digits), rng.randint(1, 3))):
+        changed[at] = rng.choice(b"0123456789")
+    return bytes(changed), content_type
+
+
+def flip_tensor(rng: random.Random, body: bytes, content_type: str) -> Response:
+    """Damage the tensors behind the JSON: lengths of strings, booleans, any number."""
+    start = body.rfind(b"}") + 1
+    if start in (0, len(body)):
+        return flip(rng, body, content_type)
+    changed = bytearray(body)
+    changed[rng.randrange(start, len(body))] = rng.randrange(256)
     return bytes(changed), content_type
 
 
@@ -86,7 +106,16 @@ def resize_header(rng: random.Random, body: bytes, content_type: str) -> Respons
     return body, f"{BINARY_CONTENT_TYPE};json-header-size={size}"
 
 
-MUTATIONS: list[Mutation] = [flip, cut, insert, replace, replace_value, resize_header]
+MUTATIONS: list[Mutation] = [
+    flip,
+    change_digit,
+    flip_tensor,
+    cut,
+    insert,
+    replace,
+    replace_value,
+    resize_header,
+]
 
 
 def fuzz(count: int, seed: int) -> Counter[str]:

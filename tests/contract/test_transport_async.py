@@ -1,0 +1,111 @@
+"""Asynchronous inference over real boto3 and an S3 in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from constructs_triton.client import AsyncInference, ModelIndex, SageMakerTransport, TritonClient
+from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.wire import decode_request, encode_response
+
+INPUTS = {"X": np.arange(3, dtype="f4")}
+OUTPUT, FAILURE = "s3://bucket/out/1.out", "s3://bucket/fail/1-error.out"
+
+
+@pytest.fixture
+def session() -> Iterator[boto3.Session]:
+    """A session whose S3 has one bucket."""
+    with mock_aws():
+        session = boto3.Session("akid", "secret", region_name="us-east-1")
+        session.client("s3").create_bucket(Bucket="bucket")
+        yield session
+
+
+@pytest.fixture
+def client(session: boto3.Session) -> TritonClient:
+    """A client of an asynchronous endpoint."""
+    return TritonClient.for_endpoint("demo", session=session)
+
+
+def start(client: TritonClient) -> tuple[AsyncInference, dict[str, Any]]:
+    """Start an inference; SageMaker's part of the call is scripted, and what it was asked is returned."""
+    transport = client.transport
+    assert isinstance(transport, SageMakerTransport)
+    asked: dict[str, Any] = {}
+    runtime = transport.client("sagemaker-runtime")
+    runtime.meta.events.register(
+        "provide-client-params.sagemaker-runtime.InvokeEndpointAsync",
+        lambda params, **_: asked.update(params),
+    )
+    with Stubber(runtime) as stubber:
+        answer = {"InferenceId": "i", "OutputLocation": OUTPUT, "FailureLocation": FAILURE}
+        stubber.add_response("invoke_endpoint_async", answer)
+        inference = client.infer_async(
+            INPUTS, input_location="s3://bucket/in/", options={"InvocationTimeoutSeconds": 900}
+        )
+    return inference, asked
+
+
+def put(session: boto3.Session, location: str, body: bytes) -> None:
+    bucket, _, key = location.removeprefix("s3://").partition("/")
+    session.client("s3").put_object(Bucket=bucket, Key=key, Body=body)
+
+
+@pytest.mark.parametrize("in_binary", [True, False])
+def test_async_result_is_decoded_without_its_content_type(
+    session: boto3.Session, client: TritonClient, in_binary: bool
+) -> None:
+    """The request is put into S3, and the answer is read though the object lost its content type."""
+    inference, asked = start(client)
+    bucket, _, key = asked["InputLocation"].removeprefix("s3://").partition("/")
+    stored = session.client("s3").get_object(Bucket=bucket, Key=key)
+    assert decode_request(stored["Body"].read(), asked["ContentType"]).inputs["X"].tolist() == [0, 1, 2]
+    assert stored["ContentType"] == asked["ContentType"]
+    assert asked["InvocationTimeoutSeconds"] == 900
+    assert inference.poll() is None
+    request = decode_request(b'{"inputs":[]}', "application/json")
+    tricky = {'}{"': np.array([b'}"'], dtype=object)} if in_binary else {"Y": np.array([1.5])}
+    put(session, OUTPUT, encode_response(tricky, request=None if in_binary else request).body)
+    assert [array.tolist() for array in inference.result().values()] == [a.tolist() for a in tricky.values()]
+
+
+def test_async_failure_object_is_an_invocation_error(session: boto3.Session, client: TritonClient) -> None:
+    """What SageMaker writes to the failure location is the error's message."""
+    inference, _ = start(client)
+    put(session, FAILURE, b'{"error":"model fell over"}')
+    with pytest.raises(InvocationError, match="model fell over"):
+        inference.result()
+
+
+def test_async_result_that_never_comes_times_out(client: TritonClient) -> None:
+    """Waiting ends, with the place where the answer should have been."""
+    inference, _ = start(client)
+    with pytest.raises(InvocationError, match=r"out/1\.out"):
+        inference.result(timeout_seconds=0)
+
+
+def test_index_is_read_from_s3(session: boto3.Session) -> None:
+    """A client given the index's URI knows models by their plain names, and a typo by its neighbour."""
+    put(
+        session,
+        "s3://bucket/m/index.json",
+        b'{"version": 1, "target_models": {"resnet": "resnet-3f.tar.gz"}}',
+    )
+    client = TritonClient.for_endpoint("demo", session=session, index="s3://bucket/m/index.json")
+    assert isinstance(client.index, ModelIndex)
+    assert client.index.target_model("resnet") == "resnet-3f.tar.gz"
+    with pytest.raises(InvalidValueError, match='did you mean "resnet"'):
+        client.infer(INPUTS, TargetModel="resnt")
+
+
+def test_missing_index_is_an_error_of_ours(session: boto3.Session) -> None:
+    """An absent index names the endpoint and S3's reason."""
+    with pytest.raises(InvocationError, match="key does not exist"):
+        TritonClient.for_endpoint("demo", session=session, index="s3://bucket/none.json")
