@@ -56,7 +56,7 @@ _DIRECTORIES_TOO = frozenset({"model.onnx", "model.xml", "model.py"})
 
 
 class Backend(NamedTuple):
-    """Backend and platform after completion, and the file (or folder) in a version directory; "" is unknown."""
+    """Backend and platform after completion, and the file in a version directory; "" is unknown."""
 
     backend: str
     platform: str

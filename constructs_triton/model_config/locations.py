@@ -25,7 +25,7 @@ class Locations:
         self._places: dict[FieldPath, Place] = {}
         try:
             _Walker(text, self._places).walk()
-        except Exception:  # noqa: BLE001 - a place is a courtesy: better none than no finding
+        except Exception:  # a place is a courtesy: better none than no finding
             self._places.setdefault((), (1, 1))
 
     def find(self, path: FieldPath) -> Place | None:

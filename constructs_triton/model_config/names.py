@@ -8,7 +8,7 @@ __all__ = ["closest", "did_you_mean", "quoted"]
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate nearest to ``name``, or ``None`` where none is near; equal but for case counts as near."""
+    """The candidate nearest to ``name``, or ``None`` where none is near; case is not minded."""
     import difflib  # noqa: PLC0415 - only a finding needs it
 
     known = sorted(set(candidates))

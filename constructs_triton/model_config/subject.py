@@ -37,7 +37,7 @@ class Neighbourhood:
     link. ``root`` is the model whose ``config.pbtxt`` stands at the root of the repository. ``loaded`` are
     the models that the endpoint loads, ``served`` those that it loads by name and not as a step.
     ``archives`` are those of a multi-model endpoint. ``front_end``: whether SageMaker's front end is part of
-    what is judged. ``is_packed``: whether the archives are made by packing, which leaves out what is no model.
+    what is judged. ``is_packed``: whether the archives are made by packing, which leaves out strays.
     """
 
     models: Mapping[str, ModelFolder]
@@ -149,9 +149,11 @@ class Subject:
     @cached_property
     def versions_to_load(self) -> tuple[str, ...]:
         """Names of the version directories that the version policy loads, newest first."""
-        numbers = {
-            number: name for name, number in self.model.version_directories.items() if number is not None
-        }
+        numbers: dict[int, str] = {}
+        for name, number in self.model.version_directories.items():
+            # Beside "1abc", which also counts as 1, the folder that is found is "1".
+            if number is not None and (number not in numbers or name == str(number)):
+                numbers[number] = name
         newest_first = sorted(numbers, reverse=True)
         return tuple(numbers[number] for number in self._chosen(newest_first))
 

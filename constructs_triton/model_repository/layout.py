@@ -1,10 +1,12 @@
 """A folder on disk as a repository of Triton models."""
 
-# ruff: noqa: PTH - os is several times faster than pathlib, and a thousand folders a second are wanted
+# os is several times faster than pathlib, and a thousand folders a second are wanted.
+# ruff: noqa: PTH118
+
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -44,9 +46,8 @@ class ModelRepository:
                 entries = list(found)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise InvalidValueError(
-                f"model repository: cannot be read ({reason.lower()}), got {os.fspath(path)!r}; name a folder of models"
-            ) from error
+            got = f"cannot be read ({reason.lower()}), got {os.fspath(path)!r}"
+            raise InvalidValueError(f"model repository: {got}; name a folder of models") from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
         return cls(Path(path), directories, has_config)
@@ -66,9 +67,15 @@ class ModelRepository:
         """The models by name, in alphabetical order."""
         root = os.fspath(self.path)
         folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
-        only = len(folders) == 1
-        found = {name: folder for name, folder in folders.items() if only or _looks_like_model(folder)}
+        # The only folder is the model whatever it holds; beside a root model it may be that one's version.
+        only = len(folders) == 1 and not self._root_config
+        found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
         return MappingProxyType(found)
+
+    def _is_model(self, folder: ModelFolder) -> bool:
+        if folder.name.startswith("."):
+            return False
+        return folder.has_config or (bool(folder.version_directories) and not self._root_config)
 
     @cached_property
     def stray_directories(self) -> tuple[str, ...]:
@@ -108,23 +115,26 @@ class ModelRepository:
         }
         return [name for name in self.models if name not in steps]
 
-    def check(self, target: Target | None = None, *, is_packed: bool = True) -> Report:
+    def check(
+        self, target: Target | None = None, *, is_packed: bool = True, front_end: bool | None = None
+    ) -> Report:
         """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
 
-        Without a target every model is judged, and nothing of SageMaker's front end. ``is_packed=False``
-        judges the folder as it lies there, as the content of one archive where it looks like one; otherwise
-        the archives are those that packing makes of it. Nothing is executed.
+        ``front_end``: whether SageMaker's own rules are asked too; without a target, or where it is
+        ``False``, every model is judged by Triton's alone. ``is_packed=False`` judges the folder as it lies
+        there, as the content of one archive where it looks like one; otherwise the archives are those that
+        packing makes of it. Nothing is executed.
         """
         from constructs_triton.model_config.judge import judge  # noqa: PLC0415 - the rules cost 20 ms
 
-        return judge(self._neighbourhood(target, is_packed), str(self.path))
+        has_front_end = target is not None if front_end is None else front_end
+        return judge(self._neighbourhood(target or Target(), is_packed, has_front_end), str(self.path))
 
-    def _neighbourhood(self, target: Target | None, is_packed: bool) -> Neighbourhood:
+    def _neighbourhood(self, endpoint: Target, is_packed: bool, front_end: bool) -> Neighbourhood:
         from constructs_triton.model_config.subject import Neighbourhood  # noqa: PLC0415 - as above
 
-        endpoint = target or Target()
-        models = self._models_for(endpoint)
-        served = self._served(endpoint, models) if target is not None else tuple(models)
+        models = self._models_for(endpoint, front_end)
+        served = self._served(endpoint, models) if front_end else tuple(models)
         return Neighbourhood(
             models=models,
             directories=self._directories,
@@ -133,13 +143,14 @@ class ModelRepository:
             loaded=frozenset(name for top in served for name in _closure(top, models)),
             served=served,
             archives=self._archives(served, models, is_packed),
-            front_end=target is not None,
+            front_end=front_end,
             is_packed=is_packed,
         )
 
-    def _models_for(self, target: Target) -> dict[str, ModelFolder]:
+    def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
         """What the endpoint can see: beside a model at the root nothing, and always the default model."""
-        if self.root_model is not None and target.mode == "multi-model":
+        is_root_alone = target.mode == "multi-model" if front_end else not self.models
+        if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}
         models = dict(self.models)
         default = target.default_model
@@ -174,10 +185,6 @@ def _closure(model_name: str, models: Mapping[str, ModelFolder]) -> list[str]:
             reached.add(name)
             waiting.extend(models[name].step_models)
     return sorted(reached)
-
-
-def _looks_like_model(folder: ModelFolder) -> bool:
-    return not folder.name.startswith(".") and (folder.has_config or bool(folder.version_directories))
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

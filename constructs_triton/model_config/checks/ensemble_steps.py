@@ -79,7 +79,9 @@ def step_version(subject: Subject) -> Iterator[Problem]:
             if step.model_version
             else "asks for version 0, as by leaving it out"
         )
-        there = ", ".join(str(version) for version in sorted(filter(None.__ne__, loaded)))
+        there = ", ".join(
+            str(version) for version in sorted(number for number in loaded if number is not None)
+        )
         place = (*STEPS, step.index, "model_version")
         yield Problem(f"{step.title} {got}; loaded: {there}", place, "write model_version: -1")
 

@@ -95,7 +95,7 @@ def model_class(subject: Subject) -> Iterator[Problem]:
 def execute(subject: Subject) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
 
-    Without it the model loads, ``/ping`` is fine, and every request fails. Classes with a base are not judged.
+    Without it the model loads, ``/ping`` is fine, and every request fails. Classes with a base are let be.
     """
     for source in subject.python_sources:
         if source.lacks_execute:

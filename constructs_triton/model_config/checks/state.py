@@ -1,4 +1,4 @@
-"""Implicit state of sequence models. Source: triton core, SequenceBatchScheduler::GenerateInitialStateData."""
+"""Implicit state of sequence models. Source: triton core, GenerateInitialStateData."""
 
 from __future__ import annotations
 

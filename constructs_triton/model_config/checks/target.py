@@ -123,7 +123,7 @@ def _shared_bytes(subject: Subject) -> float:
         return 0
     batch = max(1, subject.config.max_batch_size)
     sides = [sum(_bytes(tensor) for tensor in side) for side in (subject.config.input, subject.config.output)]
-    return instance_count(subject) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides))
+    return float(instance_count(subject) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides)))
 
 
 def instance_count(subject: Subject) -> int:
@@ -141,7 +141,7 @@ def _bytes(tensor: Any) -> int:
     """Bytes of one element of the batch; what varies counts as 1, so this is the least."""
     row = by_data_type(data_type_name(tensor.data_type))
     item = row.item_size if row is not None and row.item_size else 4
-    return item * math.prod(max(1, dim) for dim in tensor.dims)
+    return int(item * math.prod(max(1, dim) for dim in tensor.dims))
 
 
 @rule(
