@@ -1,0 +1,479 @@
+"""The endpoints: what CloudFormation gets to see."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_stepfunctions_tasks as tasks
+from cdk_apps import (
+    ENVIRONMENT,
+    add_repository,
+    flat,
+    make_app,
+    make_stack,
+    normalise,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_model,
+    write_repository,
+)
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+from constructs_triton.cdk import (
+    InstanceType,
+    ITritonEndpoint,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonEnvironment,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.errors import InvalidValueError, RepositoryError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+CPU = InstanceType.of("ml.c5.xlarge")
+
+
+@pytest.fixture
+def snapshot_json(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def make_ensemble(stack: cdk.Stack, path: Path, **props: Any) -> TritonEnsembleEndpoint:
+    options = {"instance_type": GPU, **props}
+    repository = add_repository(stack, path)
+    return TritonEnsembleEndpoint(
+        stack, "Endpoint", model_repository=repository, ensemble="pipeline", **options
+    )
+
+
+def make_multi_model(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEndpoint:
+    options = {"instance_type": InstanceType.of("ml.g4dn.xlarge"), **props}
+    return TritonMultiModelEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), **options
+    )
+
+
+def container(template: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = only(template, "AWS::SageMaker::Model")["PrimaryContainer"]
+    return result
+
+
+def variant(template: dict[str, Any]) -> dict[str, Any]:
+    (result,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    assert isinstance(result, dict)
+    return result
+
+
+@pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])
+def test_ensemble_template(
+    path: Path, snapshot_json: SnapshotAssertion, environment: cdk.Environment | None
+) -> None:
+    """The whole template of an ensemble endpoint stays as it is, with and without a region."""
+    stack = make_stack(environment)
+    make_ensemble(stack, path)
+    assert normalise(synthesize(stack)) == snapshot_json
+
+
+def test_multi_model_template(path: Path, snapshot_json: SnapshotAssertion) -> None:
+    """The whole template of a scaled multi-model endpoint stays as it is."""
+    stack = make_stack()
+    endpoint = make_multi_model(stack, path)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count.scale_on_gpu_utilization("Gpu")
+    assert normalise(synthesize(stack)) == snapshot_json
+
+
+def test_ensemble_names_its_default_model(path: Path) -> None:
+    """With several models in the archive the image needs to be told which one to serve."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    assert container(synthesize(stack))["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
+
+
+def test_single_model_archive_is_an_asset_of_the_right_name(path: Path) -> None:
+    """The model data is a file asset whose key ends in .tar.gz, which SageMaker insists on."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    template = synthesize(stack)
+    assert flat(container(template)["ModelDataUrl"]).startswith(
+        "s3://cdk-hnb659fds-assets-123456789012-eu-west-1/"
+    )
+    assert container(template)["ModelDataUrl"].endswith(".tar.gz")
+    assert container(template)["Mode"] == "SingleModel"
+
+
+def test_role_reads_its_own_archive_only(path: Path) -> None:
+    """The execution role may get the very object it serves, and no other."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    template = synthesize(stack)
+    key = container(template)["ModelDataUrl"].rsplit("/", 1)[1]
+    statement = statements(template)["LoadModel"]
+    assert statement["Action"] == "s3:GetObject"
+    assert flat(statement["Resource"]) == (
+        f"arn:<AWS::Partition>:s3:::cdk-hnb659fds-assets-123456789012-eu-west-1/{key}"
+    )
+
+
+def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
+    """Neither AmazonSageMakerFullAccess nor an action with a star is granted."""
+    stack = make_stack()
+    make_multi_model(stack, path)
+    template = synthesize(stack)
+    assert not [r for r in resources(template, "AWS::IAM::Role").values() if "ManagedPolicyArns" in r]
+    actions = [
+        action
+        for statement in statements(template).values()
+        for action in (
+            statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+        )
+    ]
+    assert actions
+    assert not [action for action in actions if "*" in action]
+
+
+def test_role_pulls_from_the_accounts_of_the_image(path: Path) -> None:
+    """The image lies in AWS's account, not in the user's own."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    assert flat(statements(synthesize(stack))["PullImage"]["Resource"]) == (
+        "arn:<AWS::Partition>:ecr:eu-west-1:763104351884:repository/sagemaker-tritonserver"
+    )
+
+
+def test_role_trusts_only_sagemaker_of_this_account(path: Path) -> None:
+    """The trust policy is closed against the confused deputy."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    role = only(synthesize(stack), "AWS::IAM::Role")
+    (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trust["Condition"]["StringEquals"] == {"aws:SourceAccount": "123456789012"}
+    assert flat(trust["Condition"]["ArnLike"]["aws:SourceArn"]) == (
+        "arn:<AWS::Partition>:sagemaker:eu-west-1:123456789012:*"
+    )
+
+
+def test_no_partition_is_hard_coded(path: Path) -> None:
+    """Nothing in the template says ``arn:aws:``, which breaks China and GovCloud."""
+    stack = make_stack(None)
+    make_multi_model(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    template = synthesize(stack)
+    assert "arn:aws:" not in str(template)
+    assert ".<AWS::URLSuffix>/sagemaker-tritonserver" in flat(container(template)["Image"])
+
+
+def test_policy_exists_before_the_model(path: Path) -> None:
+    """SageMaker reads image and archive with the role while the model is made."""
+    stack = make_stack()
+    make_ensemble(stack, path)
+    template = synthesize(stack)
+    (model,) = resources(template, "AWS::SageMaker::Model").values()
+    (policy,) = resources(template, "AWS::IAM::Policy")
+    assert policy in model["DependsOn"]
+
+
+def test_multi_model_endpoint_waits_for_its_archives(path: Path) -> None:
+    """The model depends on the custom resource that fills its prefix."""
+    stack = make_stack()
+    make_multi_model(stack, path)
+    template = synthesize(stack)
+    (model,) = resources(template, "AWS::SageMaker::Model").values()
+    (sync,) = resources(template, "Custom::TritonModelSync")
+    assert sync in model["DependsOn"]
+
+
+def test_multi_model_container(path: Path) -> None:
+    """Mode, a prefix that ends in a slash, and a health check that one bad model cannot break."""
+    stack = make_stack()
+    make_multi_model(stack, path)
+    template = synthesize(stack)
+    assert container(template)["Mode"] == "MultiModel"
+    assert flat(container(template)["ModelDataUrl"]).endswith("/models/")
+    assert container(template)["Environment"]["SAGEMAKER_TRITON_PING_MODE"] == "live"
+    assert "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME" not in container(template)["Environment"]
+
+
+def test_model_and_endpoint_config_have_no_names(path: Path) -> None:
+    """Every change replaces them, which a fixed name would forbid; the endpoint's may be fixed."""
+    stack = make_stack()
+    make_ensemble(stack, path, endpoint_name="digits")
+    template = synthesize(stack)
+    assert "ModelName" not in only(template, "AWS::SageMaker::Model")
+    assert "EndpointConfigName" not in only(template, "AWS::SageMaker::EndpointConfig")
+    assert only(template, "AWS::SageMaker::Endpoint")["EndpointName"] == "digits"
+
+
+def test_references_are_names_not_arns(path: Path) -> None:
+    """Ref of these resources is an ARN, so that the attributes have to be used."""
+    stack = make_stack()
+    endpoint = make_ensemble(stack, path)
+    template = synthesize(stack)
+    config = only(template, "AWS::SageMaker::Endpoint")["EndpointConfigName"]
+    assert config["Fn::GetAtt"][1] == "EndpointConfigName"
+    assert variant(template)["ModelName"]["Fn::GetAtt"][1] == "ModelName"
+    assert stack.resolve(endpoint.endpoint_name)["Fn::GetAtt"][1] == "EndpointName"
+
+
+def test_every_l1_is_reachable(path: Path) -> None:
+    """The default child is the endpoint, so that CDK's escape hatches work; the others are properties."""
+    endpoint = make_ensemble(make_stack(), path)
+    assert endpoint.node.default_child is endpoint.cfn_endpoint
+    assert endpoint.cfn_model.cfn_resource_type == "AWS::SageMaker::Model"
+    assert endpoint.cfn_endpoint_config.cfn_resource_type == "AWS::SageMaker::EndpointConfig"
+
+
+def test_zero_weight_stays_zero(path: Path) -> None:
+    """A dark variant is not turned into one that gets traffic."""
+    stack = make_stack()
+    make_ensemble(stack, path, initial_variant_weight=0)
+    assert variant(synthesize(stack))["InitialVariantWeight"] == 0
+
+
+def test_host_image_follows_container_image(path: Path) -> None:
+    """CUDA 13 needs a host whose driver knows it; without a GPU there is nothing to choose."""
+    gpu, cpu = make_stack(), make_stack()
+    make_ensemble(gpu, path)
+    make_ensemble(cpu, path, instance_type=CPU)
+    assert variant(synthesize(gpu))["InferenceAmiVersion"] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert "InferenceAmiVersion" not in variant(synthesize(cpu))
+
+
+def test_image_follows_instance_type(path: Path) -> None:
+    """A CPU instance gets the smaller image without CUDA."""
+    stack = make_stack()
+    make_ensemble(stack, path, instance_type=CPU)
+    assert container(synthesize(stack))["Image"].endswith("sagemaker-tritonserver:26.05-py3-cpu")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        TritonEnvironment(thread_count=8, extra={"TEAM": "vision"}),
+        {"SAGEMAKER_TRITON_THREAD_COUNT": "8", "TEAM": "vision"},
+    ],
+    ids=["typed", "mapping"],
+)
+def test_environment_reaches_the_container(path: Path, environment: Any) -> None:
+    """Typed settings and a plain mapping say the same."""
+    stack = make_stack()
+    make_ensemble(stack, path, environment=environment)
+    assert container(synthesize(stack))["Environment"] == {
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "pipeline",
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+        "SAGEMAKER_TRITON_THREAD_COUNT": "8",
+        "TEAM": "vision",
+    }
+
+
+def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
+    """The model gets subnets and a security group, the volume its key, the role what both need."""
+    stack = make_stack()
+    vpc = ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=1)
+    key = kms.Key(stack, "Key")
+    endpoint = make_ensemble(
+        stack,
+        path,
+        vpc=vpc,
+        vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS),
+        encryption_key=key,
+        enable_network_isolation=True,
+    )
+    endpoint.connections.allow_to_any_ipv4(ec2.Port.HTTPS)
+    template = synthesize(stack)
+    model = only(template, "AWS::SageMaker::Model")
+    assert (len(model["VpcConfig"]["Subnets"]), len(model["VpcConfig"]["SecurityGroupIds"])) == (2, 1)
+    assert model["EnableNetworkIsolation"] is True
+    assert flat(only(template, "AWS::SageMaker::EndpointConfig")["KmsKeyId"]).endswith(".Arn>")
+    assert {"AttachToVpc", "EncryptVolume"} <= set(statements(template))
+
+
+def test_given_role_is_used_and_granted(path: Path) -> None:
+    """A role of one's own gets the same statements, before the model is made."""
+    stack = make_stack()
+    role = iam.Role(stack, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    make_ensemble(stack, path, role=role)
+    template = synthesize(stack)
+    (model,) = resources(template, "AWS::SageMaker::Model").values()
+    (policy,) = resources(template, "AWS::IAM::Policy")
+    assert len(resources(template, "AWS::IAM::Role")) == 1
+    assert model["Properties"]["ExecutionRoleArn"] == stack.resolve(role.role_arn)
+    assert policy in model["DependsOn"]
+    assert "LoadModel" in statements(template)
+
+
+def test_role_that_must_not_change_does_not(path: Path) -> None:
+    """An immutable imported role gets no policy."""
+    stack = make_stack()
+    role = iam.Role.from_role_arn(stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False)
+    make_ensemble(stack, path, role=role)
+    assert resources(synthesize(stack), "AWS::IAM::Policy") == {}
+
+
+def test_grant_invoke_names_the_endpoint(path: Path) -> None:
+    """A caller may invoke this endpoint and no other."""
+    stack = make_stack()
+    caller, endpoint = iam.User(stack, "Caller"), make_ensemble(stack, path)
+    assert endpoint.grant_invoke(caller).success
+    (statement,) = [
+        statement
+        for policy in resources(synthesize(stack), "AWS::IAM::Policy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Action"] == "sagemaker:InvokeEndpoint"
+    ]
+    assert statement["Resource"] == stack.resolve(endpoint.cfn_endpoint.attr_endpoint_arn)
+
+
+def test_cdk_takes_it_for_its_own_endpoint(path: Path) -> None:
+    """JavaScript code that expects IEndpoint, IGrantable and IConnectable finds all members it calls."""
+    stack = make_stack()
+    endpoint = make_ensemble(stack, path, vpc=ec2.Vpc(stack, "Vpc"))
+    kms.Key(stack, "Key").grant_decrypt(endpoint)
+    ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other")).connections.allow_from(
+        endpoint, ec2.Port.tcp(5432)
+    )
+    tasks.SageMakerUpdateEndpoint(
+        stack,
+        "Update",
+        endpoint_name=endpoint.endpoint_name,
+        endpoint_config_name=endpoint.cfn_endpoint_config.attr_endpoint_config_name,
+    )
+    assert isinstance(endpoint, ITritonEndpoint)
+    template = synthesize(stack)
+    assert "kms:Decrypt" in str(resources(template, "AWS::IAM::Policy"))
+    assert only(template, "AWS::EC2::SecurityGroupIngress")["FromPort"] == 5432
+
+
+def test_two_endpoints_in_one_stack(path: Path) -> None:
+    """Everything twice in one stack, from one repository: no clash of ids, one sync function, one asset."""
+    stack = make_stack(None)
+    repository = add_repository(stack, path)
+    served = {"model_repository": repository, "instance_type": GPU}
+    endpoints = [
+        *(TritonEndpoint(stack, f"One{index}", model="other", **served) for index in range(2)),
+        *(TritonMultiModelEndpoint(stack, f"Many{index}", **served) for index in range(2)),
+    ]
+    for endpoint in endpoints:
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    assert len(resources(template, "AWS::SageMaker::Endpoint")) == 4
+    assert len(resources(template, "AWS::Lambda::Function")) == 1
+    assert len(resources(template, "Custom::TritonModelSync")) == 1
+
+
+def test_works_across_stacks_stages_and_nesting(path: Path, tmp_path: Path) -> None:
+    """A repository in one stack of a stage serves an endpoint in a nested stack of another."""
+    app = make_app(tmp_path / "cdk.out")
+    stage = cdk.Stage(app, "Prod", env=ENVIRONMENT)
+    repository = add_repository(cdk.Stack(stage, "Storage"), path)
+    parent = cdk.Stack(stage, "Serving")
+    nested = cdk.NestedStack(parent, "Nested")
+    TritonEnsembleEndpoint(nested, "One", model_repository=repository, ensemble="pipeline", instance_type=GPU)
+    TritonMultiModelEndpoint(nested, "Many", model_repository=repository, instance_type=GPU)
+    assembly = Path(app.synth().get_nested_assembly("assembly-Prod").directory).resolve()
+    manifests = [json.loads(file.read_text()) for file in assembly.glob("*.assets.json")]
+    sources = {
+        stored["destinations"][place]["objectKey"]: (assembly / stored["source"]["path"]).resolve()
+        for manifest in manifests
+        for stored in manifest["files"].values()
+        for place in stored["destinations"]
+    }
+    archives = {key: path for key, path in sources.items() if key.endswith(".tar.gz")}
+    assert len(archives) == 2
+    assert all(path.is_file() and not path.is_relative_to(assembly) for path in archives.values())
+
+
+REFUSED = [
+    ({"variant_name": "bad name!"}, "variant_name: must match"),
+    ({"endpoint_name": "x" * 64}, "endpoint_name: must have 1 to 63 characters"),
+    ({"initial_instance_count": 0}, "initial_instance_count: must be at least 1"),
+    ({"initial_variant_weight": -1}, "initial_variant_weight: must be at least 0"),
+    ({"instance_type": InstanceType.of("ml.c7g.xlarge")}, "x86_64 only"),
+    ({"instance_type": InstanceType.of("ml.p3.2xlarge")}, "compute capability"),
+    ({"volume_size": cdk.Size.gibibytes(100)}, "takes no volume"),
+    ({"container_startup_health_check_timeout": cdk.Duration.hours(2)}, "from 60 to 3600 seconds"),
+    ({"model_data_download_timeout": cdk.Duration.seconds(5)}, "from 60 to 3600 seconds"),
+    ({"environment": {"SAGEMAKER_TRITON_THREAD_COUNT": 8}}, 'must be a text, got 8; write "8"'),
+    ({"environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "scale"}}, "leave it out"),
+    ({"inference_ami_version": "latest"}, "inference_ami"),
+    ({"security_groups": []}, "vpc: needed with"),
+]
+
+
+@pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
+def test_refused_endpoint_leaves_nothing_behind(path: Path, props: dict[str, Any], message: str) -> None:
+    """A property out of range raises our error before the construct joins the tree, so that a retry works."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    options = {"instance_type": GPU, **props}
+    with pytest.raises(InvalidValueError, match=message):
+        TritonEnsembleEndpoint(stack, "Endpoint", model_repository=repository, ensemble="pipeline", **options)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_model_that_cannot_run_there_is_refused(tmp_path: Path) -> None:
+    """A model that asks for a GPU is refused for an instance type without one."""
+    config = (
+        'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
+        'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
+    )
+    write_model(tmp_path, "heavy", config=config)
+    stack = make_stack()
+    repository = add_repository(stack, tmp_path)
+    with pytest.raises(RepositoryError, match="KIND_GPU"):
+        TritonEndpoint(stack, "Endpoint", model_repository=repository, model="heavy", instance_type=CPU)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_model_that_is_no_ensemble_is_refused_as_one(path: Path) -> None:
+    """The front doors are honest about what they serve."""
+    stack = make_stack()
+    with pytest.raises(InvalidValueError, match='must be a model with platform "ensemble", got "scale"'):
+        TritonEnsembleEndpoint(
+            stack, "E", model_repository=add_repository(stack, path), ensemble="scale", instance_type=GPU
+        )
+
+
+def test_unknown_property_is_a_type_error(path: Path) -> None:
+    """A misspelt property does not vanish."""
+    with pytest.raises(TypeError, match="instance_typ"):
+        make_ensemble(make_stack(), path, instance_typ=GPU)
+
+
+def test_warnings_become_annotations(path: Path) -> None:
+    """What is risky but legal is shown at synth, under a code that can be acknowledged."""
+    stack = make_stack()
+    make_multi_model(stack, path, instance_type=InstanceType.of("ml.g5.12xlarge"))
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    warnings = [str(entry.data) for entry in entries if entry.type == "aws:cdk:warning"]
+    assert any("[ack: constructs-triton:multi-model-gpu-undocumented]" in text for text in warnings)
+
+
+def test_connections_need_a_vpc(path: Path) -> None:
+    """Without a VPC there is nothing to connect, and the error says so."""
+    with pytest.raises(InvalidValueError, match="no network connections to manage"):
+        _ = make_ensemble(make_stack(), path).connections
+
+
+def test_metrics_know_namespace_and_dimensions(path: Path) -> None:
+    """Instance metrics live in their own namespace; both go by endpoint and variant."""
+    stack = make_stack()
+    endpoint = make_ensemble(stack, path, variant_name="blue")
+    gpu, calls = endpoint.metric_gpu_utilization(), endpoint.metric_invocations()
+    assert (gpu.namespace, gpu.statistic) == ("/aws/sagemaker/Endpoints", "Average")
+    assert (calls.namespace, calls.statistic) == ("AWS/SageMaker", "Sum")
+    assert stack.resolve(gpu.dimensions)["VariantName"] == "blue"

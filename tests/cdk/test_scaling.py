@@ -1,0 +1,199 @@
+"""Auto scaling of instance counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+
+from constructs_triton.cdk import InstanceType, TritonEndpoint
+from constructs_triton.errors import InvalidValueError
+
+SEEDS_POLICY = {
+    # The call of AWS's Triton example for multi-model endpoints, parameter by parameter.
+    "TargetValue": 60,
+    "CustomizedMetricSpecification": {
+        "MetricName": "GPUUtilization",
+        "Namespace": "/aws/sagemaker/Endpoints",
+        "Statistic": "Average",
+        "Unit": "Percent",
+    },
+    "ScaleInCooldown": 600,
+    "ScaleOutCooldown": 200,
+}
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def make_endpoint(
+    stack: cdk.Stack, path: Path, instance_type: str = "ml.g5.xlarge", id: str = "Endpoint", **props: Any
+) -> TritonEndpoint:
+    if not (path / "model").exists():
+        write_model(path, "model")
+    return TritonEndpoint(
+        stack,
+        id,
+        model_repository=add_repository(stack, path, f"{id}Models"),
+        model="model",
+        instance_type=InstanceType.of(instance_type),
+        **props,
+    )
+
+
+def policy(stack: cdk.Stack) -> dict[str, Any]:
+    properties = only(synthesize(stack), "AWS::ApplicationAutoScaling::ScalingPolicy")
+    result: dict[str, Any] = properties["TargetTrackingScalingPolicyConfiguration"]
+    return result
+
+
+def test_gpu_policy_equals_the_published_example(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Defaults: 60 percent, 600 s in, 200 s out, in the namespace where the metric is published."""
+    endpoint = make_endpoint(stack, tmp_path)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    configuration = policy(stack)
+    dimensions = configuration["CustomizedMetricSpecification"].pop("Dimensions")
+    assert {key: configuration[key] for key in SEEDS_POLICY} == SEEDS_POLICY
+    assert [each["Name"] for each in dimensions] == ["EndpointName", "VariantName"]
+    assert dimensions[1]["Value"] == "AllTraffic"
+
+
+def test_scalable_target_is_the_variant_with_the_services_own_role(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The target goes before the endpoint, since it refers to it, and no role is made for it."""
+    endpoint = make_endpoint(stack, tmp_path, variant_name="blue")
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    template = synthesize(stack)
+    target = only(template, "AWS::ApplicationAutoScaling::ScalableTarget")
+    (logical_id,) = resources(template, "AWS::SageMaker::Endpoint")
+    assert flat(target["ResourceId"]) == f"endpoint/<{logical_id}.EndpointName>/variant/blue"
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 5)
+    assert flat(target["RoleARN"]).endswith(
+        ":role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
+        "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+    )
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "target"), [("ml.g5.xlarge", 60), ("ml.g5.12xlarge", 240), ("ml.p4d.24xlarge", 480)]
+)
+def test_gpu_target_counts_the_gpus(
+    stack: cdk.Stack, tmp_path: Path, instance_type: str, target: int
+) -> None:
+    """The metric runs from 0 to 100 times the GPUs, so that 60 percent of four is 240."""
+    endpoint = make_endpoint(stack, tmp_path, instance_type)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    assert policy(stack)["TargetValue"] == target
+
+
+def test_unknown_type_needs_its_gpus_said(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A type newer than the table is no obstacle once its GPUs are given."""
+    endpoint = make_endpoint(stack, tmp_path, "ml.g99.4xlarge")
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    with pytest.raises(InvalidValueError, match="gpu_count: the GPUs of the instance type are not known"):
+        count.scale_on_gpu_utilization("Gpu")
+    count.scale_on_gpu_utilization("Gpu", gpu_count=2)
+    assert policy(stack)["TargetValue"] == 120
+
+
+def test_no_gpu_no_gpu_policy(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A policy on a metric that is never published would never fire."""
+    count = make_endpoint(stack, tmp_path, "ml.c5.xlarge").auto_scale_instance_count(
+        min_capacity=1, max_capacity=2
+    )
+    with pytest.raises(InvalidValueError, match="has no NVIDIA GPU to scale on"):
+        count.scale_on_gpu_utilization("Gpu")
+
+
+@pytest.mark.parametrize(
+    ("given", "target"),
+    [
+        ({"target_invocations_per_minute": 900}, 900),
+        ({"max_requests_per_second": 20}, 600),
+        ({"max_requests_per_second": 20, "safety_factor": 0.8}, 960),
+    ],
+)
+def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, float], target: float) -> None:
+    """A rate a second becomes a rate a minute, less the safety that load tests call for."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count.scale_on_invocations_per_instance("Calls", **given)
+    configuration = policy(stack)
+    assert configuration["TargetValue"] == target
+    assert configuration["PredefinedMetricSpecification"] == {
+        "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "got neither"),
+        ({"target_invocations_per_minute": 1, "max_requests_per_second": 1}, "got both"),
+        ({"max_requests_per_second": 1, "safety_factor": 1.5}, "safety_factor: must be from 0 to 1"),
+        ({"max_requests_per_second": 1, "safety_factor": 0}, "safety_factor: must be above 0"),
+        ({"target_invocations_per_minute": 0}, "must be above 0"),
+    ],
+)
+def test_invocations_target_is_refused(
+    stack: cdk.Stack, tmp_path: Path, given: dict[str, float], message: str
+) -> None:
+    """One way of saying the target, and a positive one."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_on_invocations_per_instance("Calls", **given)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [
+        ((0, 2), "min_capacity: must be at least 1"),
+        ((3, 2), "min_capacity: must not be above max_capacity 2, got 3"),
+        ((2, 3), "initial_instance_count: must be within the scaling bounds 2 to 3, got 1"),
+    ],
+)
+def test_bounds_are_checked(stack: cdk.Stack, tmp_path: Path, bounds: tuple[int, int], message: str) -> None:
+    """Bounds are a range of at least one instance that holds the initial count."""
+    endpoint = make_endpoint(stack, tmp_path)
+    with pytest.raises(InvalidValueError, match=message):
+        endpoint.auto_scale_instance_count(min_capacity=bounds[0], max_capacity=bounds[1])
+
+
+def test_deployment_keeps_the_count_and_nothing_else(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With scaling the fleet is not reset; a changed weight or capture still takes effect."""
+    endpoint = make_endpoint(stack, tmp_path)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    properties = only(synthesize(stack), "AWS::SageMaker::Endpoint")
+    assert properties["RetainAllVariantProperties"] is True
+    assert [each["VariantPropertyType"] for each in properties["ExcludeRetainedVariantProperties"]] == [
+        "DesiredWeight",
+        "DataCaptureConfig",
+    ]
+
+
+def test_without_scaling_a_deployment_sets_the_count(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A count that only the template decides about follows the template."""
+    make_endpoint(stack, tmp_path)
+    assert "RetainAllVariantProperties" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
+
+
+def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Two endpoints with two policies each live in one stack."""
+    for id in ("A", "B"):
+        endpoint = make_endpoint(stack, tmp_path, id=id)
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        count.scale_on_gpu_utilization("Gpu", disable_scale_in=True)
+        count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=100)
+    assert len(resources(synthesize(stack), "AWS::ApplicationAutoScaling::ScalingPolicy")) == 4
+
+
+def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A variant has one scalable target; the error says where further policies go."""
+    endpoint = make_endpoint(stack, tmp_path)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    with pytest.raises(InvalidValueError, match="add further policies to what the first call returned"):
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    assert endpoint.variants[0].scalable_instance_count is count
