@@ -17,7 +17,7 @@ ANY_SIZE = -1
 
 
 class ModelInputLike(Protocol):
-    """One input of a configuration: ``data_type`` is a name, "TYPE_FP32", or the number of the enum."""
+    """One input of a configuration: ``data_type`` is a name, "TYPE_FP32", or protobuf's number of it."""
 
     @property
     def name(self) -> str: ...
@@ -77,7 +77,7 @@ def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLik
 
 def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, stated: str | None) -> None:
     datatype = resolve_datatype(path, array, stated)
-    wanted = _data_type_name(entry.data_type)
+    wanted = _data_type_name(entry)
     if datatype.data_type != wanted:
         dtype = next((row.dtype for row in DATATYPES if row.data_type == wanted), wanted)
         raise RequestEncodingError(
@@ -86,12 +86,13 @@ def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, state
         )
 
 
-def _data_type_name(data_type: Any) -> str:
-    """The enum's name; the table is in the order of the enum, whose first value, 0, is TYPE_INVALID."""
-    if isinstance(data_type, str):
-        return data_type
-    number = int(data_type)
-    return DATATYPES[number - 1].data_type if 1 <= number <= len(DATATYPES) else f"TYPE_{number}"
+def _data_type_name(entry: ModelInputLike) -> str:
+    """The data type's name; a protobuf message holds a number, and its own schema knows the name."""
+    if isinstance(entry.data_type, str):
+        return entry.data_type
+    schema: Any = entry
+    names = schema.DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_number
+    return str(names[entry.data_type].name)
 
 
 def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_batch_size: int) -> None:

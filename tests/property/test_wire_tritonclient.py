@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 import ml_dtypes
@@ -13,6 +14,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
 from constructs_triton.wire import (
+    Parameter,
     RequestedOutput,
     SequencePosition,
     decode_request,
@@ -100,7 +102,7 @@ def test_request_is_byte_for_byte_tritonclients(
     inputs: dict[str, tuple[str, Array]], outputs: list[str], options: dict[str, Any]
 ) -> None:
     """A binary request has the very bytes, and the header size, that tritonclient gives it."""
-    parameters = {"temperature": 1, "tag": "x", "flag": True}
+    parameters: dict[str, Parameter] = {"temperature": 1, "tag": "x", "flag": True}
     body, header_size = incumbent.InferenceServerClient.generate_request_body(
         build_incumbent(inputs),
         [incumbent.InferRequestedOutput(name, class_count=2) for name in outputs],
@@ -188,6 +190,6 @@ def test_json_is_lossless_and_means_what_tritonclients_means(inputs: dict[str, t
 
 def test_gevent_patches_nothing() -> None:
     """Comparing with tritonclient leaves the sockets and threads of this process alone."""
-    from gevent import monkey
+    monkey = import_module("gevent.monkey")
 
     assert not any(monkey.is_module_patched(name) for name in ("socket", "threading", "time", "ssl"))

@@ -1,0 +1,103 @@
+"""``constructs-triton invoke`` against a container played by a loopback server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.cli.invoke import read_input
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.wire import decode_request, encode_response
+
+
+@pytest.fixture
+def container() -> Iterator[str]:
+    """A container whose model answers every input with itself."""
+
+    class Echo(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            request = decode_request(body, self.headers["Content-Type"])
+            response = encode_response(request.inputs, request=request, model_name="echo")
+            self.send_response(200)
+            self.send_header("Content-Type", response.content_type)
+            self.end_headers()
+            self.wfile.write(response.body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Echo)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_invoke_sends_files_and_values_and_prints_json(
+    container: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file is one BYTES element, .npy an array, values an array of their datatype; NaN prints by name."""
+    (tmp_path / "dog.jpg").write_bytes(b"\xff\xd8dog")
+    np.save(tmp_path / "ids.npy", np.array([[1, 2]], dtype="i8"))
+    inputs = [f"IMAGE=@{tmp_path}/dog.jpg", f"ids=@{tmp_path}/ids.npy", "x=1.0,2.5:FP32", "t=a,b:BYTES"]
+    words = [word for text in inputs for word in ("--input", text)]
+    assert main(["invoke", container, *words, "--json"]) == 0
+    outputs = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)["outputs"]}
+    assert outputs["IMAGE"]["data"] == ["\\xff\\xd8dog"]
+    assert outputs["ids"]["data"] == [[1, 2]]
+    assert (outputs["x"]["data"], outputs["x"]["datatype"]) == ([1.0, 2.5], "FP32")
+    assert outputs["t"]["data"] == ["a", "b"]
+
+
+def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """For humans, a table with the model, and long outputs cut short."""
+    assert main(["invoke", container, "--input", f"x={list(range(50))}:INT32", "--batch"]) == 0
+    text = capsys.readouterr().out
+    assert "echo" in text
+    assert "INT32" in text
+    assert "[1, 50]" in text
+    assert "50 in all" in text
+
+
+def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """What fails below is an error of ours, exit code 1."""
+    assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 1
+    assert capsys.readouterr().err.startswith("error: endpoint http://127.0.0.1:9: the request failed")
+
+
+def test_batch_puts_an_axis_before_the_value() -> None:
+    """A batching model takes one element as a batch of one."""
+    assert read_input("x=[[1],[2]]:INT64", with_batch=True)[1][0].shape == (1, 2, 1)
+    assert read_input("x=1.5:BF16", with_batch=False)[1][1] == "BF16"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "must read NAME=VALUE"),
+        ("x=", "must read NAME=VALUE"),
+        ("x=1.0", "must end in a datatype"),
+        ("x=1:FP8", "must end in a datatype"),
+        ("x=1.5:INT32", "must be INT32 values"),
+        ("x=[[1],[2,3]]:INT32", "must be INT32 values"),
+        ("x=[[1],[2,3]]:BF16", "must be BF16 values"),
+        ("x=300:UINT8", "must be UINT8 values"),
+        ("x=@/nowhere/dog.jpg", "cannot be read"),
+        (f"x=@{__file__}.npy", "cannot be read"),
+    ],
+)
+def test_faulty_input_arguments_are_refused_by_name(text: str, message: str) -> None:
+    """The error names the argument and what it should read."""
+    with pytest.raises(InvalidValueError, match=message):
+        read_input(text, with_batch=False)
