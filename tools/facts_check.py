@@ -21,15 +21,18 @@ from constructs_triton.facts.inference_ami import inference_ami_names
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-facts"
-PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0")
+PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0", "moto==5.2.5")
 
 # botocore's patterns use classes that Python's re does not know; ours say the same in other words.
 OWN_WORDING = {"PolicyName", "TargetModelHeader", "TagKey", "TagValue", "EnvironmentValue", "KmsKeyId"}
 
 
-def published(requirements: Sequence[str]) -> dict[str, Any]:
-    """What ``tools/facts_probe.py`` prints in an environment with ``requirements``."""
-    python = _install(requirements)
+def published(requirements: Sequence[str], *, newest: bool = False) -> dict[str, Any]:
+    """What ``tools/facts_probe.py`` prints in an environment with ``requirements``.
+
+    ``newest`` installs them anew, so that names without a version bring what is newest today.
+    """
+    python = _install(requirements, anew=newest)
     print("asking them ...", file=sys.stderr)
     answer = subprocess.run(
         [str(python), str(ROOT / "tools" / "facts_probe.py")],
@@ -41,12 +44,12 @@ def published(requirements: Sequence[str]) -> dict[str, Any]:
     return figures
 
 
-def _install(requirements: Sequence[str]) -> Path:
+def _install(requirements: Sequence[str], *, anew: bool) -> Path:
     """Make the environment, once for a list of requirements, and return its interpreter."""
     python = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin") / "python"
     stamp = ENVIRONMENT / "installed.txt"
     wanted = "\n".join(requirements)
-    if stamp.is_file() and stamp.read_text() == wanted:
+    if not anew and stamp.is_file() and stamp.read_text() == wanted:
         return python
     print(f"installing {', '.join(requirements)} into {ENVIRONMENT.name} ...", file=sys.stderr)
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
@@ -61,6 +64,7 @@ def differences(figures: dict[str, Any]) -> Iterator[str]:
     yield from _accounts(figures["images"])
     yield from _uris(figures["uris"])
     yield from _names(figures)
+    yield from _hardware(figures["hardware"])
     yield from _limits(figures["shapes"])
 
 
@@ -106,6 +110,14 @@ def _enum(shapes: dict[str, Any], name: str) -> set[str]:
     return set(shapes[f"sagemaker:{name}"]["enum"])
 
 
+def _hardware(theirs: dict[str, dict[str, Any]]) -> Iterator[str]:
+    """EC2's record lacks a few withdrawn types, whose rows name their own source."""
+    for name in instance_types.instance_type_names():
+        ours = instance_types.InstanceType.of(name)
+        for key, value in theirs.get(name, {}).items():
+            yield from _values(f"{name} {key}", getattr(ours, key), value)
+
+
 def _limits(shapes: dict[str, Any]) -> Iterator[str]:
     for name, limit in vars(limits).items():
         if isinstance(limit, limits.TextLimit | limits.RangeLimit) and limit.shape:
@@ -127,7 +139,7 @@ def _limit(name: str, limit: limits.TextLimit | limits.RangeLimit, theirs: dict[
 
 def _values(name: str, ours: object, theirs: object) -> Iterator[str]:
     if ours != theirs:
-        yield f"{name}: we say {ours}, the service model says {theirs}"
+        yield f"{name}: we say {ours}, they say {theirs}"
 
 
 def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:

@@ -5,6 +5,7 @@ It imports nothing of this project: sagemaker-core cannot live in one environmen
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
 from importlib import resources
@@ -12,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("sagemaker-core", "botocore", "cfn-lint")
+PACKAGES = ("sagemaker-core", "botocore", "cfn-lint", "moto")
 GPU_TYPE, CPU_TYPE = "ml.g5.xlarge", "ml.c5.xlarge"
 
 
@@ -26,6 +27,7 @@ def main() -> None:
         "uris": _uris(images),
         "shapes": _shapes(),
         "cfn": _cloudformation(),
+        "hardware": _hardware(),
     }
     print(json.dumps(figures))
 
@@ -102,6 +104,30 @@ def _endpoint_config(schemas: Path) -> Any:
             if schema.get("typeName") == "AWS::SageMaker::EndpointConfig":
                 return schema
     raise SystemExit("cfn-lint has no schema of AWS::SageMaker::EndpointConfig")
+
+
+def _hardware() -> dict[str, dict[str, Any]]:
+    """EC2's recorded answers to DescribeInstanceTypes, in the fields of ``facts/instance_types.json``."""
+    import moto  # noqa: PLC0415
+
+    packed = Path(str(moto.__file__)).parent / "ec2/resources/instance_types.json.gz"
+    rows = json.loads(gzip.decompress(packed.read_bytes()))
+    return {f"ml.{name}": _row(row) for name, row in rows.items()}
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    gpus = [gpu for gpu in row.get("GpuInfo", {}).get("Gpus", []) if gpu["Manufacturer"] == "NVIDIA"]
+    architectures = row["ProcessorInfo"]["SupportedArchitectures"]
+    found = {
+        "vcpus": row["VCpuInfo"]["DefaultVCpus"],
+        "memory_gib": row["MemoryInfo"]["SizeInMiB"] / 1024,
+        "architecture": "arm64" if "arm64" in architectures else "x86_64",
+        "local_storage_gb": row.get("InstanceStorageInfo", {}).get("TotalSizeInGB", 0),
+        "gpus": gpus[0]["Count"] if gpus else 0,
+    }
+    if gpus:
+        found |= {"gpu_model": gpus[0]["Name"], "gpu_memory_mib": gpus[0]["MemoryInfo"]["SizeInMiB"]}
+    return found
 
 
 if __name__ == "__main__":

@@ -47,11 +47,12 @@ Complaint = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its code, how much it hurts, the property it points at, and where it comes from."""
+    """One rule: its code, how much it hurts, the property it points at, what it wants, and who says so."""
 
     code: str
     severity: Severity
     path: str
+    summary: str
     source: str
     complain: Callable[[VariantFacts], Complaint | None]
 
@@ -181,37 +182,79 @@ def _shown(volume_size_gb: int) -> str:
 
 
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
-_TYPES = "botocore sagemaker service model: ProductionVariantInstanceType"
-_NOTES = "NVIDIA Triton Inference Server release notes: GPU requirements"
-_SERVE = "triton server docker/sagemaker/serve"
+_NOTES = "NVIDIA Triton release notes: GPU requirements"
+_CPU_BUILD = "NVIDIA Triton documentation: CPU-only builds"
 
 RULES: tuple[Rule, ...] = (
-    Rule("instance-type-unknown", _WARNING, "instance_type", _TYPES, _unknown_type),
+    Rule(
+        "instance-type-unknown",
+        _WARNING,
+        "instance_type",
+        "the instance type is one this library knows",
+        "botocore sagemaker service model: ProductionVariantInstanceType",
+        _unknown_type,
+    ),
     Rule(
         "instance-type-arm",
         _ERROR,
         "instance_type",
+        "the instance type is x86_64, as all images are",
         "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
         _arm,
     ),
-    Rule("gpu-older-than-image", _ERROR, "instance_type", _NOTES, _gpu_too_old),
-    Rule("gpu-newer-than-image", _WARNING, "instance_type", _NOTES, _gpu_too_new),
-    Rule("cpu-image-on-gpu-instance", _WARNING, "image", "NVIDIA Triton: CPU-only builds", _cpu_image_on_gpu),
-    Rule("gpu-image-on-cpu-instance", _WARNING, "image", "NVIDIA Triton: CPU-only builds", _gpu_image_on_cpu),
     Rule(
-        "gpu-limit-on-cpu-instance", _WARNING, "environment.model_load_gpu_limit", _SERVE, _gpu_limit_on_cpu
+        "gpu-older-than-image",
+        _ERROR,
+        "instance_type",
+        "the GPU has the compute capability that the release needs",
+        _NOTES,
+        _gpu_too_old,
+    ),
+    Rule(
+        "gpu-newer-than-image",
+        _WARNING,
+        "instance_type",
+        "the GPU architecture is one the release was built for",
+        _NOTES,
+        _gpu_too_new,
+    ),
+    Rule(
+        "cpu-image-on-gpu-instance",
+        _WARNING,
+        "image",
+        "an instance with GPUs runs the image for GPUs",
+        _CPU_BUILD,
+        _cpu_image_on_gpu,
+    ),
+    Rule(
+        "gpu-image-on-cpu-instance",
+        _WARNING,
+        "image",
+        "an instance without GPUs runs the image for CPUs",
+        _CPU_BUILD,
+        _gpu_image_on_cpu,
+    ),
+    Rule(
+        "gpu-limit-on-cpu-instance",
+        _WARNING,
+        "environment.model_load_gpu_limit",
+        "a limit of GPU memory is set only where there are GPUs",
+        "triton server docker/sagemaker/serve",
+        _gpu_limit_on_cpu,
     ),
     Rule(
         "multi-model-gpu-undocumented",
         _WARNING,
         "instance_type",
-        "AWS documentation: instance types for multi-model endpoints (multi-model-support)",
+        "a multi-model endpoint on GPUs uses a type that AWS lists for it",
+        "AWS documentation: supported instance types for multi-model endpoints",
         _multi_model_gpu,
     ),
     Rule(
         "volume-size-on-nvme",
         _ERROR,
         "volume_size",
+        "a type with local NVMe has no volume size",
         "SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
         _volume_size,
     ),

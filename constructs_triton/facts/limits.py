@@ -54,10 +54,9 @@ class RangeLimit:
 
     def __str__(self) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        if self.maximum is None:
-            return f"at least {_plain(self.minimum)}{unit}"
-        if self.minimum is None:
-            return f"at most {_plain(self.maximum)}{unit}"
+        if self.minimum is None or self.maximum is None:
+            bounds = [("at least", self.minimum), ("at most", self.maximum)]
+            return " and ".join(f"{word} {_plain(end)}{unit}" for word, end in bounds if end is not None)
         return f"from {_plain(self.minimum)} to {_plain(self.maximum)}{unit}"
 
 

@@ -1,0 +1,118 @@
+"""``constructs-triton facts``: what AWS and NVIDIA publish of images, instance types and variables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from constructs_triton.facts import images
+from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
+from constructs_triton.facts.environment import variables
+from constructs_triton.facts.inference_ami import default_inference_ami
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.facts.versions import is_at_least, parse_version
+from constructs_triton.findings import Finding, Severity, format_findings
+
+__all__ = ["add_arguments", "run"]
+
+_WIDE = 200  # columns of a table that nobody looks at: a pipe must not break lines
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """``facts image``, ``facts instance`` and ``facts environment``."""
+    topics = parser.add_subparsers(dest="topic", required=True, metavar="TOPIC")
+    image = topics.add_parser("image", help="the image of a Triton release in a Region, and what it holds")
+    image.add_argument("--region", required=True, help="for example eu-west-1")
+    image.add_argument("--version", default=images.DEFAULT_VERSION, help="Triton release (%(default)s)")
+    image.add_argument("--instance-type", help="tells GPU or CPU image, and is checked against the release")
+    instance = topics.add_parser("instance", help="hardware of an instance type")
+    instance.add_argument("name", help="for example ml.g5.xlarge")
+    environment = topics.add_parser("environment", help="environment variables of the container")
+    environment.add_argument("--version", help="only those that this Triton release reads")
+    for topic in (image, instance, environment):
+        topic.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the answer; 1 where the image and the instance type do not go together."""
+    if arguments.topic == "environment":
+        return _run_environment(arguments)
+    answer, findings = _image(arguments) if arguments.topic == "image" else _instance(arguments)
+    if arguments.json:
+        print(json.dumps({**answer, "findings": [finding.to_dict() for finding in findings]}, indent=2))
+    else:
+        _print_table(("fact", "value"), answer.items())
+        if findings:
+            print(format_findings(findings), file=sys.stderr)
+    return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
+
+
+def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
+    version = arguments.version
+    held = asdict(images.image_version(version))
+    answer: dict[str, Any] = {
+        key: held[key] for key in ("version", "python", "cuda", "released_on", "min_compute_capability")
+    }
+    answer["removed_backends"] = sorted(held["removed_backends"])
+    answer["newest_version_in_region"] = images.newest_version(arguments.region)
+    uris = {
+        f"{kind}_uri": images.image_uri(arguments.region, version, cpu=kind == "cpu")
+        for kind in ("gpu", "cpu")
+    }
+    if arguments.instance_type is None:
+        return {**uris, **answer}, []
+    instance = InstanceType.of(arguments.instance_type)
+    choice = default_inference_ami(version, instance)
+    answer["inference_ami"] = choice.ami.version if choice.ami else None
+    answer["inference_ami_certainty"] = choice.certainty
+    findings = check_compatibility(VariantFacts(instance_type=instance, image_version=version))
+    findings += [choice.finding] if choice.finding else []
+    return {"uri": uris["gpu_uri" if instance.has_gpu else "cpu_uri"], **answer}, findings
+
+
+def _instance(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]]:
+    instance = InstanceType.of(arguments.name)
+    answer = {**asdict(instance), "supports_volume_size": instance.supports_volume_size}
+    return answer, check_compatibility(VariantFacts(instance_type=instance))
+
+
+def _run_environment(arguments: argparse.Namespace) -> int:
+    if arguments.version is not None:
+        parse_version(arguments.version, "--version")
+    rows = [asdict(row) for row in variables().values() if _reads(asdict(row), arguments.version)]
+    if arguments.json:
+        print(json.dumps(rows, indent=2))
+        return 0
+    columns = ("keyword", "name", "since", "default", "meaning")
+    _print_table(columns, ([row[column] for column in columns] for row in rows))
+    return 0
+
+
+def _reads(row: Mapping[str, Any], version: str | None) -> bool:
+    if version is None:
+        return True
+    return is_at_least(version, row["since"]) and not (row["until"] and is_at_least(version, row["until"]))
+
+
+def _print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - 50 ms that --json and --help need not pay
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_shown(value) for value in row))
+    Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False).print(table)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)

@@ -1,0 +1,128 @@
+"""Rewrite ``constructs_triton/facts`` from the newest public packages: ``make facts-refresh``.
+
+What a package states is rewritten, and the difference printed: image versions, accounts and Regions, instance
+types and their hardware, and the published figures that the tests compare with. What a person has read
+somewhere (CUDA and Python of a release, compute capabilities, host images) is kept; what of it is still to be
+looked up is listed at the end.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from facts_check import PINNED, ROOT, published
+
+FACTS = ROOT / "constructs_triton" / "facts"
+FIGURES = ROOT / "tests" / "unit" / "facts"
+TYPES = "ProductionVariantInstanceType"
+NEWEST = tuple(requirement.partition("==")[0] for requirement in PINNED)
+
+
+def refresh_images(facts: dict[str, Any], theirs: dict[str, Any]) -> list[str]:
+    """Rewrite versions and accounts in place; return what is left to look up."""
+    registries = {version: row["registries"] for version, row in theirs["versions"].items()}
+    facts["accounts"] = dict(
+        sorted({region: each for row in registries.values() for region, each in row.items()}.items())
+    )
+    missing = []
+    for version, row in registries.items():
+        if version not in facts["versions"]:
+            missing.append(f"images.json: released_on, python and cuda of {version}")
+        known = facts["versions"].setdefault(version, {})
+        known["regions_without"] = sorted(set(facts["accounts"]) - set(row))
+    facts["versions"] = dict(sorted(facts["versions"].items(), reverse=True))
+    return missing
+
+
+def refresh_instance_types(facts: dict[str, Any], figures: dict[str, Any]) -> list[str]:
+    """Rewrite the list of types and their hardware in place; return what is left to look up."""
+    capabilities = {
+        row["gpu_model"]: row["compute_capability"]
+        for row in facts["types"].values()
+        if "compute_capability" in row
+    }
+    names = figures["shapes"][f"sagemaker:{TYPES}"]["enum"]
+    rows, missing = {}, []
+    for name in names:
+        row = {**facts["types"].get(name, {}), **figures["hardware"].get(name, {})}
+        if row.get("gpu_model") in capabilities:
+            row["compute_capability"] = capabilities[row["gpu_model"]]
+        elif row.get("gpus", 0):
+            missing.append(f"instance_types.json: compute_capability of {name} ({row.get('gpu_model')})")
+        if "vcpus" not in row:
+            missing.append(f"instance_types.json: hardware of {name}")
+            row = {"gpus": None}
+        rows[name] = row
+    facts["types"] = rows
+    return missing
+
+
+def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The files that the tests compare with: name to content."""
+    packages = figures["packages"]
+    versions = figures["images"]["versions"]
+    return {
+        "published_tritonserver_images": {
+            "source": f"PyPI sagemaker-core {packages['sagemaker-core']}, "
+            "sagemaker/core/image_uri_config/sagemaker-tritonserver.json: registries by version",
+            "versions": {
+                name: dict(sorted(versions[name]["registries"].items())) for name in sorted(versions)
+            },
+        },
+        "published_instance_types": {
+            "source": f"botocore {packages['botocore']} sagemaker service model: {TYPES}",
+            "instance_types": sorted(figures["shapes"][f"sagemaker:{TYPES}"]["enum"]),
+        },
+    }
+
+
+def render(value: Any, depth: int = 2, level: int = 0) -> str:
+    """JSON with a line for each entry of the outer ``depth`` levels, so that a difference is readable."""
+    pad, end = "  " * (level + 1), "  " * level
+    if depth and isinstance(value, dict) and value:
+        entries = (
+            f"{pad}{json.dumps(key)}: {render(each, depth - 1, level + 1)}" for key, each in value.items()
+        )
+        return "{\n" + ",\n".join(entries) + f"\n{end}}}"
+    if depth and isinstance(value, list) and value:
+        entries = (f"{pad}{render(each, depth - 1, level + 1)}" for each in value)
+        return "[\n" + ",\n".join(entries) + f"\n{end}]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write(path: Path, content: dict[str, Any]) -> None:
+    """Write the file and print what changed in it."""
+    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+    after = render(content) + "\n"
+    path.write_text(after, encoding="utf-8")
+    name = str(path.relative_to(ROOT))
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
+    print("\n".join(lines) or f"{name}: unchanged")
+
+
+def main() -> int:
+    """Refresh all files; 1 where something is left to look up."""
+    figures = published(NEWEST, newest=True)
+    images, types = (
+        json.loads((FACTS / f"{name}.json").read_text()) for name in ("images", "instance_types")
+    )
+    missing = [*refresh_images(images, figures["images"]), *refresh_instance_types(types, figures)]
+    write(FACTS / "images.json", images)
+    write(FACTS / "instance_types.json", types)
+    for name, content in published_figures(figures).items():
+        write(FIGURES / f"{name}.json", content)
+    packages = ", ".join(f"{name}=={version}" for name, version in figures["packages"].items())
+    print(f"read from {packages}; write these into facts_check.py and the sources of each file")
+    for line in missing:
+        print(f"to look up: {line}")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
