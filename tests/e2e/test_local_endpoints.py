@@ -26,7 +26,7 @@ from tritonclient.http import InferenceServerClient, InferInput
 
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local_endpoints")]
 
 GPU_CONFIG = PYTHON_CONFIG + "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
 OUT_OF_MEMORY = "raise MemoryError('no room for these weights')\n"
@@ -180,7 +180,7 @@ def test_out_of_memory_unloads_other_models(local: LocalEndpoint, caller: Caller
     ],
 )
 def test_wrong_requests_are_validation_errors(
-    caller: Caller, endpoint: str, parameters: dict[str, str], words: str
+    caller: Caller, endpoint: str, parameters: dict[str, Any], words: str
 ) -> None:
     """What never reaches a container is a ValidationError that says what is wrong."""
     refusal = caller.refusal(endpoint, **parameters)

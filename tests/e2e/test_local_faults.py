@@ -19,7 +19,7 @@ from test_local_endpoints import Caller
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local_faults")]
 
 
 def _assembly(directory: Path) -> Path:

@@ -1,0 +1,120 @@
+"""What the local run needs of this machine, looked for before anything starts."""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import LocalEndpointError, MissingDependencyError
+from constructs_triton.local import installation, libpython
+from constructs_triton.local.installation import ModelPython, find_installation, inspect_python
+
+needs_wheel = pytest.mark.skipif(importlib.util.find_spec("pytriton") is None, reason="needs nvidia-pytriton")
+
+
+def test_libpython_needs_nothing_installed() -> None:
+    """The system check loads the file by its path in an interpreter without site-packages."""
+    program = (
+        "import importlib.util, sys; spec = importlib.util.spec_from_file_location('libpython', sys.argv[1]);"
+        "module = importlib.util.module_from_spec(spec); sys.modules['libpython'] = module;"
+        "spec.loader.exec_module(module); print(module.soname((3, 12)), module.install_command((3, 12)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", program, libpython.__file__],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "libpython3.12.so.1.0 apt-get install libpython3.12"
+
+
+def test_the_interpreters_own_library_comes_first(tmp_path: Path) -> None:
+    """Its patch level fits the standard library; only without it is the loader asked."""
+    (tmp_path / "libpython3.99.so.1.0").touch()
+    found = libpython.find_libpython((3, 99), str(tmp_path))
+    assert found == libpython.LibPython("libpython3.99.so.1.0", tmp_path)
+    assert libpython.find_libpython((3, 98), str(tmp_path)) is None
+
+
+@needs_wheel
+def test_the_bundled_server_and_its_stub_are_found() -> None:
+    """The wheel's server, its backends and the stub of the running minor."""
+    found = find_installation()
+    assert "python" in found.backend_names()
+    assert found.stub_for(ModelPython(Path("p"), sys.version_info[:2], None)).is_file()
+    assert str(found.libraries) in found.library_path(ModelPython(Path("p"), (3, 11), None))
+
+
+@needs_wheel
+def test_a_minor_without_a_stub_names_those_that_have_one() -> None:
+    """The choices are listed, newest last."""
+    with pytest.raises(
+        MissingDependencyError, match=r"no Python backend stub for Python 3\.99; .* 3\.9, 3\.10, "
+    ):
+        find_installation().stub_for(ModelPython(Path("p"), (3, 99), None))
+
+
+def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS and Windows have no server."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(MissingDependencyError, match="runs on Linux, got 'darwin'"):
+        find_installation()
+
+
+def test_an_old_glibc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel is built for 2.35."""
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.34"))
+    with pytest.raises(MissingDependencyError, match=r"glibc 2\.35 or newer, got 2\.34"):
+        find_installation()
+
+
+def test_an_absent_wheel_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The extra that brings it."""
+    monkeypatch.setattr(installation, "find_spec", lambda *_: None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[local\]'"):
+        find_installation()
+
+
+@pytest.mark.parametrize("version", [None, "2.2.6"])
+def test_numpy_2_or_none_is_refused(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
+    """With NumPy 2 every request would fail after a start that looks well."""
+    found = {"version": [3, 11], "libdir": None, "numpy": version}
+    monkeypatch.setattr(installation, "_probe", lambda *_: found)
+    with pytest.raises(
+        MissingDependencyError, match=rf"NumPy below 2, got {version or 'none'}; .*pip install"
+    ):
+        inspect_python()
+
+
+def test_an_environment_without_numpy_is_refused(tmp_path: Path) -> None:
+    """A real, empty virtual environment is asked, not this one."""
+    venv.create(tmp_path / "empty", symlinks=True)
+    with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
+        inspect_python(tmp_path / "empty" / "bin" / "python")
+
+
+def test_a_library_that_is_not_found_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it the server would wait for its stub for ever."""
+    found = {"version": list(sys.version_info[:2]), "libdir": None, "numpy": "1.26.4"}
+    monkeypatch.setattr(installation, "_probe", lambda *_: found)
+    monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
+    with pytest.raises(
+        MissingDependencyError, match=r"libpython3\.\d+\.so\.1\.0 is not found; apt-get install"
+    ):
+        inspect_python()
+
+
+def test_what_is_no_interpreter_is_named(tmp_path: Path) -> None:
+    """A path that cannot be run is no environment."""
+    with pytest.raises(LocalEndpointError, match="absent: is no working Python interpreter"):
+        inspect_python(tmp_path / "absent")
+
+
+def test_what_is_no_server_is_named(tmp_path: Path) -> None:
+    """A tritonserver is known by the backends beside it."""
+    with pytest.raises(LocalEndpointError, match="nothing: must be a tritonserver executable"):
+        find_installation(tmp_path / "nothing")

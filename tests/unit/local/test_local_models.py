@@ -1,0 +1,106 @@
+"""Unpacking, and what changes in the unpacked copy."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import ArchiveError, LocalEndpointError
+from constructs_triton.local import local_model
+from constructs_triton.local.local_model import prepare_models, require_backends
+from constructs_triton.local.unpacking import unpack
+from constructs_triton.model_config.text import parse_model_config
+
+GPU = 'backend: "python"\ninstance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n'
+CPU = '# a comment\nbackend: "python"\ninstance_group [ { kind: KIND_CPU } ]\n'
+
+
+@pytest.fixture(autouse=True)
+def _without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local_model, "_has_gpu", lambda: False)
+
+
+def _write(folder: Path, **configs: str) -> Path:
+    for name, text in configs.items():
+        (folder / name).mkdir(parents=True)
+        (folder / name / "config.pbtxt").write_text(text)
+    return folder
+
+
+def test_gpu_groups_move_to_the_cpu_and_nothing_else_changes(tmp_path: Path) -> None:
+    """Kinds and GPU lists go, counts stay; a configuration without GPU groups keeps its bytes."""
+    said: list[str] = []
+    prepare_models(_write(tmp_path, gpu=GPU, cpu=CPU), said.append)
+    groups = parse_model_config((tmp_path / "gpu" / "config.pbtxt").read_bytes()).instance_group
+    assert [(group.kind, group.count, list(group.gpus)) for group in groups] == [(2, 2, []), (2, 0, [])]
+    assert (tmp_path / "cpu" / "config.pbtxt").read_text() == CPU
+    assert said == ["no GPU here: GPU instance groups run on the CPU: gpu"]
+
+
+def test_a_machine_with_a_gpu_keeps_its_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is nothing to relax then."""
+    monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
+    said: list[str] = []
+    prepare_models(_write(tmp_path, gpu=GPU), said.append)
+    assert (tmp_path / "gpu" / "config.pbtxt").read_text() == GPU
+    assert said == []
+
+
+def test_a_config_that_does_not_parse_is_left_to_the_server(tmp_path: Path) -> None:
+    """The server's own words are worth more than ours here."""
+    assert prepare_models(_write(tmp_path, bad="{"), print) == {}
+    assert (tmp_path / "bad" / "config.pbtxt").read_text() == "{"
+
+
+ENSEMBLE = (
+    'platform: "ensemble"\nensemble_scheduling { step { model_name: "net" model_version: -1 '
+    'input_map { key: "a" value: "a" } output_map { key: "b" value: "b" } } }\n'
+)
+
+
+def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> None:
+    """A step of the ensemble counts, a bystander that is never loaded does not."""
+    repository = _write(tmp_path, whole=ENSEMBLE, net='platform: "onnxruntime_onnx"', other='backend: "dali"')
+    configs = prepare_models(repository, print)
+    with pytest.raises(
+        LocalEndpointError, match=r"net: needs the backend 'onnxruntime'.* python; .*--tritonserver"
+    ):
+        require_backends(configs, "whole", frozenset({"python"}))
+    require_backends(configs, "whole", frozenset({"python", "onnxruntime"}))
+
+
+def _tar(path: Path, name: str) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        member = tarfile.TarInfo(name)
+        member.size = 1
+        tar.addfile(member, io.BytesIO(b"x"))
+    return path
+
+
+def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
+    """The archive's root becomes the folder."""
+    unpack(_tar(tmp_path / "a.tar.gz", "m/1/model.py"), tmp_path / "opt" / "ml" / "model")
+    assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
+
+
+@pytest.mark.parametrize("kind", ["escape", "text", "truncated", "plain-tar"])
+def test_what_sagemaker_would_not_unpack_is_refused_whole(tmp_path: Path, kind: str) -> None:
+    """No folder is left behind, half written or outside."""
+    archive = tmp_path / "a.tar.gz"
+    match kind:
+        case "escape":
+            _tar(archive, "../outside")
+        case "text":
+            archive.write_text("no archive")
+        case "truncated":
+            archive.write_bytes(_tar(archive, "m").read_bytes()[:-20])
+        case "plain-tar":
+            archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
+    with pytest.raises(ArchiveError, match=r"a.tar.gz: is no gzip-compressed tar that SageMaker unpacks"):
+        unpack(archive, tmp_path / "folder" / "model")
+    assert not (tmp_path / "folder" / "model").exists()
+    assert not (tmp_path / "folder" / "outside").exists()
