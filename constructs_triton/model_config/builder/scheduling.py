@@ -106,7 +106,7 @@ class ModelSequenceBatching(TypedMessage):
 
 
 class ModelEnsembling(TypedMessage):
-    """The steps of an ensemble; :class:`~constructs_triton.model_config.builder.Ensemble` writes it for you."""
+    """The steps of an ensemble, as :class:`~constructs_triton.model_config.builder.Ensemble` writes them."""
 
     class Step(TypedMessage):
         """One model; the maps go from the model's tensor names to the ensemble's.

@@ -22,6 +22,7 @@ _PACKAGE = "inference"
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+@dataclass(frozen=True, kw_only=True, repr=False)
 class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
@@ -32,6 +33,7 @@ class TypedMessage:
     extra: str = ""
 
     _CLASSES: ClassVar[dict[str, type[TypedMessage]]] = {}
+    _NOT_IN_SCHEMA: ClassVar = frozenset({"extra"})
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True, repr=False)(cls)
@@ -39,7 +41,7 @@ class TypedMessage:
 
     def __post_init__(self) -> None:
         for attribute, descriptor in self._described():
-            object.__setattr__(self, attribute, _frozen(self, descriptor, getattr(self, attribute)))
+            object.__setattr__(self, attribute, _frozen(descriptor, getattr(self, attribute)))
         self.to_message()
 
     def __repr__(self) -> str:
@@ -83,7 +85,7 @@ class TypedMessage:
             descriptor = known.get(name.rstrip("_"))
             if descriptor is not None:
                 yield name, descriptor
-            elif name != "extra" and value != default:
+            elif name not in self._NOT_IN_SCHEMA and value != default:
                 raise InvalidValueError(
                     f"{type(self).__qualname__}.{name}: the installed tritonclient has no such field, "
                     f"got {value!r}; upgrade tritonclient"
@@ -104,7 +106,7 @@ class TypedMessage:
 
 
 def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any, Any]]:
-    for item in fields(cls):  # type: ignore[arg-type]  # made a dataclass by __init_subclass__
+    for item in fields(cls):
         factory = item.default_factory
         yield item.name, item, item.default if factory is MISSING else factory()
 
@@ -143,7 +145,7 @@ def _refuse(descriptor: Any, wrong: str, got: Any, mend: str) -> InvalidValueErr
     return InvalidValueError(f"{_place(descriptor)}: {wrong}, got {got!r}; {mend}")
 
 
-def _frozen(owner: TypedMessage, descriptor: Any, value: Any) -> Any:
+def _frozen(descriptor: Any, value: Any) -> Any:
     """Lists as tuples and mappings as copies, so that what was handed in may change."""
     if _is_map(descriptor):
         if not isinstance(value, Mapping):

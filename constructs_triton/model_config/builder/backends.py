@@ -1,0 +1,253 @@
+"""Backends by their own names, each with what it needs to be told.
+
+A backend is handed to ``ModelConfig(backend=...)``, which takes its name, platform and parameters over; any
+other backend is a plain string. The four that Triton's core knows (TensorRT, ONNX Runtime, PyTorch,
+TensorFlow) are written as their platform, which names the file format too: so every image reads it.
+
+Sources of the parameters: the READMEs of triton-inference-server/python_backend, onnxruntime_backend,
+pytorch_backend, tensorflow_backend, dali_backend, openvino_backend, vllm_backend, fil_backend
+docs/model_config.md and tensorrtllm_backend docs/model_config.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Literal
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.instances import ModelInstanceGroup
+
+__all__ = [
+    "Backend",
+    "DaliBackend",
+    "FilBackend",
+    "OnnxruntimeBackend",
+    "OpenvinoBackend",
+    "PythonBackend",
+    "PytorchBackend",
+    "TensorflowBackend",
+    "TensorrtBackend",
+    "TensorrtllmBackend",
+    "VllmBackend",
+]
+
+
+def _parameter(key: str, *, yes: str = "true", no: str = "false") -> Any:
+    """An option that is written as the entry ``key`` of ``parameters``; ``None`` leaves it out."""
+    return field(default=None, metadata={"key": key, True: yes, False: no})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backend:
+    """A backend of which nothing but the name is known; see the classes below for those with options."""
+
+    NAME: ClassVar[str] = ""
+    PLATFORM: ClassVar[str] = ""
+    INPUT_NAMES: ClassVar[str] = ""
+    OUTPUT_NAMES: ClassVar[str] = ""
+
+    @property
+    def platform(self) -> str:
+        """``platform`` of the configuration; empty where the backend is named instead."""
+        return self.PLATFORM
+
+    def parameters(self) -> dict[str, str]:
+        """The options that were given, as entries of ``parameters``."""
+        given = ((item, getattr(self, item.name)) for item in fields(self) if "key" in item.metadata)
+        return {
+            item.metadata["key"]: item.metadata[value] if isinstance(value, bool) else str(value)
+            for item, value in given
+            if value is not None
+        }
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a ``ModelConfig``, completed with what the backend asks for; given values win."""
+        platform = values["platform"] or self.platform
+        return {
+            "backend": "" if self.PLATFORM or self.platform else self.NAME,
+            "platform": platform,
+            "parameters": {**self.parameters(), **values["parameters"]},
+            "input": _named(values["input"], self.INPUT_NAMES),
+            "output": _named(values["output"], self.OUTPUT_NAMES),
+        }
+
+
+def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:
+    """Names by position for tensors without a name, where the backend goes by such names."""
+    return tuple(
+        replace(tensor, name=pattern.format(index)) if pattern and not tensor.name else tensor
+        for index, tensor in enumerate(tensors)
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PythonBackend(Backend):
+    """A ``model.py`` with a ``TritonPythonModel``.
+
+    ``execution_env_path`` is a conda-pack archive. A relative path is taken from the model's folder and
+    written behind ``$$TRITON_MODEL_DIRECTORY``, which the backend fills in; an absolute one is kept.
+    ``force_cpu_only_input_tensors=False`` lets inputs arrive on the GPU, as DLPack tensors.
+    """
+
+    NAME: ClassVar[str] = "python"
+
+    execution_env_path: str | None = _parameter("EXECUTION_ENV_PATH")
+    force_cpu_only_input_tensors: bool | None = _parameter("FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no")
+
+    def __post_init__(self) -> None:
+        path = self.execution_env_path
+        if path is not None and not path:
+            raise InvalidValueError(
+                "PythonBackend.execution_env_path: must name an archive, got ''; leave it out"
+            )
+        if path and not path.startswith(("/", "$$")):
+            path = f"$$TRITON_MODEL_DIRECTORY/{path.removeprefix('./')}"
+            object.__setattr__(self, "execution_env_path", path)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnnxruntimeBackend(Backend):
+    """A ``model.onnx``. Thread counts of 0 stand for one a core; ``execution_mode`` 1 is parallel.
+
+    TensorRT, OpenVINO and CUDA options go into ``ModelOptimizationPolicy.ExecutionAccelerators``.
+    """
+
+    NAME: ClassVar[str] = "onnxruntime"
+    PLATFORM: ClassVar[str] = "onnxruntime_onnx"
+
+    intra_op_thread_count: int | None = _parameter("intra_op_thread_count")
+    inter_op_thread_count: int | None = _parameter("inter_op_thread_count")
+    execution_mode: Literal[0, 1] | None = _parameter("execution_mode")
+    enable_mem_arena: bool | None = _parameter("enable_mem_arena", yes="1", no="0")
+    enable_mem_pattern: bool | None = _parameter("enable_mem_pattern", yes="1", no="0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorrtBackend(Backend):
+    """A ``model.plan``, built for the GPU and the TensorRT version that will run it."""
+
+    NAME: ClassVar[str] = "tensorrt"
+    PLATFORM: ClassVar[str] = "tensorrt_plan"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PytorchBackend(Backend):
+    """A TorchScript ``model.pt``, whose tensors have positions and no names.
+
+    Inputs and outputs that are given without a name are called ``INPUT__0``, ``INPUT__1``, ...,
+    ``OUTPUT__0``, ... in the order of ``forward``.
+    """
+
+    NAME: ClassVar[str] = "pytorch"
+    PLATFORM: ClassVar[str] = "pytorch_libtorch"
+    INPUT_NAMES: ClassVar[str] = "INPUT__{}"
+    OUTPUT_NAMES: ClassVar[str] = "OUTPUT__{}"
+
+    inference_mode: bool | None = _parameter("INFERENCE_MODE")
+    disable_optimized_execution: bool | None = _parameter("DISABLE_OPTIMIZED_EXECUTION")
+    enable_weight_sharing: bool | None = _parameter("ENABLE_WEIGHT_SHARING")
+    intra_op_thread_count: int | None = _parameter("INTRA_OP_THREAD_COUNT")
+    inter_op_thread_count: int | None = _parameter("INTER_OP_THREAD_COUNT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorflowBackend(Backend):
+    """A ``model.savedmodel`` folder or a ``model.graphdef``, for images that still carry TensorFlow."""
+
+    NAME: ClassVar[str] = "tensorflow"
+
+    format: Literal["savedmodel", "graphdef"] = "savedmodel"
+    num_intra_threads: int | None = _parameter("TF_NUM_INTRA_THREADS")
+    num_inter_threads: int | None = _parameter("TF_NUM_INTER_THREADS")
+    graph_tag: str | None = _parameter("TF_GRAPH_TAG")
+    signature_def: str | None = _parameter("TF_SIGNATURE_DEF")
+
+    @property
+    def platform(self) -> str:
+        """``tensorflow_savedmodel`` or ``tensorflow_graphdef``; the backend cannot tell them apart."""
+        if self.format not in ("savedmodel", "graphdef"):
+            raise InvalidValueError(
+                f"TensorflowBackend.format: unknown, got {self.format!r}; write 'savedmodel' or 'graphdef'"
+            )
+        return f"tensorflow_{self.format}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DaliBackend(Backend):
+    """A serialized DALI pipeline, ``model.dali``."""
+
+    NAME: ClassVar[str] = "dali"
+
+    num_threads: int | None = _parameter("num_threads")
+    split_along_outer_axis: str | None = _parameter("split_along_outer_axis")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilBackend(Backend):
+    """Decision trees of XGBoost, LightGBM, scikit-learn and cuML.
+
+    ``model_type`` decides the file's name: ``xgboost.model``, ``xgboost.json``, ``xgboost.ubj``,
+    ``model.txt`` or ``checkpoint.tl``. ``output_class`` is for classifiers, ``predict_proba`` has them
+    answer with probabilities. Tensors given without a name are called ``input__0`` and ``output__0``.
+    """
+
+    NAME: ClassVar[str] = "fil"
+    INPUT_NAMES: ClassVar[str] = "input__{}"
+    OUTPUT_NAMES: ClassVar[str] = "output__{}"
+
+    model_type: (
+        Literal["xgboost", "xgboost_json", "xgboost_ubj", "lightgbm", "treelite_checkpoint"] | None
+    ) = _parameter("model_type")
+    output_class: bool | None = _parameter("output_class")
+    predict_proba: bool | None = _parameter("predict_proba")
+    threshold: float | None = _parameter("threshold")
+    storage_type: Literal["AUTO", "DENSE", "SPARSE", "SPARSE8"] | None = _parameter("storage_type")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenvinoBackend(Backend):
+    """A ``model.xml`` with its ``model.bin``; stream and thread counts as OpenVINO spells them."""
+
+    NAME: ClassVar[str] = "openvino"
+
+    target_device: str | None = _parameter("TARGET_DEVICE")
+    performance_hint: Literal["LATENCY", "THROUGHPUT"] | None = _parameter("PERFORMANCE_HINT")
+    num_streams: int | str | None = _parameter("NUM_STREAMS")
+    skip_ov_dynamic_batchsize: bool | None = _parameter("SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO")
+    reshape_io_layers: bool | None = _parameter("RESHAPE_IO_LAYERS", yes="YES", no="NO")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VllmBackend(Backend):
+    """A large language model; the engine's arguments stand in ``1/model.json``.
+
+    vLLM places the model itself, so the instance group is ``KIND_MODEL`` unless one is given. Inputs and
+    outputs are filled in by the backend.
+    """
+
+    NAME: ClassVar[str] = "vllm"
+
+    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of a ``ModelConfig``, with an instance group that leaves the placing to vLLM."""
+        groups = values["instance_group"] or (ModelInstanceGroup(kind="KIND_MODEL", count=1),)
+        return {**super().complete(values), "instance_group": groups}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TensorrtllmBackend(Backend):
+    """A TensorRT-LLM engine; ``gpt_model_path`` is the folder of the engine, on the server."""
+
+    NAME: ClassVar[str] = "tensorrtllm"
+
+    gpt_model_path: str = field(metadata={"key": "gpt_model_path"})
+    gpt_model_type: Literal["inflight_fused_batching", "V1"] = field(
+        default="inflight_fused_batching", metadata={"key": "gpt_model_type"}
+    )
+    batch_scheduler_policy: Literal["max_utilization", "guaranteed_no_evict"] | None = _parameter(
+        "batch_scheduler_policy"
+    )
+    max_beam_width: int | None = _parameter("max_beam_width")
+    kv_cache_free_gpu_mem_fraction: float | None = _parameter("kv_cache_free_gpu_mem_fraction")
+    enable_kv_cache_reuse: bool | None = _parameter("enable_kv_cache_reuse")
+    exclude_input_in_output: bool | None = _parameter("exclude_input_in_output")

@@ -1,0 +1,182 @@
+"""A whole configuration: what ``config.pbtxt`` says, as a value."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from constructs_triton.errors import InvalidValueError, ModelConfigError
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_config.builder.backends import Backend
+from constructs_triton.model_config.builder.instances import ModelInstanceGroup
+from constructs_triton.model_config.builder.lifecycle import (
+    ModelMetrics,
+    ModelOperations,
+    ModelRepositoryAgents,
+    ModelResponseCache,
+    ModelTransactionPolicy,
+    ModelVersionPolicy,
+    ModelWarmup,
+)
+from constructs_triton.model_config.builder.optimization import ModelOptimizationPolicy
+from constructs_triton.model_config.builder.scheduling import (
+    ModelDynamicBatching,
+    ModelEnsembling,
+    ModelSequenceBatching,
+)
+from constructs_triton.model_config.builder.tensors import BatchInput, BatchOutput, ModelInput, ModelOutput
+from constructs_triton.model_config.builder.typed_message import TypedMessage
+from constructs_triton.model_config.folder import CONFIG_FILE
+from constructs_triton.model_config.names import did_you_mean
+from constructs_triton.model_config.text import format_model_config, parse_model_config
+
+if TYPE_CHECKING:
+    from constructs_triton.model_config.report import Report
+
+__all__ = ["ModelConfig"]
+
+
+class ModelConfig(TypedMessage):
+    """The configuration of one model.
+
+    Every field is one of ``model_config.proto``, by its name there. ``backend`` is a name or one of the
+    backend classes, whose platform and parameters are then taken over.
+
+    Making one, and changing one with :meth:`with_`, refuses at once what Triton would refuse to load; what
+    was read from a file is not judged until :meth:`check`.
+
+    :raises InvalidValueError: naming the field, for a value that does not fit it or that Triton refuses.
+    """
+
+    name: str = ""
+    platform: str = ""
+    backend: str | Backend = ""
+    runtime: str = ""
+    version_policy: ModelVersionPolicy | None = None
+    max_batch_size: int = 0
+    input: Sequence[ModelInput] = ()
+    output: Sequence[ModelOutput] = ()
+    batch_input: Sequence[BatchInput] = ()
+    batch_output: Sequence[BatchOutput] = ()
+    optimization: ModelOptimizationPolicy | None = None
+    dynamic_batching: ModelDynamicBatching | None = None
+    sequence_batching: ModelSequenceBatching | None = None
+    ensemble_scheduling: ModelEnsembling | None = None
+    instance_group: Sequence[ModelInstanceGroup] = ()
+    default_model_filename: str = ""
+    cc_model_filenames: Mapping[str, str] = field(default_factory=dict)
+    metric_tags: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    model_warmup: Sequence[ModelWarmup] = ()
+    model_operations: ModelOperations | None = None
+    model_transaction_policy: ModelTransactionPolicy | None = None
+    model_repository_agents: ModelRepositoryAgents | None = None
+    response_cache: ModelResponseCache | None = None
+    model_metrics: ModelMetrics | None = None
+
+    _SILENT: ClassVar = frozenset[tuple[str, str]]()
+
+    def __post_init__(self) -> None:
+        self._settle(self._SILENT)
+
+    def _settle(self, known: frozenset[tuple[str, str]]) -> None:
+        if isinstance(self.backend, Backend):
+            vars(self).update(self.backend.complete(vars(self)))
+        super().__post_init__()
+        fresh = [refusal for refusal in self._refusals() if refusal[:2] not in known]
+        if fresh:
+            title = f'model "{self.name}"' if self.name else "model config"
+            raise InvalidValueError("\n".join(f"{title}: {refusal}" for refusal in fresh))
+
+    def _refusals(self) -> list[Any]:
+        from constructs_triton.model_config.builder.judging import refusals  # noqa: PLC0415 - 20 ms of rules
+
+        return list(refusals(self.to_message()))
+
+    # --- composition --------------------------------------------------------------------------------------
+
+    def with_(self, **changes: Any) -> Self:
+        """A copy with these fields in place of its own; a field left out keeps its value.
+
+        Errors that were there before, in a file that was read, do not stand in the way of mending others.
+
+        :raises InvalidValueError: for an unknown field, a value that does not fit, or what Triton refuses.
+        """
+        for name in changes:
+            if name not in vars(self):
+                hint = did_you_mean(name, vars(self), "use a field of model_config.proto")
+                raise InvalidValueError(f"ModelConfig: no such field, got {name!r}; {hint}")
+        if isinstance(changes.get("backend"), Backend):
+            changes = {"platform": "", **changes}
+        changed = object.__new__(type(self))
+        vars(changed).update({**vars(self), **changes})
+        changed._settle(frozenset(refusal[:2] for refusal in self._refusals()))
+        return changed
+
+    # --- text and files -----------------------------------------------------------------------------------
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Self:
+        """The configuration in a ``config.pbtxt``, or in that of a model's folder.
+
+        Comments are not kept; everything else is.
+
+        :raises ModelConfigError: where the file cannot be read, or Triton would not parse it.
+        """
+        file = Path(path)
+        if file.is_dir():
+            file /= CONFIG_FILE
+        try:
+            content = file.read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ModelConfigError(
+                Finding(
+                    "layout-config-unreadable",
+                    Severity.ERROR,
+                    str(file),
+                    f"cannot be read ({reason.lower()})",
+                    "name a config.pbtxt or a model's folder",
+                )
+            ) from error
+        return cls.from_message(parse_model_config(content, str(file)))
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The configuration that a text describes; see :meth:`read`."""
+        return cls.from_message(parse_model_config(text))
+
+    def to_text(self) -> str:
+        """``config.pbtxt``; equal configurations give equal text."""
+        return format_model_config(self.to_message())
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write ``config.pbtxt``, into a model's folder where ``path`` is one, and return where it is.
+
+        The file is replaced as a whole or not at all.
+
+        :raises InvalidValueError: where it cannot be written.
+        """
+        file = Path(path)
+        if file.is_dir():
+            file /= CONFIG_FILE
+        partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
+        try:
+            partial.write_text(self.to_text(), encoding="utf-8")
+            partial.replace(file)
+        except OSError as error:
+            partial.unlink(missing_ok=True)
+            reason = (error.strerror or str(error)).lower()
+            raise InvalidValueError(
+                f"{file}: cannot be written ({reason}); name a file in a folder that is there"
+            ) from error
+        return file
+
+    def check(self) -> Report:
+        """Every finding about this configuration alone, without its files; warnings included."""
+        from constructs_triton.model_config.builder.judging import report  # noqa: PLC0415 - see above
+
+        return report(self.to_message())
