@@ -108,11 +108,7 @@ def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
 
 
 LENGTHS = {
-    "cut within a length": (b"\x02\x00\x00\x00aa\x02\x00", 2, "at byte 108: element 1 of 2 has no length, got 2"),
-        b"\x01\x00\x00\x00a\x02\x00",
-        2,
-        "at byte 98: element 1 of 2 has no length, got 2",
-    ),
+    "cut within a length": (b"\x02\x00\x00\x00aa\x02\x00", 2, "108: element 1 of 2 has no length, got 2"),
     "promise beyond the end": (
         b"\x01\x00\x00\x00a\xff\xff\xff\xffb",
         2,
