@@ -58,7 +58,7 @@ class Block:
 
     pieces: tuple[Piece, ...]
     content: bytes
-    deflated: bytes
+    deflated: tuple[bytes, bytes]
     crc: int
 
 
@@ -93,7 +93,7 @@ def write_archive(
     hasher, crc, length = _ContentHasher(), 0, 0
     output.write(_GZIP_HEADER)
     for block in _finished_blocks(members, compression_level, workers or count_workers()):
-        output.write(block.deflated)
+        output.writelines(block.deflated)
         crc = isal_zlib.crc32_combine(crc, block.crc, len(block.content))
         length += len(block.content)
         hasher.add(block)
@@ -144,10 +144,10 @@ def _make_block(pieces: tuple[Piece, ...], level: int) -> Block:
     return Block(pieces, content, _deflate(content, level), isal_zlib.crc32(content))
 
 
-def _deflate(content: bytes, level: int) -> bytes:
+def _deflate(content: bytes, level: int) -> tuple[bytes, bytes]:
     library = isal_zlib if level else zlib  # igzip's own level 0 does not store
     compressor = library.compressobj(level, wbits=_RAW_DEFLATE)
-    return b"".join((compressor.compress(content), compressor.flush(zlib.Z_SYNC_FLUSH)))
+    return compressor.compress(content), compressor.flush(zlib.Z_SYNC_FLUSH)
 
 
 def _read(piece: Piece) -> bytes:
