@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import fields
-from typing import Any, ForwardRef, get_args
+from typing import Any, get_args, get_type_hints
 
 import pytest
 from google.protobuf import message_factory
@@ -119,6 +119,6 @@ def test_schema_is_typed_whole(descriptor: Any) -> None:
 def test_enums_are_typed_whole(field: Any) -> None:
     """The type of every enum field lists the enum's values, by name."""
     cls = TypedMessage._CLASSES[field.containing_type.full_name]
-    hint = ForwardRef(cls.__annotations__[field.name])
-    literal = hint._evaluate(vars(sys.modules[cls.__module__]), None, recursive_guard=frozenset())
+    hint = {"__annotations__": {field.name: cls.__annotations__[field.name]}}
+    literal = get_type_hints(type("Field", (), hint), vars(sys.modules[cls.__module__]))[field.name]
     assert set(get_args(literal)) == set(field.enum_type.values_by_name)

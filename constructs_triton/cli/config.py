@@ -1,0 +1,132 @@
+"""``constructs-triton config show``: a model's configuration, read back."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from constructs_triton.model_config.builder.description import ConfigDescription
+
+_PIPE_WIDTH = 160
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``config`` to its parser."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    show = actions.add_parser(
+        "show",
+        help="print configurations as tables, ensembles with their graph",
+        description="print configurations as tables, ensembles with their graph",
+    )
+    show.add_argument("path", type=Path, help="a config.pbtxt, a model's folder, or a model repository")
+    show.add_argument("--model", metavar="NAME", help="only this model of a repository")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--mermaid", action="store_true", help="print the ensembles' graphs for Mermaid")
+    form.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what was asked for; 0."""
+    described = list(_described(arguments.path, arguments.model))
+    if arguments.json:
+        json.dump({"models": [item.to_dict() for item in described]}, sys.stdout, indent=2)
+        print()
+    elif arguments.mermaid:
+        print(_mermaid(arguments.path, described))
+    else:
+        _print_tables(described)
+    return 0
+
+
+# --- what to show -----------------------------------------------------------------------------------------
+
+
+def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
+    if path.is_dir() and not (path / "config.pbtxt").is_file():
+        return _of_repository(path, model)
+    if model is not None:
+        raise InvalidValueError(f"--model: {path} is a single model, got {model!r}; leave it out")
+    return iter([_described_file(path)])
+
+
+def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]:
+    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - --help needs none of it
+
+    repository = ModelRepository.from_directory(path)
+    folders = [repository.model(model)] if model is not None else list(repository.models.values())
+    with_config = [folder for folder in folders if folder.has_config]
+    if not with_config:
+        raise InvalidValueError(f"{path}: holds no config.pbtxt; name a model's folder or a model repository")
+    return (_described_file(folder.directory / "config.pbtxt") for folder in with_config)
+
+
+def _described_file(path: Path) -> ConfigDescription:
+    from constructs_triton.model_config.builder import ModelConfig  # noqa: PLC0415 - see above
+    from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
+
+    config = ModelConfig.read(path).to_message()
+    folder = path if path.is_dir() else path.parent
+    return ConfigDescription(config.name or folder.resolve().name, config)
+
+
+# --- how to show it ---------------------------------------------------------------------------------------
+
+
+def _mermaid(path: Path, described: list[ConfigDescription]) -> str:
+    graphs = [item.graph for item in described if item.graph is not None]
+    if not graphs:
+        names = ", ".join(item.name for item in described)
+        raise InvalidValueError(f"{path}: holds no ensemble, got {names}; leave out --mermaid")
+    return "\n\n".join(graph.to_mermaid() for graph in graphs)
+
+
+def _print_tables(described: list[ConfigDescription]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - see above
+
+    # In a pipe there is no window to fit into, and a wrapped name would be no name.
+    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    for index, item in enumerate(described):
+        if index:
+            console.print()
+        _print_one(console, item)
+
+
+def _print_one(console: Console, item: ConfigDescription) -> None:
+    console.print(item.name, style="bold")
+    if item.settings:
+        console.print(_table(("field", "value"), item.settings))
+    if item.tensors:
+        rows = [
+            (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
+            for tensor in item.tensors
+        ]
+        console.print(_table(("tensor", "name", "data_type", "shape", "notes"), rows))
+    if item.graph is not None:
+        console.print(item.graph.to_text(), soft_wrap=True)
+
+
+def _shape(shape: tuple[int | str, ...]) -> str:
+    return f"[{', '.join(str(size) for size in shape)}]"
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    from rich import box  # noqa: PLC0415 - see above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 - names may look like markup
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in header:
+        table.add_column(title, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
