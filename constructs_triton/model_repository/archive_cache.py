@@ -30,8 +30,9 @@ class ArchiveKey:
     compression_level: int
 
     @property
-    def stem(self) -> str:
-        return f"{self.unpacked_size_bytes}-{self.compression_level}-{_FORMAT}-{self.digest}"
+    def folder(self) -> str:
+        """Keys of one folder differ in their digest alone: without it, no digest is worth computing."""
+        return f"{self.unpacked_size_bytes}-{self.compression_level}-{_FORMAT}"
 
 
 class ArchiveCache:
@@ -41,14 +42,13 @@ class ArchiveCache:
         self._directory = directory / "archives"
         self._max_bytes = max_bytes
 
-    def may_hold(self, unpacked_size_bytes: int) -> bool:
-        """Whether any archive of this unpacked size is held: if not, no digest is worth computing first."""
-        return any(self._directory.glob(f"{unpacked_size_bytes}-*.json"))
+    def may_hold(self, unpacked_size_bytes: int, compression_level: int) -> bool:
+        """Whether an archive of this size and level may be held, told without knowing a digest."""
+        return (self._directory / ArchiveKey("", unpacked_size_bytes, compression_level).folder).is_dir()
 
     def place(self, key: ArchiveKey, destination: Path) -> bool:
         """Put the archive of ``key`` at ``destination``, hard-linked where possible; whether it was held."""
         archive, record = self._paths(key)
-        remove_abandoned(self._directory)
         try:
             if json.loads(record.read_text()) != _state(archive):
                 return False
@@ -67,6 +67,7 @@ class ArchiveCache:
         archive, record = self._paths(key)
         with suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            archive.parent.mkdir(exist_ok=True)
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
                 _link_or_copy(source, folder / archive.name)
@@ -78,7 +79,7 @@ class ArchiveCache:
 
     def _evict(self, keep: Path) -> None:
         """Remove the least recently used archives until the bound holds."""
-        used = sorted(self._directory.glob("*.json"), key=_last_use, reverse=True)
+        used = sorted(self._directory.glob("*/*.json"), key=_last_use, reverse=True)
         total = 0
         for record in sorted(used, key=lambda path: path != keep):
             archive = _archive_of(record)
@@ -87,9 +88,11 @@ class ArchiveCache:
             if total > self._max_bytes:
                 archive.unlink(missing_ok=True)
                 record.unlink(missing_ok=True)
+                with suppress(OSError):
+                    record.parent.rmdir()  # unless others of its size are held
 
     def _paths(self, key: ArchiveKey) -> tuple[Path, Path]:
-        record = self._directory / f"{key.stem}.json"
+        record = self._directory / key.folder / f"{key.digest}.json"
         return _archive_of(record), record
 
 

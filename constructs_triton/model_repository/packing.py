@@ -143,7 +143,7 @@ class _Packing:
             return held or self._write(caches)
 
     def _from_cache(self, caches: _Caches) -> Archive | None:
-        if not caches.archives.may_hold(self._unpacked_size):
+        if not caches.archives.may_hold(self._unpacked_size, self.compression_level):
             return None
         digest = digest_of(self.members, _contents(self.members, caches.digests))
         path = self._path(digest)

@@ -76,7 +76,7 @@ def fill(tmp_path: Path):  # type: ignore[no-untyped-def]
         for age, name in enumerate(reversed(names)):
             (tmp_path / name).write_bytes(name.encode() * 100)
             cache.add(ArchiveKey(name, 1, 2), tmp_path / name)
-            record = next((tmp_path / "c/archives").glob(f"*{name}.json"))
+            record = next((tmp_path / "c/archives").glob(f"*/{name}.json"))
             os.utime(record, (1_000_000 - age, 1_000_000 - age))
 
     return add
@@ -90,7 +90,7 @@ def test_least_recently_used_archive_goes_first(tmp_path: Path, fill) -> None:  
     fill(cache, "d")
     held = {name: cache.place(ArchiveKey(name, 1, 2), tmp_path / "out") for name in "abd"}
     assert held == {"a": True, "b": False, "d": True}
-    assert sum(path.stat().st_size for path in (tmp_path / "c/archives").glob("*.tar.gz")) == 200
+    assert sum(path.stat().st_size for path in (tmp_path / "c/archives").glob("*/*.tar.gz")) == 200
 
 
 def test_archive_beyond_the_bound_is_not_kept(tmp_path: Path) -> None:

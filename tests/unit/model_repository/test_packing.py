@@ -24,7 +24,11 @@ from constructs_triton.model_repository.archive import BLOCK_BYTES
 
 __all__ = ["own_cache"]
 
-PYTHON_CONFIG = b'backend: "python"\n'
+PYTHON_CONFIG = b"""
+backend: "python"
+input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
+output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
+"""
 NET = {"net/config.pbtxt": PYTHON_CONFIG, "net/1/model.py": b"class TritonPythonModel: ...\n"}
 
 
