@@ -29,7 +29,10 @@ backend: "python"
 input [{ name: "x" data_type: TYPE_FP32 dims: [1] }]
 output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
 """
-NET = {"net/config.pbtxt": PYTHON_CONFIG, "net/1/model.py": b"class TritonPythonModel: ...\n"}
+NET = {
+    "net/config.pbtxt": PYTHON_CONFIG,
+    "net/1/model.py": b"class TritonPythonModel:\n    def execute(self, requests): ...\n",
+}
 
 
 def names_in(path: Path) -> list[str]:
