@@ -19,6 +19,8 @@ from constructs_triton.model_sync import HANDLER, HANDLER_DIRECTORY, RESOURCE_TY
 __all__ = ["ModelSync", "ModelSyncFunction", "newest_python"]
 
 _SINGLETON_ID = "ConstructsTritonModelSync"
+_MOST_NAMED_ARCHIVES = 20
+"""Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
 _TIMEOUT_MINUTES = 15  # AWS Lambda's maximum
 
 
@@ -62,7 +64,8 @@ class ModelSyncFunction(Construct):
 class ModelSync(Construct):
     """Keeps ``archives`` under ``prefix`` of ``bucket``: file name to archive.
 
-    What uses the prefix depends on this construct, so that no model is asked for before it is there.
+    What uses the prefix depends on this construct, so that no model is asked for before it is there. The
+    archives outlive it unless ``remove_on_delete``.
     """
 
     def __init__(
@@ -73,22 +76,23 @@ class ModelSync(Construct):
         bucket: s3.IBucket,
         prefix: str,
         archives: Mapping[str, ModelArchive],
+        remove_on_delete: bool = False,
     ) -> None:
         super().__init__(scope, id)
         sync_function = ModelSyncFunction.of(self)
-        policy = iam.Policy(
-            self,
-            "Policy",
-            statements=_statements(bucket, prefix, list(archives.values())),
-            roles=[sync_function.role],
-        )
+        statements = _statements(bucket, prefix, list(archives.values()))
+        properties = _properties(bucket, prefix, archives)
+        if remove_on_delete:
+            statements.append(_removal_statement(bucket, prefix))
+            properties["RemoveOnDelete"] = "true"
+        policy = iam.Policy(self, "Policy", statements=statements, roles=[sync_function.role])
         self.resource = CustomResource(
             self,
             "Resource",
             resource_type=RESOURCE_TYPE,
             service_token=sync_function.function.function_arn,
             service_timeout=Duration.minutes(_TIMEOUT_MINUTES + 1),
-            properties=_properties(bucket, prefix, archives),
+            properties=properties,
         )
         self.resource.node.add_dependency(policy)
 
@@ -117,7 +121,7 @@ def _statements(
         iam.PolicyStatement(
             sid="ReadArchives",
             actions=["s3:GetObject"],
-            resources=sorted({archive.object_arn for archive in archives}),
+            resources=_source_arns(archives),
         ),
         iam.PolicyStatement(
             sid="PlaceArchives",
@@ -129,6 +133,20 @@ def _statements(
     if bucket.encryption_key is not None:
         statements.append(_key_statement(bucket.encryption_key.key_arn))
     return statements
+
+
+def _source_arns(archives: Sequence[ModelArchive]) -> list[str]:
+    if len(archives) > _MOST_NAMED_ARCHIVES:
+        return [f"arn:{Aws.PARTITION}:s3:::{archives[0].bucket_name}/*.tar.gz"]
+    return sorted({archive.object_arn for archive in archives})
+
+
+def _removal_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="RemoveArchives",
+        actions=["s3:DeleteObject"],
+        resources=[bucket.arn_for_objects(f"{prefix}*")],
+    )
 
 
 def _key_statement(key_arn: str) -> iam.PolicyStatement:

@@ -48,7 +48,7 @@ class TritonModelRepository(Construct):
     ``encryption_key``
         KMS key of the bucket that is made; S3-managed keys by default.
     ``removal_policy``
-        Of the bucket that is made, ``RETAIN`` by default.
+        Of the bucket that is made, ``RETAIN`` by default; ``DESTROY`` removes the archives as well.
     """
 
     def __init__(
@@ -76,6 +76,8 @@ class TritonModelRepository(Construct):
         self._bucket = bucket
         self._encryption_key = encryption_key
         self._removal_policy = removal_policy
+        # A bucket that is not empty cannot be deleted; a given one is not ours to empty.
+        self._removes_archives = bucket is None and removal_policy == RemovalPolicy.DESTROY
         self._packed: dict[str, Archive] = {}
         self._sync: ModelSync | None = None
         annotate(self, warnings)
@@ -117,7 +119,14 @@ class TritonModelRepository(Construct):
         """What places the archives at deployment; whoever loads them has to depend on it."""
         if self._sync is None:
             archives = {file: self.archive_of(name) for name, file in self.target_models.items()}
-            self._sync = ModelSync(self, "Sync", bucket=self.bucket, prefix=self.prefix, archives=archives)
+            self._sync = ModelSync(
+                self,
+                "Sync",
+                bucket=self.bucket,
+                prefix=self.prefix,
+                archives=archives,
+                remove_on_delete=self._removes_archives,
+            )
         return self._sync
 
     def read_statements(self) -> list[iam.PolicyStatement]:

@@ -30,8 +30,11 @@ class EndpointVariant:
         variant_name: str,
         instance_type: InstanceType,
         initial_instance_count: float,
+        position: int = 0,
     ) -> None:
         self.variant_name = variant_name
+        # A construct id cannot hold a token; the variant's place in the list is as stable as its name.
+        self._construct_name = variant_name if is_concrete(variant_name) else f"Variant{position}"
         self.instance_type = instance_type
         self._endpoint = endpoint
         self._cfn_endpoint = cfn_endpoint
@@ -59,7 +62,7 @@ class EndpointVariant:
             )
         self._scalable = TritonScalableInstanceCount(
             self._endpoint,
-            f"{self.variant_name}InstanceCount",
+            f"{self._construct_name}InstanceCount",
             endpoint_name=self._cfn_endpoint.attr_endpoint_name,
             variant_name=self.variant_name,
             instance_type=self.instance_type,

@@ -362,7 +362,7 @@ def test_two_endpoints_in_one_stack(path: Path) -> None:
     """Everything twice in one stack, from one repository: no clash of ids, one sync function, one asset."""
     stack = make_stack(None)
     repository = add_repository(stack, path)
-    served = {"model_repository": repository, "instance_type": GPU}
+    served: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
     endpoints = [
         *(TritonEndpoint(stack, f"One{index}", model="other", **served) for index in range(2)),
         *(TritonMultiModelEndpoint(stack, f"Many{index}", **served) for index in range(2)),
@@ -397,7 +397,7 @@ def test_works_across_stacks_stages_and_nesting(path: Path, tmp_path: Path) -> N
     assert all(path.is_file() and not path.is_relative_to(assembly) for path in archives.values())
 
 
-REFUSED = [
+REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"variant_name": "bad name!"}, "variant_name: must match"),
     ({"endpoint_name": "x" * 64}, "endpoint_name: must have 1 to 63 characters"),
     ({"initial_instance_count": 0}, "initial_instance_count: must be at least 1"),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import Annotations, RemovalPolicy
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
     add_repository,
@@ -25,6 +28,7 @@ from cdk_apps import (
 )
 
 from constructs_triton.cdk import InstanceType, TritonMultiModelEndpoint
+from constructs_triton.cdk._model_sync import newest_python
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_sync import HANDLER_DIRECTORY
 
@@ -55,8 +59,9 @@ def test_target_models_are_the_models_one_can_ask_for(path: Path) -> None:
 def test_repository_alone_adds_nothing_to_the_template(path: Path) -> None:
     """Bucket, function and archives appear only when an endpoint needs them."""
     stack = make_stack()
+    cdk.CfnWaitConditionHandle(stack, "Handle")
     add_repository(stack, path)
-    assert "Resources" not in synthesize(stack)
+    assert list(synthesize(stack)["Resources"]) == ["Handle"]
 
 
 def test_archive_of_an_ensemble_holds_its_steps(path: Path) -> None:
@@ -70,6 +75,7 @@ def test_archive_lies_in_a_relocatable_assembly(path: Path, tmp_path: Path) -> N
     """The assembly can be moved before it is deployed: its manifest names the archive relative to itself."""
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
+    cdk.CfnWaitConditionHandle(stack, "Handle")
     archive = add_repository(stack, path).archive_of("other")
     app.synth()
     moved = (tmp_path / "cdk.out").rename(tmp_path / "elsewhere")
@@ -94,7 +100,7 @@ def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
 
 def test_unknown_model_is_named(path: Path) -> None:
     """A typo is answered with the name that was meant."""
-    with pytest.raises(InvalidValueError, match='pipelin.*did you mean "pipeline"'):
+    with pytest.raises(InvalidValueError, match=r'pipelin.*did you mean "pipeline"'):
         add_repository(make_stack(), path).archive_of("pipelin")
 
 
@@ -111,9 +117,10 @@ def test_bucket_is_closed_and_kept(path: Path) -> None:
     assert (deny["Effect"], deny["Condition"]) == ("Deny", {"Bool": {"aws:SecureTransport": "false"}})
 
 
-def make_multi_model(path: Path, **props: object) -> cdk.Stack:
+def make_multi_model(path: Path, **props: Callable[[cdk.Stack], object]) -> cdk.Stack:
     stack = make_stack()
-    repository = add_repository(stack, path, **{key: value(stack) for key, value in props.items()})
+    given: dict[str, Any] = {key: make(stack) for key, make in props.items()}
+    repository = add_repository(stack, path, **given)
     TritonMultiModelEndpoint(
         stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g4dn.xlarge")
     )
@@ -143,15 +150,13 @@ def test_sync_may_do_no_more_than_it_does(path: Path) -> None:
     assert "s3:DeleteObject" not in place["Action"]
 
 
-def test_sync_function_is_the_newest_python_and_keeps_its_log_for_a_while() -> None:
+def test_sync_function_is_the_newest_python_and_its_log_ages(path: Path) -> None:
     """The runtime is chosen from what this CDK knows, and the log group does not grow for ever."""
-    from aws_cdk import aws_lambda as lambda_
-
-    from constructs_triton.cdk._model_sync import newest_python
-
-    newest = newest_python()
+    template = synthesize(make_multi_model(path))
+    assert only(template, "AWS::Lambda::Function")["Runtime"] == newest_python().name
+    assert only(template, "AWS::Logs::LogGroup")["RetentionInDays"] == 30
     known = [name for name in dir(lambda_.Runtime) if name.startswith("PYTHON_3_")]
-    assert newest.name == f"python3.{max(int(name.split('_')[2]) for name in known)}"
+    assert newest_python().name == f"python3.{max(int(name.split('_')[2]) for name in known)}"
 
 
 def test_function_asset_holds_the_handler_alone(path: Path, tmp_path: Path) -> None:
@@ -196,6 +201,24 @@ def test_removal_policy_and_key_of_the_bucket(path: Path) -> None:
     assert "aws:kms" in str(bucket["Properties"]["BucketEncryption"])
 
 
+def test_bucket_that_goes_takes_its_archives_along(path: Path) -> None:
+    """A bucket that is not empty cannot be deleted: only then the function may, and does, remove archives."""
+    kept = synthesize(make_multi_model(path))
+    gone = synthesize(make_multi_model(path, removal_policy=lambda _: RemovalPolicy.DESTROY))
+    assert "RemoveOnDelete" not in only(kept, "Custom::TritonModelSync")
+    assert only(gone, "Custom::TritonModelSync")["RemoveOnDelete"] == "true"
+    assert flat(statements(gone)["RemoveArchives"]["Resource"]).endswith("/models/*")
+
+
+def test_policy_of_many_archives_stays_within_its_limit(tmp_path: Path) -> None:
+    """A role's inline policies may have 10,240 characters: many archives are allowed by one pattern."""
+    for index in range(21):
+        write_model(tmp_path, f"model_{index}")
+    template = synthesize(make_multi_model(tmp_path))
+    assert len(only(template, "Custom::TritonModelSync")["Archives"]) == 21
+    assert flat(statements(template)["ReadArchives"]["Resource"]).endswith("-eu-west-1/*.tar.gz")
+
+
 @pytest.mark.parametrize("prefix", ["", "models", "/models/"])
 def test_prefix_has_to_end_with_a_slash(path: Path, prefix: str) -> None:
     """SageMaker appends the target model to the prefix as it is."""
@@ -207,7 +230,7 @@ def test_warning_can_be_acknowledged(path: Path) -> None:
     """A warning of the check is shown under its code, and is gone once acknowledged."""
     stack = make_stack()
     config = (path / "other" / "config.pbtxt").read_text()
-    (path / "other" / "config.pbtxt").write_text(config + "dynamic_batching { preferred_batch_size: 16 }\n")
+    (path / "other" / "config.pbtxt").write_text(config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }')
     repository = add_repository(stack, path)
     warnings = [str(entry.data) for entry in repository.node.metadata if entry.type == "aws:cdk:warning"]
     assert warnings

@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 
-from constructs_triton.cdk import InstanceType, TritonEndpoint
+from constructs_triton.cdk import EndpointVariant, InstanceType, TritonEndpoint
 from constructs_triton.errors import InvalidValueError
 
 SEEDS_POLICY = {
@@ -117,7 +117,7 @@ def test_no_gpu_no_gpu_policy(stack: cdk.Stack, tmp_path: Path) -> None:
         ({"max_requests_per_second": 20, "safety_factor": 0.8}, 960),
     ],
 )
-def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, float], target: float) -> None:
+def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], target: float) -> None:
     """A rate a second becomes a rate a minute, less the safety that load tests call for."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_invocations_per_instance("Calls", **given)
@@ -139,7 +139,7 @@ def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, f
     ],
 )
 def test_invocations_target_is_refused(
-    stack: cdk.Stack, tmp_path: Path, given: dict[str, float], message: str
+    stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
     """One way of saying the target, and a positive one."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
@@ -182,8 +182,8 @@ def test_without_scaling_a_deployment_sets_the_count(stack: cdk.Stack, tmp_path:
 
 def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
     """Two endpoints with two policies each live in one stack."""
-    for id in ("A", "B"):
-        endpoint = make_endpoint(stack, tmp_path, id=id)
+    for name in ("A", "B"):
+        endpoint = make_endpoint(stack, tmp_path, id=name)
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
         count.scale_on_gpu_utilization("Gpu", disable_scale_in=True)
         count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=100)
@@ -197,3 +197,25 @@ def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path
     with pytest.raises(InvalidValueError, match="add further policies to what the first call returned"):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     assert endpoint.variants[0].scalable_instance_count is count
+
+
+def test_two_variants_of_one_endpoint_scale(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Scaling belongs to a variant: a second one has ids, target and metric dimensions of its own."""
+    endpoint = make_endpoint(stack, tmp_path, variant_name="blue")
+    green = EndpointVariant(
+        endpoint,
+        cfn_endpoint=endpoint.cfn_endpoint,
+        variant_name="green",
+        instance_type=InstanceType.of("ml.g5.12xlarge"),
+        initial_instance_count=1,
+        position=1,
+    )
+    for variant in (*endpoint.variants, green):
+        count = variant.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+        count.scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    targets = resources(template, "AWS::ApplicationAutoScaling::ScalableTarget").values()
+    policies = resources(template, "AWS::ApplicationAutoScaling::ScalingPolicy").values()
+    assert {flat(each["Properties"]["ResourceId"]).rsplit("/", 1)[1] for each in targets} == {"blue", "green"}
+    tracked = [each["Properties"]["TargetTrackingScalingPolicyConfiguration"] for each in policies]
+    assert sorted(each["TargetValue"] for each in tracked) == [60, 240]

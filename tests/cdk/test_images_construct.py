@@ -1,0 +1,145 @@
+"""The container image of an endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ecr as ecr
+from cdk_apps import add_repository, flat, make_stack, only, statements, synthesize, write_model
+
+from constructs_triton.cdk import InstanceType, TritonEndpoint, TritonImage
+from constructs_triton.errors import FactNotFoundError, InvalidValueError
+from constructs_triton.facts import images
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+def in_region(region: str | None) -> cdk.Stack:
+    if region is None:
+        return make_stack(None)
+    return make_stack(cdk.Environment(account="123456789012", region=region))
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, image: TritonImage | None, id: str = "Endpoint") -> None:
+    if not (path / "model").exists():
+        write_model(path, "model")
+    TritonEndpoint(
+        stack,
+        id,
+        model_repository=add_repository(stack, path, f"{id}Models"),
+        model="model",
+        instance_type=GPU,
+        image=image,
+    )
+
+
+def image_of(template: dict[str, Any]) -> str:
+    return flat(only(template, "AWS::SageMaker::Model")["PrimaryContainer"]["Image"])
+
+
+@pytest.mark.parametrize(
+    ("region", "version", "uri"),
+    [
+        (
+            "us-east-1",
+            "26.05",
+            "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3",
+        ),
+        (
+            "il-central-1",
+            "24.09",
+            "780543022126.dkr.ecr.il-central-1.amazonaws.com/sagemaker-tritonserver:24.09-py3",
+        ),
+        (
+            "cn-north-1",
+            "25.04",
+            "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:25.04-py3",
+        ),
+    ],
+)
+def test_account_and_suffix_by_region(tmp_path: Path, region: str, version: str, uri: str) -> None:
+    """Regions that CDK's own table lacks, and China's domain, come out right."""
+    stack = in_region(region)
+    make_endpoint(stack, tmp_path, TritonImage.dlc(version))
+    assert image_of(synthesize(stack)) == uri
+
+
+def test_default_is_the_constant_version(tmp_path: Path) -> None:
+    """Without a word the newest version of this release of the library is used."""
+    stack = in_region("eu-west-1")
+    make_endpoint(stack, tmp_path, None)
+    assert image_of(synthesize(stack)).endswith(f":{images.DEFAULT_VERSION}-py3")
+
+
+def test_agnostic_stack_maps_only_regions_that_have_the_version(tmp_path: Path) -> None:
+    """A deployment into a Region without the image fails at once, by the mapping."""
+    stack = in_region(None)
+    make_endpoint(stack, tmp_path, TritonImage.dlc("24.09"))
+    template = synthesize(stack)
+    rows = template["Mappings"]["TritonImageAccounts2409"]
+    assert tuple(sorted(rows)) == images.regions("24.09")
+    assert rows["af-south-1"] == {"account": "626614931356"}
+    assert image_of(template) == (
+        "<TritonImageAccounts2409[<AWS::Region>][account]>.dkr.ecr.<AWS::Region>.<AWS::URLSuffix>"
+        "/sagemaker-tritonserver:24.09-py3"
+    )
+
+
+def test_two_versions_in_one_agnostic_stack(tmp_path: Path) -> None:
+    """Each version has its mapping; the same version twice has one."""
+    stack = in_region(None)
+    for index, version in enumerate(("26.05", "24.09", "26.05")):
+        make_endpoint(stack, tmp_path, TritonImage.dlc(version), f"E{index}")
+    assert set(synthesize(stack)["Mappings"]) == {"TritonImageAccounts2409", "TritonImageAccounts2605"}
+
+
+def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
+    """The error names the newest version the Region has, and the tree is as before."""
+    stack = in_region("cn-north-1")
+    with pytest.raises(FactNotFoundError, match=r'26\.05.*the newest that region has is "25\.04"'):
+        make_endpoint(stack, tmp_path, None)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+@pytest.mark.parametrize(
+    ("tag_or_digest", "separator"), [("prod", ":"), ("sha256:" + "0" * 64, "@")], ids=["tag", "digest"]
+)
+def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) -> None:
+    """An image of one's own goes by tag or digest, and only its repository may be pulled from."""
+    stack = in_region("eu-west-1")
+    repository = ecr.Repository.from_repository_name(stack, "Repository", "triton")
+    image = TritonImage.from_ecr_repository(repository, tag_or_digest=tag_or_digest, triton_version="26.05")
+    make_endpoint(stack, tmp_path, image)
+    template = synthesize(stack)
+    assert image_of(template).endswith(f"/triton{separator}{tag_or_digest}")
+    assert flat(statements(template)["PullImage"]["Resource"]).endswith(":repository/triton")
+
+
+def test_registry_uri_is_taken_as_it_is(tmp_path: Path) -> None:
+    """A full URI passes, and grants nothing."""
+    stack = in_region("eu-west-1")
+    make_endpoint(stack, tmp_path, TritonImage.from_registry("registry.example.com/triton:1"))
+    template = synthesize(stack)
+    assert image_of(template) == "registry.example.com/triton:1"
+    assert "PullImage" not in statements(template)
+
+
+def test_docker_asset(tmp_path: Path) -> None:
+    """A folder with a Dockerfile becomes an image of the assets repository, which may be pulled from."""
+    (tmp_path / "docker").mkdir()
+    (tmp_path / "docker" / "Dockerfile").write_text("FROM scratch\n")
+    stack = in_region("eu-west-1")
+    make_endpoint(stack, tmp_path / "models", TritonImage.from_asset(tmp_path / "docker"))
+    template = synthesize(stack)
+    assert "/cdk-hnb659fds-container-assets-123456789012-eu-west-1:" in image_of(template)
+    assert "container-assets" in flat(statements(template)["PullImage"]["Resource"])
+
+
+@pytest.mark.parametrize("version", ["26.5", "latest", "26.13"])
+def test_malformed_version_is_refused(version: str) -> None:
+    """A version is a year and a month."""
+    with pytest.raises(InvalidValueError, match="must be a Triton release"):
+        TritonImage.dlc(version)
