@@ -1,11 +1,13 @@
 """What a model archive leaves out, and what it refuses to carry.
 
-Rules are those of gitignore (package ``pathspec``), read from ``.tritonignore`` at the repository's root. The
-defaults come first, so that a line of the file can take one back with ``!``.
+Rules are those of gitignore (package ``pathspec``), read from ``.tritonignore`` at the repository's root. A
+line of the file decides over the defaults, which are names: it can take one back with ``!``.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -26,13 +28,13 @@ DEFAULT_PATTERNS = (
     ".gitattributes",
     ".hg",
     ".svn",
-    "__pycache__/",
-    ".ipynb_checkpoints/",
-    ".mypy_cache/",
-    ".pytest_cache/",
-    ".ruff_cache/",
-    ".idea/",
-    ".vscode/",
+    "__pycache__",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".idea",
+    ".vscode",
     ".DS_Store",
     "Thumbs.db",
     "*~",
@@ -102,38 +104,42 @@ class IgnoreRules:
     def compile(self, path: Path) -> None:
         """Build the patterns now, so that a wrong one is reported with the file it stands in."""
         try:
-            _ = self._own
+            _ = self._spec
         except ValueError as error:
             raise ArchiveError(
                 f"{path}: holds a wrong pattern, got {error}; see gitignore's syntax"
             ) from error
 
     @cached_property
-    def _own(self) -> GitIgnoreSpec:
-        return _compile(self.lines)
+    def _spec(self) -> GitIgnoreSpec | None:
+        if not self.lines:
+            return None
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import costs more than a small pack
 
-    @cached_property
-    def _all(self) -> GitIgnoreSpec:
-        return _compile((*DEFAULT_PATTERNS, *self.lines))
+        return GitIgnoreSpec.from_lines(self.lines)
+
+    def _decision(self, path: str) -> bool | None:
+        """What the last line that speaks of ``path`` says: leave it out, let it in, or nothing."""
+        return None if self._spec is None else self._spec.check_file(path).include
 
     def leaves_out(self, path: str) -> bool:
         """Whether the archive leaves ``path`` out: relative to the repository, a folder's ending in ``/``."""
-        return self._all.match_file(path)
+        decision = self._decision(path)
+        return _matches(path, DEFAULT_PATTERNS) if decision is None else decision
 
     def refuses(self, path: str) -> bool:
         """Whether ``path`` looks like a credential and no line of ``.tritonignore`` speaks of it.
 
         A line that names it decides: a pattern leaves it out, a pattern with ``!`` lets it in.
         """
-        return _credentials().match_file(path) and self._own.check_file(path).include is None
+        return _matches(path, CREDENTIAL_PATTERNS) and self._decision(path) is None
 
 
-def _compile(lines: tuple[str, ...]) -> GitIgnoreSpec:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import costs more than a small pack
-
-    return GitIgnoreSpec.from_lines(lines)
+def _matches(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether the path or a folder it lies in bears a name like one of ``patterns``."""
+    return any(map(_any_of(patterns).fullmatch, path.split("/")))
 
 
 @cache
-def _credentials() -> GitIgnoreSpec:
-    return _compile(CREDENTIAL_PATTERNS)
+def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(fnmatch.translate, patterns)))
