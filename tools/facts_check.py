@@ -54,7 +54,8 @@ def _install(requirements: Sequence[str], *, anew: bool) -> Path:
     print(f"installing {', '.join(requirements)} into {ENVIRONMENT.name} ...", file=sys.stderr)
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
     pip = [str(python), "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, *requirements], check=True)
+    if subprocess.run([*pip, *requirements], check=False).returncode:
+        raise SystemExit(f"pip could not install {', '.join(requirements)}; its own words are above")
     stamp.write_text(wanted)
     return python
 
