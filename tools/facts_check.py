@@ -53,6 +53,7 @@ def _install(requirements: Sequence[str], *, anew: bool) -> Path:
         return python
     print(f"installing {', '.join(requirements)} into {ENVIRONMENT.name} ...", file=sys.stderr)
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
+    (ENVIRONMENT / ".gitignore").write_text("*\n")  # for git, and for ruff, which reads it too
     pip = [str(python), "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, *requirements], check=False).returncode:
         raise SystemExit(f"pip could not install {', '.join(requirements)}; its own words are above")
