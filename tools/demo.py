@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 PROJECT = Path(__file__).resolve().parent.parent
 ASSEMBLY = PROJECT / "cdk.out"
@@ -65,14 +66,14 @@ def _wait_until_ready(server: subprocess.Popen[str]) -> str:
     return str(ready["url"])
 
 
-def classify(url: str, pngs: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+def classify(url: str, pngs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Digits and the probability of each, for PNG files of any number, ``BATCH`` in a request."""
     from constructs_triton.client import TritonClient  # noqa: PLC0415 - after synth, so that it starts soon
 
     client = TritonClient.for_endpoint("digits", endpoint_url=url)
     batches = [pngs[start : start + BATCH] for start in range(0, len(pngs), BATCH)]
     results = [client.infer({"image": np.array(batch, dtype=object)[:, np.newaxis]}) for batch in batches]
-    labels = np.concatenate([result["label"][:, 0] for result in results]).astype(int)
+    labels = np.concatenate([result["label"][:, 0] for result in results]).astype(np.int64)
     return labels, np.concatenate([result["probabilities"].max(axis=1) for result in results])
 
 
