@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,13 +89,19 @@ def decode_json(text: bytes, dtype: np.dtype[Any]) -> Array:
     return np.array(tensor["data"], dtype=dtype).reshape(tensor["shape"])
 
 
-def best_microseconds(action: Callable[[], object], seconds: float) -> float:
-    """The best of several rounds that together take about ``seconds``; the best is the least disturbed."""
-    timer = timeit.Timer(action)
-    number = max(1, timer.autorange()[0] // 10)
-    once = timer.timeit(number)
-    rounds = max(3, int(seconds / max(once, 1e-6)))
-    return min(timer.repeat(min(rounds, 200), number)) / number * 1e6
+def best_microseconds(actions: Sequence[Callable[[], object]], seconds: float) -> list[float]:
+    """The best of many rounds for each action, in processor time; about ``seconds`` for each.
+
+    The actions take turns, so that whatever else the machine does disturbs all of them alike.
+    """
+    timers = [timeit.Timer(action, timer=time.process_time) for action in actions]
+    numbers = [max(1, int(0.005 / max(timer.timeit(1), 1e-6))) for timer in timers]
+    best = [math.inf] * len(actions)
+    deadline = time.monotonic() + seconds * len(actions)
+    while time.monotonic() < deadline or math.inf in best:
+        for index, (timer, number) in enumerate(zip(timers, numbers, strict=True)):
+            best[index] = min(best[index], timer.timeit(number) / number * 1e6)
+    return best
 
 
 def measure(case: Case, seconds: float) -> None:
@@ -109,7 +117,7 @@ def measure(case: Case, seconds: float) -> None:
         encoders.append(lambda: encode_json(case))
         decoders.append(lambda: decode_json(text, case.array.dtype))
     for direction, actions in (("encode", encoders), ("decode", decoders)):
-        here, *others = [best_microseconds(action, seconds) for action in actions]
+        here, *others = best_microseconds(actions, seconds)
         ratios = [f"{other / here:8.1f}x" for other in others]
         print(f"{case.name:26}{direction:8}{here:12.1f}  {'  '.join(ratios)}", flush=True)
 

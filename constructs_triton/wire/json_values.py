@@ -62,6 +62,8 @@ def read_values(
     values = _flatten(path, data, shape)
     if len(values) != count:
         raise _fault(path, f"shape {list(shape)} has {count} elements", f"{len(values)} values")
+    if datatype.datatype == "BF16":
+        raise _fault(path, "BF16 comes in binary only", "JSON")
     if datatype.datatype == "BYTES":
         return _read_texts(path, values)
     kind = np.dtype(datatype.dtype).kind
@@ -98,7 +100,6 @@ def _read_texts(path: str, values: list[Any]) -> NDArray[np.object_]:
 
 def _read_integers(path: str, values: list[Any], datatype: Datatype) -> NDArray[Any]:
     _require_types(path, values, {int}, "a whole number")
-    # Triton writes the bits of a BF16 nowhere in JSON, so no BF16 arrives here but from another server.
     dtype = np.dtype(datatype.dtype)
     limits = np.iinfo(dtype)
     if values and (min(values) < limits.min or max(values) > limits.max):

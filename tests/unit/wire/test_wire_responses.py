@@ -179,6 +179,7 @@ MALFORMED = {
     "out of range": (in_json([300], "UINT8"), "UINT8 holds 0 to 255, got 300"),
     "beyond FP32": (in_json([1e300]), "must fit FP32, got 1e"),
     "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
+    "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 comes in binary only'),
     "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
     "version no text": (binary({"outputs": [], "model_version": 1}), "model_version must be a string, got 1"),
 }
