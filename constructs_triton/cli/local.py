@@ -42,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                     help="multi-model endpoints unload the least recently used model above this")
     up.add_argument("--startup-timeout", type=float, metavar="SECONDS",
                     help="how long a server may take to start (default: the template's, else 120)")
+    up.add_argument("--invocation-timeout", type=float, default=60.0, metavar="SECONDS",
+                    help="how long a container may take to answer (default: 60, as on SageMaker)")
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON when ready instead of text")
     up.add_argument("--until-stdin-closes", action="store_true",
@@ -62,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         tritonserver=arguments.tritonserver,
         memory_limit_bytes=arguments.memory_limit * 2**20 if arguments.memory_limit else None,
         startup_timeout_seconds=arguments.startup_timeout,
+        invocation_timeout_seconds=arguments.invocation_timeout,
         until_stdin_closes=arguments.until_stdin_closes,
     )
     LocalRun(options, _say, _print_json if arguments.json else _print_ready).run()

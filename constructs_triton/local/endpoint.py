@@ -49,6 +49,7 @@ class LocalEndpoint:
         tritonserver: str | Path | None = None,
         memory_limit_mib: int | None = None,
         startup_timeout_seconds: float | None = None,
+        invocation_timeout_seconds: float | None = None,
     ) -> Self:
         """The endpoints of the folder that ``cdk synth`` wrote; the options are those of ``local up``."""
         options = {
@@ -59,6 +60,7 @@ class LocalEndpoint:
             "--tritonserver": tritonserver,
             "--memory-limit": memory_limit_mib,
             "--startup-timeout": startup_timeout_seconds,
+            "--invocation-timeout": invocation_timeout_seconds,
         }
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         return cls(["local", "up", str(path), "--json", "--until-stdin-closes", *given])

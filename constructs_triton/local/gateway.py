@@ -7,13 +7,16 @@ sagemaker-runtime for paths, headers and errors; AWS documentation for the limit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from uuid import uuid4
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
+from constructs_triton.local.event_stream import payload_part
 from constructs_triton.local.multi_model import TARGET_MODEL_HEADER, MultiModelContainer
 from constructs_triton.local.plans import EndpointPlan, VariantPlan
 from constructs_triton.local.runtime_errors import (
@@ -37,6 +40,7 @@ _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 _TO_CONTAINER = ("Content-Type", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+_Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
 
 
 class LocalVariant:
@@ -48,6 +52,16 @@ class LocalVariant:
         self.plan = plan
         self.server = server
         self.multi_model = multi_model
+        self._has_explained = False
+
+    def explain(self, message: bytes) -> None:
+        """Tell the user once what the server's words mean for the real endpoint."""
+        if b"is not healthy" in message and not self._has_explained:
+            self._has_explained = True
+            self.server.settings.say(
+                f"{self.server.label}: a model ended its process. The server does not start it again while "
+                "/ping stays 200, so on SageMaker too it fails until the container or the model is replaced"
+            )
 
     async def path_of(self, target_model: str | None) -> str:
         """Where on the server a request goes. Raises ``RuntimeApiError``."""
@@ -91,6 +105,16 @@ class RunningEndpoint:
         return [shadow for shadow, share in self._shadows if share.takes_next()]
 
 
+@dataclass(frozen=True, slots=True)
+class _Invocation:
+    """A caller's request, on its way to a container."""
+
+    endpoint: RunningEndpoint
+    target_model: str | None
+    headers: Mapping[str, str]
+    body: bytes
+
+
 class _Gateway:
     def __init__(self, endpoints: Mapping[str, RunningEndpoint], session: aiohttp.ClientSession) -> None:
         self._endpoints = endpoints
@@ -98,76 +122,100 @@ class _Gateway:
         self._mirrors: set[asyncio.Task[None]] = set()
 
     async def invoke(self, request: web.Request) -> web.StreamResponse:
-        try:
-            return await self._invoke(request)
-        except RuntimeApiError as error:
-            return error.response()
+        return await self._answer(request, _relay)
+
+    async def invoke_with_response_stream(self, request: web.Request) -> web.StreamResponse:
+        return await self._answer(request, _relay_as_events)
 
     async def ping(self, _: web.Request) -> web.Response:
         """200 while every container is ready; for scripts that wait, not part of SageMaker's API."""
         servers = [v.server for endpoint in self._endpoints.values() for v in endpoint.variants.values()]
         return web.Response(status=200 if all(server.is_ready for server in servers) else 503)
 
-    async def _invoke(self, request: web.Request) -> web.StreamResponse:
-        endpoint = self._endpoint(request)
-        body = await _read_body(request)
-        variant = endpoint.choose(request.headers.get(_TARGET_VARIANT_HEADER))
-        headers = _headers_to_container(request)
-        target_model = request.headers.get(TARGET_MODEL_HEADER)
-        for shadow in endpoint.shadows_of_next():
-            self._mirror(endpoint, shadow, target_model, headers, body)
-        status, answer_headers, answer = await self._call(endpoint, variant, target_model, headers, body)
-        if status != 200:
-            raise model_error(endpoint.plan, status, answer)
-        return web.Response(body=answer, headers=_headers_to_caller(answer_headers, variant))
+    async def _answer(self, request: web.Request, relay: _Relay) -> web.StreamResponse:
+        try:
+            invocation = await self._read(request)
+            variant = invocation.endpoint.choose(request.headers.get(_TARGET_VARIANT_HEADER))
+            for shadow in invocation.endpoint.shadows_of_next():
+                self._mirror(invocation, shadow)
+            async with self._call(invocation, variant) as answer:
+                return await relay(request, answer, variant.plan.name)
+        except RuntimeApiError as error:
+            return error.response()
 
-    def _endpoint(self, request: web.Request) -> RunningEndpoint:
-        name = request.match_info["name"]
+    async def _read(self, request: web.Request) -> _Invocation:
+        return _Invocation(
+            endpoint=self._endpoint(request.match_info["name"]),
+            target_model=request.headers.get(TARGET_MODEL_HEADER),
+            headers=_headers_to_container(request),
+            body=await _read_body(request),
+        )
+
+    def _endpoint(self, name: str) -> RunningEndpoint:
         if name not in self._endpoints:
             known = next(iter(self._endpoints.values())).plan
             raise validation_error(f"Endpoint {name} of account {known.account} not found.")
         return self._endpoints[name]
 
-    async def _call(
-        self,
-        endpoint: RunningEndpoint,
-        variant: LocalVariant,
-        target_model: str | None,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> tuple[int, Mapping[str, str], bytes]:
-        path = await variant.path_of(target_model)
+    @asynccontextmanager
+    async def _call(self, call: _Invocation, variant: LocalVariant) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The container's answer, which is a good one. Raises ``RuntimeApiError`` for any other."""
+        plan = call.endpoint.plan
+        url = variant.server.url + await variant.path_of(call.target_model)
         try:
-            async with self._session.post(variant.server.url + path, data=body, headers=headers) as answer:
-                return answer.status, answer.headers, await answer.read()
+            async with self._session.post(url, data=call.body, headers=call.headers) as answer:
+                if answer.status != 200:
+                    message = await answer.read()
+                    variant.explain(message)
+                    raise model_error(plan, answer.status, message)
+                yield answer
         except TimeoutError:
             raise model_error(
-                endpoint.plan,
-                0,
-                "Your invocation timed out while waiting for a response from container primary.",
+                plan, 0, "Your invocation timed out while waiting for a response from container primary."
             ) from None
         except aiohttp.ClientError as error:
-            raise model_error(endpoint.plan, 500, f"The container closed the connection: {error}") from error
+            raise model_error(plan, 500, f"The container closed the connection: {error}") from error
 
-    def _mirror(
-        self,
-        endpoint: RunningEndpoint,
-        shadow: LocalVariant,
-        target_model: str | None,
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> None:
-        async def send() -> None:
-            try:
-                status, _, _ = await self._call(endpoint, shadow, target_model, headers, body)
-            except RuntimeApiError as error:
-                status = error.status
-            if status != 200:
-                shadow.server.settings.say(f"{shadow.server.label}: the shadow answered {status}")
-
-        task = asyncio.create_task(send())
+    def _mirror(self, invocation: _Invocation, shadow: LocalVariant) -> None:
+        task = asyncio.create_task(self._send_to_shadow(invocation, shadow))
         self._mirrors.add(task)
         task.add_done_callback(self._mirrors.discard)
+
+    async def _send_to_shadow(self, invocation: _Invocation, shadow: LocalVariant) -> None:
+        try:
+            async with self._call(invocation, shadow) as answer:
+                await answer.read()
+        except RuntimeApiError as error:
+            shadow.server.settings.say(f"{shadow.server.label}: the shadow answered: {error}")
+
+
+async def _relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
+    """The container's answer piece by piece as it arrives."""
+    response = web.StreamResponse(headers=_headers_to_caller(answer.headers, variant))
+    response.content_length = answer.content_length
+    await response.prepare(request)
+    try:
+        async for piece in answer.content.iter_any():
+            await response.write(piece)
+    except (aiohttp.ClientError, TimeoutError):
+        # The caller has the head of a good answer already; a broken connection is all that can be said.
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+async def _relay_as_events(
+    request: web.Request, answer: aiohttp.ClientResponse, variant: str
+) -> web.StreamResponse:
+    """The container's answer as an event stream of payload parts."""
+    headers = _headers_to_caller(answer.headers, variant)
+    headers["X-Amzn-SageMaker-Content-Type"] = headers["Content-Type"]
+    headers["Content-Type"] = "application/vnd.amazon.eventstream"
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    async for piece in answer.content.iter_any():
+        await response.write(payload_part(piece))
+    return response
 
 
 async def _read_body(request: web.Request) -> bytes:
@@ -185,10 +233,10 @@ def _headers_to_container(request: web.Request) -> dict[str, str]:
     return {"Content-Type": "application/octet-stream", **kept, **sagemaker}
 
 
-def _headers_to_caller(answer: Mapping[str, str], variant: LocalVariant) -> CIMultiDict[str]:
+def _headers_to_caller(answer: Mapping[str, str], variant: str) -> CIMultiDict[str]:
     headers: CIMultiDict[str] = CIMultiDict()
     headers["Content-Type"] = answer.get("Content-Type", "application/octet-stream")
-    headers[_VARIANT_HEADER] = variant.plan.name
+    headers[_VARIANT_HEADER] = variant
     headers["x-amzn-RequestId"] = str(uuid4())
     if _CUSTOM_ATTRIBUTES in answer:
         headers[_CUSTOM_ATTRIBUTES] = answer[_CUSTOM_ATTRIBUTES]
@@ -202,5 +250,8 @@ def gateway_application(
     gateway = _Gateway(endpoints, session)
     application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
+    application.router.add_post(
+        "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream
+    )
     application.router.add_get("/ping", gateway.ping)
     return application

@@ -14,7 +14,7 @@ from typing import Any
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
 from constructs_triton.model_config.text import format_model_config, parse_model_config
 
-__all__ = ["prepare_models", "require_backends"]
+__all__ = ["count_python_instances", "prepare_models", "require_backends"]
 
 #: What the server infers a backend from when ``backend`` is empty (triton core AutoCompleteBackendFields).
 _PLATFORM_BACKENDS = {
@@ -54,6 +54,13 @@ def require_backends(configs: Mapping[str, Any], default_model: str, installed: 
                 f"{name}: needs the backend {backend!r}, and this server has {', '.join(sorted(installed))}; "
                 "run a server that has it with --tritonserver PATH, or an endpoint without this model"
             )
+
+
+def count_python_instances(configs: Mapping[str, Any], default_model: str) -> int:
+    """How many processes the Python models will have, at least: one for an instance group without a count."""
+    names = _closure(configs, default_model) if default_model else set(configs)
+    chosen = [configs[name] for name in names if name in configs and configs[name].backend == "python"]
+    return sum(max(1, sum(max(1, group.count) for group in config.instance_group)) for config in chosen)
 
 
 def _has_gpu() -> bool:

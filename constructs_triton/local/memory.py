@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-__all__ = ["available_bytes", "session_bytes"]
+from constructs_triton.errors import LocalEndpointError
+
+__all__ = ["available_bytes", "require_shared_memory", "session_bytes"]
+
+_SHARED_MEMORY = "/dev/shm"
 
 
 def session_bytes(session: int) -> int:
@@ -20,6 +25,22 @@ def available_bytes() -> int:
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     raise OSError("/proc/meminfo: has no MemAvailable")
+
+
+def require_shared_memory(instances: int, default_bytes: int) -> None:
+    """Refuse Python models that cannot all have their region.
+
+    Each instance of a Python model takes ``default_bytes`` at its start and grows from there. Raises
+    ``LocalEndpointError``.
+    """
+    status = os.statvfs(_SHARED_MEMORY)
+    free = status.f_bavail * status.f_frsize
+    if instances * default_bytes > free:
+        raise LocalEndpointError(
+            f"{_SHARED_MEMORY}: {instances} Python model instances take {default_bytes} bytes each, got "
+            f"{free} bytes free; enlarge it (docker run --shm-size) or lower "
+            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+        )
 
 
 def _session(process: Path) -> int | None:

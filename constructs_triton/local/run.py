@@ -35,6 +35,8 @@ __all__ = ["LocalRun", "RunOptions"]
 _HOST = "127.0.0.1"
 #: The part of the free memory that the models of a multi-model container may take unless told otherwise.
 _MEMORY_SHARE = 0.7
+#: Above this reading pauses; the default of 64 KiB pauses a tensor's body many times.
+_READ_BUFFER_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class RunOptions:
     tritonserver: Path | None = None
     memory_limit_bytes: int | None = None
     startup_timeout_seconds: float | None = None
+    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
     until_stdin_closes: bool = False
 
 
@@ -92,7 +95,7 @@ class LocalRun:
             startup_timeout_seconds=options.startup_timeout_seconds,
         )
         listener = stack.enter_context(_listen(options.port))
-        session = await stack.enter_async_context(_client_session())
+        session = await stack.enter_async_context(_client_session(options.invocation_timeout_seconds))
         variants = await _start_variants(plans, settings, session, options.memory_limit_bytes, stack)
         endpoints = [RunningEndpoint(plan, variants[plan.name]) for plan in plans]
         application = gateway_application({endpoint.plan.name: endpoint for endpoint in endpoints}, session)
@@ -192,16 +195,18 @@ def _listen(port: int) -> Iterator[socket.socket]:
 
 
 @asynccontextmanager
-async def _client_session() -> AsyncIterator[aiohttp.ClientSession]:
+async def _client_session(timeout_seconds: float) -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(limit=0)
-    timeout = aiohttp.ClientTimeout(total=INVOCATION_TIMEOUT_SECONDS)
-    async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as session:
+    timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+    async with aiohttp.ClientSession(
+        connector=connector, timeout=timeout, auto_decompress=False, read_bufsize=_READ_BUFFER_BYTES
+    ) as session:
         yield session
 
 
 @asynccontextmanager
 async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    runner = web.AppRunner(application, access_log=None)
+    runner = web.AppRunner(application, access_log=None, read_bufsize=_READ_BUFFER_BYTES)
     await runner.setup()
     try:
         await web.SockSite(runner, listener, shutdown_timeout=1.0).start()

@@ -14,8 +14,10 @@ from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
 
-__all__ = ["ContainerExitError", "ServerCommand", "server_command"]
+__all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "server_command"]
 
+#: What each Python model instance takes of /dev/shm at its start.
+DEFAULT_SHM_BYTES = 16777216
 _ALWAYS = ("--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit")
 #: Variable, flag, and the value without it (``None``: no flag, so the server's own default).
 _FLAGS = (
@@ -32,7 +34,11 @@ _FLAGS = (
     ("SAGEMAKER_TRITON_LOG_INFO", "--log-info=", None),
     ("SAGEMAKER_TRITON_LOG_WARNING", "--log-warning=", None),
     ("SAGEMAKER_TRITON_LOG_ERROR", "--log-error=", None),
-    ("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "--backend-config=python,shm-default-byte-size=", "16777216"),
+    (
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE",
+        "--backend-config=python,shm-default-byte-size=",
+        str(DEFAULT_SHM_BYTES),
+    ),
     ("SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE", "--backend-config=python,shm-growth-byte-size=", "1048576"),
     ("SAGEMAKER_TRITON_TENSORFLOW_VERSION", "--backend-config=tensorflow,version=", None),
 )

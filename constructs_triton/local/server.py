@@ -20,9 +20,10 @@ import aiohttp
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import keeper
 from constructs_triton.local.installation import ModelPython, TritonInstallation
-from constructs_triton.local.local_model import prepare_models, require_backends
+from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
+from constructs_triton.local.memory import require_shared_memory
 from constructs_triton.local.plans import ContainerPlan
-from constructs_triton.local.serve_script import server_command
+from constructs_triton.local.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.unpacking import unpack
 
 __all__ = ["ServerSettings", "TritonServer"]
@@ -134,6 +135,10 @@ class TritonServer:
             configs = prepare_models(model, self.settings.say)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
             require_backends(configs, default_model, installation.backend_names())
+            default_bytes = self.container.environment.get("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "")
+            if not default_bytes or default_bytes.isdecimal():  # the server refuses what is no number
+                instances = count_python_instances(configs, default_model)
+                require_shared_memory(instances, int(default_bytes or DEFAULT_SHM_BYTES))
 
     async def _start_process(self) -> None:
         self.port = _free_port()

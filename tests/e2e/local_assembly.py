@@ -36,6 +36,8 @@ class TritonPythonModel:
             os._exit(3)
         if x.size and x[0] == -3:
             raise ValueError("minus three")
+        if x.size and x[0] == -4:
+            time.sleep(600)
         y = pb_utils.Tensor("Y", (x + {constant}).astype(np.float32))
         return pb_utils.InferenceResponse([y])
 """

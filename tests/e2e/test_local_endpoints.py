@@ -98,6 +98,20 @@ def caller(local: LocalEndpoint) -> Caller:
     return Caller(local.endpoint_url)
 
 
+def test_a_response_stream_carries_the_answer_in_parts(caller: Caller) -> None:
+    """botocore decodes the event stream; the parts together are the container's answer."""
+    tensor = {"name": "X", "datatype": "FP32", "shape": [50_000], "data": [1.0] * 50_000}
+    response = caller.runtime.invoke_endpoint_with_response_stream(
+        EndpointName="digits-ensemble", ContentType="application/json", Body=json.dumps({"inputs": [tensor]})
+    )
+    parts = [event["PayloadPart"]["Bytes"] for event in response["Body"]]
+    assert json.loads(b"".join(parts))["outputs"][0]["data"] == [12.0] * 50_000
+    assert (response["ContentType"], response["InvokedProductionVariant"]) == (
+        "application/json",
+        "AllTraffic",
+    )
+
+
 def test_every_endpoint_is_served_under_its_own_name(local: LocalEndpoint) -> None:
     """The literal EndpointName where the template has one, else the logical id."""
     assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted")

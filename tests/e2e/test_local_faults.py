@@ -51,7 +51,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def local(assembly: Path) -> Iterator[LocalEndpoint]:
     """One run, whose models are made to crash."""
-    with LocalEndpoint.from_assembly(assembly) as local:
+    with LocalEndpoint.from_assembly(assembly, invocation_timeout_seconds=10) as local:
         yield local
 
 
@@ -62,6 +62,7 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
+    assert local.messages.count("Multi/AllTraffic: a model ended its process") == 1
 
 
 def test_a_killed_server_is_started_again_and_models_load_again(local: LocalEndpoint) -> None:
@@ -78,6 +79,15 @@ def test_a_killed_server_is_started_again_and_models_load_again(local: LocalEndp
 
     assert _eventually(answers)
     assert "ended with -9; starting it again" in local.messages
+
+
+def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoint) -> None:
+    """The caller gets ModelError with status 0, as when SageMaker gives up on a container."""
+    caller = Caller(local.endpoint_url)
+    refusal = caller.refusal("Multi", -4.0, TargetModel="zero.tar.gz")
+    assert (refusal["Error"]["Code"], refusal["OriginalStatusCode"]) == ("ModelError", 0)
+    assert "timed out" in refusal["Error"]["Message"]
+    assert caller.add("Multi", TargetModel="one.tar.gz") == 1
 
 
 def test_two_runs_beside_each_other_leave_each_other_alone(assembly: Path, local: LocalEndpoint) -> None:

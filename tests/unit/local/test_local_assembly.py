@@ -100,7 +100,7 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
             }
         }
     }
-    stage = {"type": "cdk:cloud-assembly", "properties": {"directoryName": "assembly-Prod"}}
+    stage: Any = {"type": "cdk:cloud-assembly", "properties": {"directoryName": "assembly-Prod"}}
     _write(tmp_path, parent, **{"assembly-Prod": stage})
     _write(tmp_path / "assembly-Prod", _template("staged"), stack="Prod")
     assert [plan.name for plan in read_endpoints(tmp_path)] == ["inner", "staged"]
@@ -131,7 +131,7 @@ def test_what_cannot_run_here_is_named(
     """The stack, the model and the value are in the message."""
     _write(tmp_path, _template(**change))
     with pytest.raises(LocalEndpointError, match=words):
-        read_endpoints(tmp_path, **options)  # type: ignore[arg-type]  # two texts by name
+        read_endpoints(tmp_path, **options)
 
 
 def test_a_model_of_another_stack_is_refused(tmp_path: Path) -> None:

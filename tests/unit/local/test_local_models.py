@@ -11,7 +11,8 @@ import pytest
 
 from constructs_triton.errors import ArchiveError, LocalEndpointError
 from constructs_triton.local import local_model
-from constructs_triton.local.local_model import prepare_models, require_backends
+from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
+from constructs_triton.local.memory import require_shared_memory
 from constructs_triton.local.unpacking import unpack
 from constructs_triton.model_config.text import parse_model_config
 
@@ -71,6 +72,22 @@ def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> No
     ):
         require_backends(configs, "whole", frozenset({"python"}))
     require_backends(configs, "whole", frozenset({"python", "onnxruntime"}))
+
+
+def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) -> None:
+    """Only models that are loaded count; a group without a count, and a model without a group, have one."""
+    two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
+    ensemble = ENSEMBLE.replace('"net"', '"two"')
+    configs = prepare_models(_write(tmp_path, whole=ensemble, two=two, other='backend: "python"'), print)
+    assert count_python_instances(configs, "whole") == 2
+    assert count_python_instances(configs, "") == 3
+
+
+def test_too_small_a_shared_memory_is_named_before_the_start() -> None:
+    """Free bytes, what is needed, and both ways to mend it."""
+    require_shared_memory(1, 1)
+    with pytest.raises(LocalEndpointError, match=r"/dev/shm: 3 Python .* bytes free; .*--shm-size"):
+        require_shared_memory(3, 2**60)
 
 
 def _tar(path: Path, name: str) -> Path:

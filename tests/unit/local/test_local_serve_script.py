@@ -145,7 +145,7 @@ def test_directories_are_counted_as_find_counts_them(tmp_path: Path) -> None:
     folder.mkdir()
     _linked(folder)
     _repository(folder, ".hidden")
-    listing = ["find", folder, "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-printf", "%f\n"]
+    listing = ["find", str(folder), "-mindepth", "1", "-maxdepth", "1", "-type", "d", "-printf", "%f\n"]
     found = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split()
     assert found == [".hidden"]
     assert "--load-model=.hidden" in _command(folder, {})

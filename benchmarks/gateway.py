@@ -1,0 +1,95 @@
+"""What the local gateway costs: invocations through it against Triton's own /invocations, on this machine.
+
+    python benchmarks/gateway.py [--size BYTES] [--count N]
+
+Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same client and
+the same server take both roads, in turns, so that what else the machine does falls on both alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "e2e"))
+
+from local_assembly import AssemblyBuilder, adding_model, below
+
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.wire import encode_request
+
+
+class Road:
+    """One connection to one place that takes invocations."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._connection = http.client.HTTPConnection(str(parts.hostname), int(parts.port or 80))
+        self._path = parts.path
+        self.seconds: list[float] = []
+
+    def invoke(self, body: bytes, content_type: str) -> None:
+        """Send one request, read the answer, note how long it took."""
+        start = time.perf_counter()
+        self._connection.request("POST", self._path, body, {"Content-Type": content_type})
+        response = self._connection.getresponse()
+        answer = response.read()
+        self.seconds.append(time.perf_counter() - start)
+        if response.status != 200:
+            raise SystemExit(f"{self._path}: answered {response.status} {answer[:200]!r}")
+
+    def median_milliseconds(self) -> float:
+        """The median, without the first tenth, in which connections and caches warm up."""
+        return statistics.median(self.seconds[len(self.seconds) // 10 :]) * 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=600_000, help="bytes of the tensor (default: 600000)")
+    parser.add_argument("--count", type=int, default=300, help="requests on each road (default: 300)")
+    arguments = parser.parse_args()
+    request = encode_request({"X": np.zeros(arguments.size // 4, dtype=np.float32)})
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        LocalEndpoint.from_assembly(assembly(Path(folder))) as local,
+    ):
+        direct = Road(f"{server_url(local)}/invocations")
+        gateway = Road(f"{local.endpoint_url}/endpoints/Benchmark/invocations")
+        for _ in range(arguments.count):
+            direct.invoke(request.body, request.content_type)
+            gateway.invoke(request.body, request.content_type)
+    through, without = gateway.median_milliseconds(), direct.median_milliseconds()
+    print(f"{arguments.size} bytes each way, median of {arguments.count}")
+    print(f"  Triton /invocations   {without:7.2f} ms")
+    print(f"  through the gateway   {through:7.2f} ms")
+    print(f"  ratio                 {through / without:7.2f}")
+
+
+def assembly(folder: Path) -> Path:
+    """A cloud assembly with one small Python model."""
+    builder = AssemblyBuilder(folder / "cdk.out")
+    key = builder.asset("model", below("m", adding_model(1)))
+    builder.single_model("Model", key, {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"})
+    builder.endpoint("Benchmark", {"AllTraffic": ("Model", 1)})
+    return builder.write()
+
+
+def server_url(local: LocalEndpoint) -> str:
+    """Where the server itself listens, read from its command line."""
+    (endpoint,) = local.description["endpoints"]
+    (variant,) = endpoint["variants"].values()
+    words = Path(f"/proc/{variant['process_id']}/cmdline").read_text().split("\0")
+    (port,) = [word.partition("=")[2] for word in words if word.startswith("--sagemaker-port=")]
+    return f"http://127.0.0.1:{port}"
+
+
+if __name__ == "__main__":
+    main()
