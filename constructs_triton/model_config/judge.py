@@ -24,9 +24,14 @@ def all_rules() -> dict[str, Rule]:
 
 
 @cache
-def _of_scope(scope: str, local_files: bool) -> tuple[Rule, ...]:
+def _concerning(scopes: tuple[str, ...], fields: frozenset[str], local_files: bool) -> tuple[Rule, ...]:
+    """The rules for a model of these kinds with these fields: a repository has few different ones."""
     return tuple(
-        rule for rule in all_rules().values() if rule.scope == scope and (local_files or not rule.needs_files)
+        rule
+        for rule in all_rules().values()
+        if rule.scope in scopes
+        and (local_files or not rule.needs_files)
+        and (not rule.when or not fields.isdisjoint(rule.when))
     )
 
 
@@ -50,17 +55,15 @@ def judge(around: Neighbourhood, repository: str) -> Report:
 
 
 def _repository_findings(around: Neighbourhood) -> Iterator[tuple[Rule, Finding]]:
-    for rule in _of_scope("repository", around.target.local_files):
+    for rule in _concerning(("repository",), frozenset(), around.target.local_files):
         for finding in rule.repository_findings(around):
             yield rule, finding
 
 
 def _model_findings(subject: Subject) -> Iterator[tuple[Rule, Finding]]:
-    local_files = subject.target.local_files
-    for scope in subject.scopes:
-        for rule in _of_scope(scope, local_files):
-            for finding in rule.findings(subject):
-                yield rule, finding
+    for rule in _concerning(subject.scopes, subject.fields, subject.target.local_files):
+        for problem in rule.function(subject):
+            yield rule, rule.finding(subject, problem)
 
 
 def _as_bystander(finding: Finding) -> Finding:

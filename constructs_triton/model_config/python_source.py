@@ -81,6 +81,10 @@ class PythonSource:
         node = self._classes.get(_MODEL)
         if node is None or node.bases or node.decorator_list or node.keywords:
             return False
+        if any(isinstance(child, ast.FunctionDef) and child.name == method for child in node.body):
+            return False
+        if method.encode() not in self.content:
+            return True
         # A name inside the class that is bound in any way, be it by def, by assignment or by a decorator.
         return not any(_binds(child, method) for child in ast.walk(node))
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
-Scope = Literal["model", "config", "ensemble", "sequence", "python", "repository"]
-"""When a rule is asked: of every folder; of every configuration that parses; of ensembles; of models with
+Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "repository"]
+"""When a rule is asked: of every folder; of texts that do not parse; of every configuration that parses; of ensembles; of models with
 ``sequence_batching``; of models of the Python backend; once for the repository."""
 
 
@@ -39,7 +39,8 @@ class Rule:
     """A rule, as the documentation lists it.
 
     ``refuses``: whether the server itself refuses to load. ``needs_files``: whether the rule judges by what
-    lies beside ``config.pbtxt``, and is left out where weights are stored elsewhere.
+    lies beside ``config.pbtxt``, and is left out where weights are stored elsewhere. ``when``: fields of the
+    configuration without which there is nothing to judge; empty for any configuration.
     """
 
     code: str
@@ -49,6 +50,7 @@ class Rule:
     hint: str
     refuses: bool
     needs_files: bool
+    when: tuple[str, ...]
     function: RuleFunction
 
     @property
@@ -66,14 +68,13 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def findings(self, subject: Subject) -> Iterator[Finding]:
-        """The rule's findings about one model."""
-        for problem in self.function(subject):
-            place = subject.model.locate(problem.field) if problem.path is None else None
-            line, column = place or (problem.line, problem.column)
-            hint = self.hint if problem.hint is None else problem.hint
-            path = subject.place(problem)
-            yield Finding(self.code, self.severity, path, problem.message, hint, self.source, line, column)
+    def finding(self, subject: Subject, problem: Problem) -> Finding:
+        """A problem that the rule told of, as a finding."""
+        place = subject.model.locate(problem.field) if problem.path is None else None
+        line, column = place or (problem.line, problem.column)
+        hint = self.hint if problem.hint is None else problem.hint
+        path = subject.place(problem)
+        return Finding(self.code, self.severity, path, problem.message, hint, self.source, line, column)
 
     def repository_findings(self, around: Neighbourhood) -> Iterator[Finding]:
         """The findings of a rule that is asked once for the whole repository."""
@@ -95,6 +96,7 @@ def rule(
     severity: Severity = Severity.ERROR,
     refuses: bool | None = None,
     needs_files: bool = False,
+    when: tuple[str, ...] = (),
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as the rule ``code``; errors are the server's refusals unless said otherwise."""
 
@@ -102,7 +104,7 @@ def rule(
         if code in RULES:
             raise ValueError(f"two rules are called {code}")
         server_refuses = severity is Severity.ERROR if refuses is None else refuses
-        RULES[code] = Rule(code, severity, scope, source, hint, server_refuses, needs_files, function)
+        RULES[code] = Rule(code, severity, scope, source, hint, server_refuses, needs_files, when, function)
         return function
 
     return register

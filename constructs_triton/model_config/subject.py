@@ -94,9 +94,21 @@ class Subject:
         """Backend, platform and model file as Triton fills them in."""
         return infer_backend(self.model)
 
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of the configuration that are set."""
+        listed = self.config.ListFields() if self.config is not None else ()
+        return frozenset(descriptor.name for descriptor, _ in listed)
+
     @property
     def backend(self) -> str:
         return self.completed.backend
+
+    @cached_property
+    def tensors(self) -> tuple[tuple[str, int, Any], ...]:
+        """Every input and output of the configuration, with its field and index."""
+        sides = (("input", self.config.input), ("output", self.config.output))
+        return tuple((field, index, tensor) for field, side in sides for index, tensor in enumerate(side))
 
     @cached_property
     def graph(self) -> EnsembleGraph:
@@ -172,7 +184,7 @@ class Subject:
     def scopes(self) -> tuple[str, ...]:
         """The kinds of rules that concern this model."""
         if self.model.config_fault is not None:
-            return ("model",)
+            return ("model", "fault")
         scopes = ["model", "config"] if self.config is not None else ["model"]
         if self.model.is_ensemble:
             scopes.append("ensemble")

@@ -75,7 +75,7 @@ def pair(subject: Subject) -> Iterator[Problem]:
     yield Problem(f'backend "{known.name}" needs its own platform, got {got}', field, hint)
 
 
-@rule("backend-of-ensemble", source=_VALIDATE, hint="remove backend")
+@rule("backend-of-ensemble", when=("backend",), source=_VALIDATE, hint="remove backend")
 def backend_of_ensemble(subject: Subject) -> Iterator[Problem]:
     """An ensemble has a platform and no backend.
 
@@ -85,7 +85,11 @@ def backend_of_ensemble(subject: Subject) -> Iterator[Problem]:
         yield Problem(f'an ensemble has no backend, got "{subject.config.backend}"', ("backend",))
 
 
-@rule("backend-ensemble-platform", source="triton core ValidateEnsembleSchedulingConfig")
+@rule(
+    "backend-ensemble-platform",
+    when=("platform", "ensemble_scheduling"),
+    source="triton core ValidateEnsembleSchedulingConfig",
+)
 def ensemble_platform(subject: Subject) -> Iterator[Problem]:
     """``ensemble_scheduling`` stands exactly in models with ``platform: "ensemble"``.
 
@@ -108,7 +112,12 @@ def ensemble_platform(subject: Subject) -> Iterator[Problem]:
         )
 
 
-@rule("backend-max-batch-size", source=_VALIDATE, hint="write 0 for a model that does not batch")
+@rule(
+    "backend-max-batch-size",
+    when=("max_batch_size",),
+    source=_VALIDATE,
+    hint="write 0 for a model that does not batch",
+)
 def max_batch_size(subject: Subject) -> Iterator[Problem]:
     """``max_batch_size`` is zero or more.
 
@@ -120,6 +129,7 @@ def max_batch_size(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "backend-misspelt",
+    when=("backend",),
     source="triton core TritonBackendManager",
     hint="",
 )
@@ -156,6 +166,7 @@ def _distance_is_small(name: str, known: str) -> bool:
 
 @rule(
     "backend-repository-agent",
+    when=("model_repository_agents",),
     source="triton core TritonRepoAgentManager",
     hint="leave model_repository_agents out, or build an image that has the agent",
 )
@@ -172,6 +183,7 @@ def repository_agent(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "backend-model-metrics",
+    when=("model_metrics",),
     source="triton core ValidateModelMetrics",
     hint="give family and buckets",
 )

@@ -34,9 +34,9 @@ def unknown_model(subject: Subject) -> Iterator[Problem]:
 
     In a multi-model endpoint it must lie in the ensemble's own archive; packing puts it there.
     """
-    there = [name for name in subject.around.models if name != subject.name]
     for step in subject.graph.steps:
         if step.model_name and step.model_name not in subject.around.models:
+            there = [name for name in subject.around.models if name != subject.name]
             hint = did_you_mean(step.model_name, there, "add its folder beside the ensemble's")
             message = f'step {step.index + 1}: no such model, got "{step.model_name}"'
             yield Problem(message, (*STEPS, step.index, "model_name"), hint)

@@ -34,7 +34,12 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     return _CPU if absent else _GPU
 
 
-@rule("instance-gpus-without-gpu", source=_SOURCE, hint="remove gpus, or write KIND_GPU")
+@rule(
+    "instance-gpus-without-gpu",
+    when=("instance_group",),
+    source=_SOURCE,
+    hint="remove gpus, or write KIND_GPU",
+)
 def gpus_without_gpu(subject: Subject) -> Iterator[Problem]:
     """Only instances on GPUs list ``gpus``.
 
@@ -52,7 +57,7 @@ def gpus_without_gpu(subject: Subject) -> Iterator[Problem]:
             yield Problem(f"{name} lists gpus, got {list(group.gpus)}", (*place, "gpus"))
 
 
-@rule("instance-no-gpu", source=_SOURCE)
+@rule("instance-no-gpu", when=("instance_group",), source=_SOURCE)
 def no_gpu(subject: Subject) -> Iterator[Problem]:
     """KIND_GPU needs a GPU on the instance, and lists only GPUs that it has.
 
@@ -74,7 +79,12 @@ def no_gpu(subject: Subject) -> Iterator[Problem]:
             yield Problem(f"no such GPU, got {absent}", (*place, "gpus"), hint)
 
 
-@rule("instance-kind", source=_SOURCE, hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL")
+@rule(
+    "instance-kind",
+    when=("instance_group",),
+    source=_SOURCE,
+    hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL",
+)
 def kind_unknown(subject: Subject) -> Iterator[Problem]:
     """The kind is one that the schema knows.
 
@@ -85,7 +95,7 @@ def kind_unknown(subject: Subject) -> Iterator[Problem]:
             yield Problem(f"no such kind, got {group.kind}", (*place, "kind"))
 
 
-@rule("instance-profile", source=_SOURCE)
+@rule("instance-profile", when=("instance_group",), source=_SOURCE)
 def profile(subject: Subject) -> Iterator[Problem]:
     """``profile`` is TensorRT's alone, and holds indices from 0.
 
@@ -103,6 +113,7 @@ def profile(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "instance-count",
+    when=("instance_group",),
     severity=Severity.WARNING,
     source="triton core NormalizeInstanceGroup",
     hint="write the number that you mean",
@@ -119,6 +130,7 @@ def count(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "instance-gpu-twice",
+    when=("instance_group",),
     severity=Severity.WARNING,
     source="triton core TritonModelInstance::SetInstances",
     hint="use count for several instances on one GPU",

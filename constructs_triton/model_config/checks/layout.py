@@ -62,6 +62,7 @@ def no_version_chosen(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "layout-version-absent",
+    when=("version_policy",),
     severity=Severity.WARNING,
     source=_VERSIONS,
     hint="leave it out or add it",
@@ -157,7 +158,7 @@ def config_unreadable(subject: Subject) -> Iterator[Problem]:
         yield Problem("config.pbtxt cannot be read", path=model.config_path)
 
 
-@rule("layout-name-differs", source="triton core InitializeModelInfo")
+@rule("layout-name-differs", when=("name",), source="triton core InitializeModelInfo")
 def name_differs(subject: Subject) -> Iterator[Problem]:
     """``name`` is left out or equals the folder's name, capitals included.
 

@@ -105,6 +105,7 @@ def execute(subject: Subject) -> Iterator[Problem]:
 @rule(
     "python-environment",
     "python",
+    when=("parameters",),
     source="triton python_backend EnvironmentManager",
     hint="add the archive to the model's folder",
     needs_files=True,
@@ -126,6 +127,7 @@ def environment(subject: Subject) -> Iterator[Problem]:
 @rule(
     "python-environment-relative",
     "python",
+    when=("parameters",),
     severity=Severity.WARNING,
     source="triton python_backend EnvironmentManager",
     hint=f"start it with {_MODEL_DIRECTORY}/",
@@ -143,6 +145,7 @@ def environment_relative(subject: Subject) -> Iterator[Problem]:
 @rule(
     "python-cpu-only-inputs",
     "python",
+    when=("parameters",),
     source="triton python_backend ModelState",
     hint='write "yes" or "no"',
 )
@@ -162,6 +165,7 @@ def cpu_only_inputs(subject: Subject) -> Iterator[Problem]:
 @rule(
     "python-environment-version",
     "python",
+    when=("parameters",),
     source='triton python_backend README, "Creating Custom Execution Environments"',
     hint="pack the environment with the image's Python",
     needs_files=True,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.checks.tensors import tensors, title
+from constructs_triton.model_config.checks.tensors import title
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.subject import Subject
 
@@ -94,7 +94,7 @@ def enum_number(subject: Subject) -> Iterator[Problem]:
 
     Any number parses and loads; requests then cannot be formed.
     """
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         if tensor.data_type not in range(15):
             message = f"{title(field, index, tensor)}: no such data type, got {tensor.data_type}"
             yield Problem(message, (field, index, "data_type"))
@@ -112,7 +112,7 @@ def batch_axis(subject: Subject) -> Iterator[Problem]:
     Looked at only where every input and output starts with ``max_batch_size`` itself.
     """
     size = subject.config.max_batch_size
-    declared = [tensor for _, _, tensor in tensors(subject)]
+    declared = [tensor for _, _, tensor in subject.tensors]
     if (
         size > 1
         and len(declared) > 1
@@ -126,6 +126,7 @@ def batch_axis(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "regret-priority-default",
+    when=("dynamic_batching",),
     severity=Severity.WARNING,
     source="triton core ValidateModelConfig",
     hint="set priority_levels, or remove it",
@@ -143,6 +144,7 @@ def priority_default(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "regret-dynamic-batching",
+    when=("dynamic_batching",),
     severity=Severity.WARNING,
     source="triton model configuration documentation: dynamic batcher",
     hint="raise max_batch_size, or remove dynamic_batching",
@@ -171,7 +173,7 @@ def pytorch_names(subject: Subject) -> Iterator[Problem]:
     """
     if subject.backend != "pytorch":
         return
-    names = [tensor.name for _, _, tensor in tensors(subject)]
+    names = [tensor.name for _, _, tensor in subject.tensors]
     following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
     if following and len(following) < len(names):
         yield Problem(f'only some names follow name__index, such as "{following[0]}"', ("input",))

@@ -182,7 +182,13 @@ def name_out_of_memory(subject: Subject) -> Iterator[Problem]:
 # --- what SageMaker cannot serve --------------------------------------------------------------------------
 
 
-@rule("sagemaker-decoupled", "config", refuses=False, source="triton server SagemakerAPIServer::HandleInfer")
+@rule(
+    "sagemaker-decoupled",
+    "config",
+    when=("model_transaction_policy", "ensemble_scheduling"),
+    refuses=False,
+    source="triton server SagemakerAPIServer::HandleInfer",
+)
 def decoupled(subject: Subject) -> Iterator[Problem]:
     """The served model is not decoupled, and no step of it is.
 
@@ -195,6 +201,7 @@ def decoupled(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "sagemaker-decoupled-stream",
+    when=("model_transaction_policy", "ensemble_scheduling"),
     severity=Severity.WARNING,
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
     hint="set SAGEMAKER_TRITON_INFERENCE_TYPE to generate_stream",

@@ -18,7 +18,7 @@ _VALUE_LISTS = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _CORRELATION_TYPES = {4: "TYPE_UINT32", 5: "TYPE_UINT64", 8: "TYPE_INT32", 9: "TYPE_INT64", 13: "TYPE_STRING"}
 
 
-@rule("scheduler-preferred-batch-size", source=_VALIDATE)
+@rule("scheduler-preferred-batch-size", when=("dynamic_batching", "sequence_batching"), source=_VALIDATE)
 def preferred_batch_size(subject: Subject) -> Iterator[Problem]:
     """Each preferred batch size is between 1 and ``max_batch_size``.
 
@@ -44,7 +44,7 @@ def _batch_size_hint(size: int, max_batch_size: int) -> str:
     return f"max_batch_size is {max_batch_size}: raise it to {size}, or lower this one"
 
 
-@rule("scheduler-priority", source=_VALIDATE)
+@rule("scheduler-priority", when=("dynamic_batching",), source=_VALIDATE)
 def priority(subject: Subject) -> Iterator[Problem]:
     """With ``priority_levels`` the default level and the levels of queue policies are among them.
 
@@ -65,7 +65,12 @@ def priority(subject: Subject) -> Iterator[Problem]:
             yield Problem(f"a queue policy is for level {level} of {levels}", place, "give one of the levels")
 
 
-@rule("scheduler-preserve-ordering", source=_VALIDATE, hint="remove preserve_ordering")
+@rule(
+    "scheduler-preserve-ordering",
+    when=("dynamic_batching",),
+    source=_VALIDATE,
+    hint="remove preserve_ordering",
+)
 def preserve_ordering(subject: Subject) -> Iterator[Problem]:
     """``preserve_ordering`` goes with one priority level and no delayed time-outs.
 
@@ -82,7 +87,7 @@ def preserve_ordering(subject: Subject) -> Iterator[Problem]:
         yield Problem("preserve_ordering does not go with timeout_action DELAY", place)
 
 
-@rule("scheduler-response-cache", source=_VALIDATE, hint="disable response_cache")
+@rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="disable response_cache")
 def response_cache(subject: Subject) -> Iterator[Problem]:
     """The response cache goes with neither sequence batching nor decoupled models.
 

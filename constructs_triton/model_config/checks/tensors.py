@@ -21,13 +21,6 @@ _SHAPE = "triton core ValidateIOShape"
 _TENSORRT = "tensorrt_plan"
 
 
-def tensors(subject: Subject) -> Iterator[tuple[str, int, Any]]:
-    """Every input and output with its field and index."""
-    for field in ("input", "output"):
-        for index, tensor in enumerate(getattr(subject.config, field)):
-            yield field, index, tensor
-
-
 def title(field: str, index: int, tensor: Any) -> str:
     """How a message names a tensor."""
     return f'{field} "{tensor.name}"' if tensor.name else f"{field} number {index + 1}"
@@ -39,7 +32,7 @@ def name(subject: Subject) -> Iterator[Problem]:
 
     Any text will do: names such as ``input:0`` or ``268`` are common in exported models.
     """
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         if not tensor.name:
             yield Problem(f"{title(field, index, tensor)} has no name", (field, index))
 
@@ -52,7 +45,7 @@ def data_type(subject: Subject) -> Iterator[Problem]:
     """
     if subject.completes_tensors:
         return
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         if tensor.data_type == 0:
             yield Problem(f"{title(field, index, tensor)} has no data_type", (field, index))
 
@@ -65,7 +58,7 @@ def dims(subject: Subject) -> Iterator[Problem]:
     """
     if subject.completes_tensors:
         return
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         if not tensor.dims:
             yield Problem(f"{title(field, index, tensor)} has no dims", (field, index))
 
@@ -76,7 +69,7 @@ def dim_value(subject: Subject) -> Iterator[Problem]:
 
     The same holds for the dims of ``reshape``.
     """
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         for where, values in ((("dims",), tensor.dims), (("reshape", "shape"), tensor.reshape.shape)):
             for position, value in enumerate(values):
                 if value < 1 and value != -1:
@@ -90,7 +83,7 @@ def reshape(subject: Subject) -> Iterator[Problem]:
 
     An empty shape is a tensor of one element, in a model that batches.
     """
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         if not tensor.HasField("reshape") or not tensor.dims:
             continue
         fault = reshape_fault(tensor.dims, tensor.reshape.shape, subject.config.max_batch_size)
@@ -124,7 +117,12 @@ def _trunks(shape: Sequence[int]) -> list[int]:
     return [math.prod(trunk) for trunk in found]
 
 
-@rule("tensor-format", source="triton core ValidateModelInput", hint="leave format out, or give three dims")
+@rule(
+    "tensor-format",
+    when=("input",),
+    source="triton core ValidateModelInput",
+    hint="leave format out, or give three dims",
+)
 def image_format(subject: Subject) -> Iterator[Problem]:
     """An input with format NHWC or NCHW has three dims.
 
@@ -143,7 +141,7 @@ def tensorrt_only(subject: Subject) -> Iterator[Problem]:
     Any other platform with ``is_shape_tensor`` or ``is_non_linear_format_io`` is refused.
     """
     is_tensorrt = subject.completed.platform == _TENSORRT
-    for field, index, tensor in tensors(subject):
+    for field, index, tensor in subject.tensors:
         for flag in ("is_shape_tensor", "is_non_linear_format_io"):
             if getattr(tensor, flag) and not is_tensorrt:
                 yield Problem(f"{title(field, index, tensor)}: {flag} needs TensorRT", (field, index, flag))
@@ -157,6 +155,7 @@ def tensorrt_only(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "tensor-label-file",
+    when=("output",),
     source="triton core LabelProvider",
     hint="add the file beside config.pbtxt",
     needs_files=True,
@@ -175,6 +174,7 @@ def label_file(subject: Subject) -> Iterator[Problem]:
 
 @rule(
     "tensor-label-outside",
+    when=("output",),
     severity=Severity.WARNING,
     source="triton core Model::Init",
     hint="move the file into the model's folder",
@@ -195,7 +195,7 @@ def label_outside(subject: Subject) -> Iterator[Problem]:
 _BATCH = "triton core ValidateBatchIO"
 
 
-@rule("tensor-batch-input", source=_BATCH)
+@rule("tensor-batch-input", when=("batch_input",), source=_BATCH)
 def batch_input(subject: Subject) -> Iterator[Problem]:
     """A batch input has one source among the inputs, and is TYPE_INT32 or TYPE_FP32.
 
@@ -211,7 +211,7 @@ def batch_input(subject: Subject) -> Iterator[Problem]:
         yield from _sources(subject, batch, place)
 
 
-@rule("tensor-batch-output", source=_BATCH)
+@rule("tensor-batch-output", when=("batch_output",), source=_BATCH)
 def batch_output(subject: Subject) -> Iterator[Problem]:
     """A batch output has one source among the inputs and targets among the outputs, each once.
 

@@ -19,7 +19,7 @@ def _fault(code: str, subject: Subject) -> Iterator[Problem]:
         yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column)
 
 
-@rule("text-syntax", "model", source=SOURCE)
+@rule("text-syntax", "fault", source=SOURCE)
 def syntax(subject: Subject) -> Iterator[Problem]:
     """``config.pbtxt`` follows the protobuf text format.
 
@@ -28,7 +28,7 @@ def syntax(subject: Subject) -> Iterator[Problem]:
     return _fault("text-syntax", subject)
 
 
-@rule("text-unknown-field", "model", source=SOURCE)
+@rule("text-unknown-field", "fault", source=SOURCE)
 def unknown_field(subject: Subject) -> Iterator[Problem]:
     """Every field is one of Triton's ``model_config.proto``.
 
@@ -37,7 +37,7 @@ def unknown_field(subject: Subject) -> Iterator[Problem]:
     return _fault("text-unknown-field", subject)
 
 
-@rule("text-enum", "model", source=SOURCE)
+@rule("text-enum", "fault", source=SOURCE)
 def enum_value(subject: Subject) -> Iterator[Problem]:
     """Enum values are spelt as in the schema, in capitals and without quotes.
 
@@ -46,7 +46,7 @@ def enum_value(subject: Subject) -> Iterator[Problem]:
     return _fault("text-enum", subject)
 
 
-@rule("text-field-twice", "model", source=SOURCE)
+@rule("text-field-twice", "fault", source=SOURCE)
 def field_twice(subject: Subject) -> Iterator[Problem]:
     """A field that holds one value is given once.
 
@@ -55,7 +55,7 @@ def field_twice(subject: Subject) -> Iterator[Problem]:
     return _fault("text-field-twice", subject)
 
 
-@rule("text-one-of", "model", source=SOURCE)
+@rule("text-one-of", "fault", source=SOURCE)
 def one_of(subject: Subject) -> Iterator[Problem]:
     """Of fields that exclude each other only one is given, for example of the schedulers.
 
@@ -65,7 +65,7 @@ def one_of(subject: Subject) -> Iterator[Problem]:
     return _fault("text-one-of", subject)
 
 
-@rule("text-template", "model", source=SOURCE)
+@rule("text-template", "fault", source=SOURCE)
 def template(subject: Subject) -> Iterator[Problem]:
     """The file is a configuration, not a template of one.
 

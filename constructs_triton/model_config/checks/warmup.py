@@ -17,7 +17,7 @@ _SOURCE = "triton core GenerateWarmupData"
 _Sample = tuple[tuple[str | int, ...], str, Any]
 
 
-@rule("warmup-data", source=_SOURCE)
+@rule("warmup-data", when=("model_warmup",), source=_SOURCE)
 def data(subject: Subject) -> Iterator[Problem]:
     """Every input of a warm-up has fixed dims and says where its data comes from.
 
@@ -32,7 +32,7 @@ def data(subject: Subject) -> Iterator[Problem]:
             )
 
 
-@rule("warmup-file", source=_SOURCE, needs_files=True)
+@rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
 def data_file(subject: Subject) -> Iterator[Problem]:
     """The data file of a warm-up lies in the folder ``warmup`` and is long enough.
 
@@ -45,7 +45,7 @@ def data_file(subject: Subject) -> Iterator[Problem]:
                 yield Problem(fault[0], (*place, "value", "input_data_file"), fault[1])
 
 
-@rule("warmup-input", source=_SOURCE)
+@rule("warmup-input", when=("model_warmup",), source=_SOURCE)
 def required_inputs(subject: Subject) -> Iterator[Problem]:
     """A warm-up gives every input that is not optional, with the input's type and shape.
 

@@ -70,3 +70,16 @@ def test_finding_tells_where_and_how_to_mend(code: str, tmp_path: Path) -> None:
         assert finding.hint
         assert finding.source
         assert not finding.message.endswith(".")
+
+
+def test_documentation_is_up_to_date() -> None:
+    """``docs/checks.md`` is what the generator writes today."""
+    spec = importlib.util.spec_from_file_location(
+        "generate_checks_doc", PROJECT / "tools" / "generate_checks_doc.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    generator = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generator)
+    written = (PROJECT / "docs" / "checks.md").read_text(encoding="utf-8")
+    assert written == generator.render(), "run python tools/generate_checks_doc.py"
