@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +119,7 @@ def _shape(shape: tuple[int | str, ...]) -> str:
     return f"[{', '.join(str(size) for size in shape)}]"
 
 
-def _table(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
     from rich import box  # noqa: PLC0415 - see above
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 - names may look like markup

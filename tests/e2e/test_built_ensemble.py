@@ -127,4 +127,4 @@ def test_built_ensemble_answers(endpoint: LocalEndpoint) -> None:
     images[1, :, 2] = 51
     result = client.infer({"image": images})
     assert result["label"].ravel().tolist() in (["green", "blue"], [b"green", b"blue"])
-    np.testing.assert_allclose(result["scores"], [[0, 4, 0], [0, 0, 0.8]], rtol=1e-6)
+    np.testing.assert_allclose(result["scores"], np.array([[0, 4, 0], [0, 0, 0.8]]), rtol=1e-6)

@@ -19,6 +19,7 @@ from constructs_triton.model_config.text import format_model_config
 __all__ = ["Refusal", "refusals", "report"]
 
 UNNAMED = "model"
+_COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
 
 
 class Refusal(NamedTuple):
@@ -36,13 +37,14 @@ class Refusal(NamedTuple):
 class ModelInMemory(ModelFolder):
     """A model that so far is nothing but its configuration."""
 
-    def __init__(self, config: Any) -> None:
-        super().__init__(config.name or UNNAMED, "", f"{config.name or UNNAMED}")
+    def __init__(self, config: Any, *, is_complete: bool = False) -> None:
+        super().__init__(config.name or UNNAMED, "")
         self._message = config
+        self._is_complete = is_complete and bool(config.input) and bool(config.output)
 
     @cached_property
     def entries(self) -> dict[str, bool]:
-        return {CONFIG_FILE: False}
+        return {CONFIG_FILE: False, "1": True}
 
     @cached_property
     def config_text(self) -> str | None:
@@ -54,8 +56,9 @@ class ModelInMemory(ModelFolder):
     def size_of(self, *_: str) -> int | None:
         return None
 
-    def read(self, *_: str) -> bytes | None:
-        return None
+    def read(self, *parts: str) -> bytes | None:
+        """A Python model that adds no tensors of its own, where the configuration is taken at its word."""
+        return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
 
     def locate(self, field: FieldPath) -> tuple[int, int] | None:  # noqa: ARG002 - the signature above
         return None  # lines of a text that nobody wrote would mislead
@@ -86,7 +89,11 @@ def report(config: Any) -> Report:
 
 
 def _neighbourhood(config: Any, steps: Iterable[Any]) -> Neighbourhood:
-    models: dict[str, ModelFolder] = {step.name: ModelInMemory(step) for step in steps}
+    models: dict[str, ModelFolder] = {
+        # A step's tensors are those that its configuration lists, whatever its model.py may add.
+        step.name: ModelInMemory(step, is_complete=True)
+        for step in steps
+    }
     model = models[config.name or UNNAMED] = ModelInMemory(config)
     return Neighbourhood(
         models=models,

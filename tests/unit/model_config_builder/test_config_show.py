@@ -1,0 +1,105 @@
+"""``constructs-triton config show``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import config
+from constructs_triton.errors import ConstructsTritonError
+
+MODEL = """
+backend: "python"
+max_batch_size: 8
+input { name: "[red]" data_type: TYPE_FP32 dims: [ 3, -1 ] optional: true reshape { shape: [ -1 ] } }
+output { name: "y" data_type: TYPE_STRING dims: [ 1 ] label_filename: "labels.txt" }
+parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }
+"""
+ENSEMBLE = """
+name: "chain"
+platform: "ensemble"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: [ 3, -1 ] }
+output { name: "label" data_type: TYPE_STRING dims: [ 1 ] }
+ensemble_scheduling { step {
+  model_name: "model" model_version: -1
+  input_map { key: "[red]" value: "x" } output_map { key: "y" value: "label" }
+} }
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """A repository of a model and an ensemble of it."""
+    for name, text in (("model", MODEL), ("chain", ENSEMBLE)):
+        (tmp_path / name / "1").mkdir(parents=True)
+        (tmp_path / name / "config.pbtxt").write_text(text)
+    return tmp_path
+
+
+def _show(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    parser = argparse.ArgumentParser()
+    config.add_arguments(parser)
+    assert config.run(parser.parse_args(["show", *map(str, words)])) == 0
+    return capsys.readouterr().out
+
+
+def test_tables_show_settings_and_shapes(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model without a name goes by its folder; shapes have the batch axis, names are shown as they are."""
+    lines = [" ".join(line.split()) for line in _show(capsys, models / "model").splitlines()]
+    assert lines[0] == "model"
+    assert "max_batch_size 8" in lines
+    assert "parameters EXECUTION_ENV_PATH = $$TRITON_MODEL_DIRECTORY/env.tar.gz" in lines
+    assert "input [red] TYPE_FP32 [batch, 3, -1] reshape [-1], optional" in lines
+    assert "output y TYPE_STRING [batch, 1] label_filename labels.txt" in lines
+
+
+def test_repository_shows_graphs_as_text(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """All models of a repository are shown, ensembles with their steps."""
+    lines = _show(capsys, models).splitlines()
+    assert "chain: x -> label" in lines
+    assert "  1. model([red]=x) -> y=label" in lines
+    assert "model" in lines
+
+
+def test_mermaid_is_the_graph_alone(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--mermaid`` prints a flowchart that can be pasted as it is."""
+    out = _show(capsys, models, "--model", "chain", "--mermaid")
+    assert out.startswith("flowchart LR\n")
+    assert '  in0 -->|"x"| step0' in out.splitlines()
+
+
+def test_json_names_fields_as_the_schema_does(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--json`` holds the fields that are set, numbers as numbers, and each tensor's shape."""
+    (model,) = json.loads(_show(capsys, models, "--model", "model", "--json"))["models"]
+    assert model["name"] == "model"
+    assert model["config"]["input"][0]["dims"] == [3, -1]
+    assert model["config"]["parameters"] == {"EXECUTION_ENV_PATH": "$$TRITON_MODEL_DIRECTORY/env.tar.gz"}
+    assert model["tensors"][0]["shape"] == ["batch", 3, -1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["absent"], "absent"),
+        (["model", "--mermaid"], "holds no ensemble, got model"),
+        (["model", "--model", "x"], "is a single model, got 'x'; leave it out"),
+        ([".", "--model", "modle"], "got 'modle'; did you mean \"model\"?"),
+        (["model/1"], "holds no config.pbtxt"),
+    ],
+)
+def test_wrong_request_is_refused(
+    words: list[str],
+    message: str,
+    models: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What cannot be shown is an error of ours that says what can."""
+    monkeypatch.chdir(models)
+    with pytest.raises(ConstructsTritonError) as caught:
+        _show(capsys, *words)
+    assert message in str(caught.value)

@@ -1,0 +1,236 @@
+"""``Ensemble``: what it infers, how it wires, what it refuses and where."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder import (
+    Ensemble,
+    ModelConfig,
+    ModelInput,
+    ModelOutput,
+    ModelTensorReshape,
+)
+
+
+def _model(
+    name: str, reads: str, writes: str, *, size: int = 8, dims: tuple[int, ...] = (-1,)
+) -> ModelConfig:
+    """A model of FP32 tensors, ``reads`` and ``writes`` being their names, split at blanks."""
+    return ModelConfig(
+        name=name,
+        backend="python",
+        max_batch_size=size,
+        input=[ModelInput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in reads.split()],
+        output=[ModelOutput(name=tensor, data_type="TYPE_FP32", dims=dims) for tensor in writes.split()],
+    )
+
+
+DECODE = _model("decode", "image", "pixels")
+CLASSIFY = _model("classify", "pixels", "logits", size=4, dims=(10,))
+RANK = _model("rank", "logits", "label", size=16)
+
+
+def _maps(config: ModelConfig) -> list[tuple[str, dict[str, str], dict[str, str]]]:
+    steps = config.ensemble_scheduling.step if config.ensemble_scheduling else ()
+    return [(step.model_name, dict(step.input_map), dict(step.output_map)) for step in steps]
+
+
+def test_steps_are_wired_by_name_and_put_in_order() -> None:
+    """Steps given backwards are joined by equal names, each after those it reads from."""
+    built = Ensemble("e").input("image").step(RANK).step(CLASSIFY).step(DECODE).output("label").to_config()
+    assert _maps(built) == [
+        ("decode", {"image": "image"}, {"pixels": "pixels"}),
+        ("classify", {"pixels": "pixels"}, {"logits": "logits"}),
+        ("rank", {"logits": "logits"}, {"label": "label"}),
+    ]
+    assert built.max_batch_size == 4
+    assert {step.model_version for step in built.ensemble_scheduling.step} == {-1}  # type: ignore[union-attr]
+
+
+def test_outputs_nobody_reads_stay_unmapped() -> None:
+    """An output that is neither read nor asked for is left out; one that is both goes to both."""
+    chatty = _model("chatty", "x", "y trace")
+    built = (
+        Ensemble("e")
+        .input("x")
+        .step(chatty)
+        .step(_model("last", "y", "z"))
+        .output("z")
+        .output("y")
+        .to_config()
+    )
+    assert _maps(built)[0] == ("chatty", {"x": "x"}, {"y": "y"})
+
+
+def test_dims_take_what_all_readers_know() -> None:
+    """An input read by several steps has each axis fixed as soon as one of them fixes it."""
+    loose, tight = _model("loose", "x", "a", dims=(-1, 3)), _model("tight", "x", "b", dims=(5, -1))
+    built = Ensemble("e").input("x").step(loose).step(tight).output("a").output("b").to_config()
+    assert built.input == (ModelInput(name="x", data_type="TYPE_FP32", dims=[5, 3]),)
+
+
+@pytest.mark.parametrize(
+    ("size", "given", "dims"),
+    [(8, None, [-1]), (8, 0, [-1, -1]), (0, None, [-1])],
+    ids=["batching", "batching-below-none", "none"],
+)
+def test_batch_axis_belongs_to_dims_where_the_ensemble_does_not_batch(
+    size: int, given: int | None, dims: list[int]
+) -> None:
+    """Dims are rewritten between models that batch and an ensemble that does not."""
+    built = Ensemble("e", max_batch_size=given).input("image").step(_model("m", "image", "y", size=size))
+    config = built.output("y").to_config()
+    assert [list(config.input[0].dims), list(config.output[0].dims)] == [dims, dims]
+    assert config.max_batch_size == (size if given is None else given)
+
+
+def test_step_without_batching_keeps_the_axis_in_its_dims() -> None:
+    """In an ensemble that batches, a model that does not has the batch axis in its own dims."""
+    plain = _model("plain", "x", "image", size=0, dims=(-1, 7))
+    built = (
+        Ensemble("e", max_batch_size=2)
+        .input("x")
+        .step(plain)
+        .step(DECODE.with_(input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[7])]))
+        .output("pixels")
+        .to_config()
+    )
+    assert list(built.input[0].dims) == [7]
+
+
+def test_optional_input_is_mapped_only_where_there_is_a_tensor() -> None:
+    """An optional input reads the tensor of its name if there is one, and is left out otherwise."""
+    model = DECODE.with_(
+        input=[*DECODE.input, ModelInput(name="size", data_type="TYPE_FP32", dims=[1], optional=True)]
+    )
+    without = Ensemble("e").input("image").step(model).output("pixels").to_config()
+    assert _maps(without)[0][1] == {"image": "image"}
+    given = Ensemble("e").input("image").input("size").step(model).output("pixels").to_config()
+    assert _maps(given)[0][1] == {"image": "image", "size": "size"}
+
+
+def test_given_fields_of_a_tensor_stay() -> None:
+    """An input given as a ``ModelInput`` keeps its fields and takes only what it leaves out."""
+    tensor = ModelInput(name="image", reshape=ModelTensorReshape(shape=[-1]), allow_ragged_batch=True)
+    built = Ensemble("e").input(tensor).step(DECODE).output("pixels").to_config()
+    assert built.input[0].allow_ragged_batch
+    assert built.input[0].data_type == "TYPE_FP32"
+
+
+def test_ensembles_nest() -> None:
+    """An ensemble is a step like any model, and brings its own models along."""
+    inner = Ensemble("inner").input("image").step(DECODE).step(CLASSIFY).output("logits")
+    outer = Ensemble("outer").input("image").step(inner).step(RANK).output("label")
+    assert [model.name for model in outer.models] == ["decode", "classify", "inner", "rank"]
+    assert [name for name, _, _ in _maps(outer.to_config())] == ["inner", "rank"]
+
+
+def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
+    """A step may name a model that Python knows nothing of; types are then given."""
+    built = (
+        Ensemble("e", max_batch_size=8)
+        .input("image")
+        .step(DECODE)
+        .step("elsewhere", inputs={"in": "pixels"}, outputs={"out": "score"})
+        .output("score", data_type="TYPE_FP32", dims=[1])
+        .to_config()
+    )
+    assert _maps(built)[1] == ("elsewhere", {"in": "pixels"}, {"out": "score"})
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda e: e.step(DECODE, inputs={"imag": "image"}),
+            'step 1 ("decode") input_map: the model has no input "imag"; did you mean "image"?',
+        ),
+        (
+            lambda e: e.step(DECODE, outputs={"pixel": "p"}),
+            'output_map: the model has no output "pixel"; did you mean "pixels"?',
+        ),
+        (
+            lambda _: Ensemble("e").input("image", data_type="TYPE_UINT8").step(DECODE),
+            'tensor "image" is TYPE_UINT8 for the ensemble and TYPE_FP32 for "decode"',
+        ),
+        (
+            lambda e: e.step(DECODE).step(_model("m", "pixels", "z", dims=(1, 2))),
+            'tensor "pixels" has shape [-1, -1] for "decode" and [-1, 1, 2] for "m"',
+        ),
+        (
+            lambda _: Ensemble("e", max_batch_size=9).step(DECODE),
+            'step 1 ("decode") has max_batch_size 8, the ensemble 9; lower the ensemble\'s to 8',
+        ),
+        (
+            lambda e: e.step(DECODE, outputs={"pixels": "image"}),
+            'step 1 ("decode") writes the ensemble\'s own input "image"',
+        ),
+        (
+            lambda e: e.step(DECODE, outputs={"pixels": "p"}).step(DECODE, outputs={"pixels": "p"}),
+            'tensor "p" is written 2 times',
+        ),
+        (
+            lambda e: e.step(DECODE).step(DECODE).output("pixels"),
+            'the ensemble reads "pixels", which could be any of several tensors',
+        ),
+        (
+            lambda e: (
+                e.step(DECODE)
+                .step(RANK, inputs={"logits": "pixels"}, outputs={"label": "image2"})
+                .step(CLASSIFY, inputs={"pixels": "x"}, outputs={"logits": "x"})
+            ),
+            'tensors wait for each other: "x"',
+        ),
+        (
+            lambda e: e.step(DECODE).step(_model("m", "pixels", "z", size=0)),
+            'max_batch_size cannot be inferred, got "decode" with batching and "m" without; write',
+        ),
+        (lambda e: e.input("image"), "the input is there already, got 'image' twice"),
+        (lambda e: e.step(DECODE.with_(name="")), "step: must be a model with a name"),
+        (
+            lambda e: e.step(DECODE).step(RANK.with_(name="decode")),
+            "two models are called the same, got 'decode'",
+        ),
+        (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must go from a tensor of the model"),
+        (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
+    ],
+)
+def test_refused_by_the_call_that_does_it(call: Callable[[Ensemble], object], message: str) -> None:
+    """What no later step can mend is refused at once."""
+    with pytest.raises(InvalidValueError) as caught:
+        call(Ensemble("e").input("image"))
+    assert message in str(caught.value)
+
+
+def test_unfinished_ensemble_names_the_lines_that_want_more() -> None:
+    """What later steps could have mended is refused at the end, with the lines that ask for it."""
+    first = inspect.currentframe().f_lineno  # type: ignore[union-attr]
+    unfinished = (
+        Ensemble("e")
+        .input("image")
+        .step(DECODE, outputs={"pixels": "p"})
+        .step(RANK, inputs={"logits": "q"})
+        .output("label")
+    )
+    with pytest.raises(InvalidValueError) as caught:
+        unfinished.to_config()
+    here = "test_ensemble_building.py"
+    assert str(caught.value).splitlines() == [
+        f'{here}:{first + 5}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing produces '
+        'tensor "q", got "image", "label" and "p"; map an output of a step to it',
+        f'{here}:{first + 4}: ensemble "e": step 1 ("decode") output_map["pixels"]: nothing reads '
+        'tensor "p"; remove "pixels" from output_map',
+    ]
+
+
+def test_calls_do_not_change_what_they_are_called_on() -> None:
+    """Each call returns a new ensemble, so one beginning serves several."""
+    begun = Ensemble("e").input("image").step(DECODE)
+    short = begun.output("pixels").to_config()
+    long = begun.step(CLASSIFY).output("logits").to_config()
+    assert [len(_maps(short)), len(_maps(long))] == [1, 2]

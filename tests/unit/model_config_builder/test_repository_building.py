@@ -1,0 +1,160 @@
+"""``ModelRepositoryBuilder``: folders laid out whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.model_config.builder import (
+    Ensemble,
+    FilBackend,
+    ModelConfig,
+    ModelInput,
+    ModelOutput,
+    PythonBackend,
+    PytorchBackend,
+)
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+
+MODEL_PY = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
+DOUBLE = ModelConfig(
+    name="double",
+    backend="python",
+    input=[ModelInput(name="x", data_type="TYPE_FP32", dims=[-1])],
+    output=[ModelOutput(name="y", data_type="TYPE_FP32", dims=[-1])],
+)
+
+
+def _tree(folder: Path) -> list[str]:
+    return sorted(f"{path.relative_to(folder)}{'/' if path.is_dir() else ''}" for path in folder.rglob("*"))
+
+
+def test_repository_is_laid_out_and_checked(tmp_path: Path) -> None:
+    """Configurations, files, further versions and an ensemble's empty version land in place."""
+    weights, labels = tmp_path / "traced.pt", tmp_path / "labels"
+    weights.write_bytes(b"weights")
+    labels.write_text("cat\ndog\n")
+    image = ModelConfig(
+        name="image",
+        backend=PytorchBackend(),
+        input=[ModelInput(data_type="TYPE_FP32", dims=[3])],
+        output=[ModelOutput(data_type="TYPE_FP32", dims=[2], label_filename="labels.txt")],
+    )
+    builder = ModelRepositoryBuilder()
+    builder.add_model(DOUBLE, MODEL_PY)
+    builder.add_model(Ensemble("chain").input("x").step(DOUBLE).output("y"))
+    builder.add_model(image, weights, version=2, files={"labels.txt": labels, "1/model.pt": b"older"})
+    repository = builder.write_to(tmp_path / "out" / "models")
+    assert _tree(repository.path) == [
+        "chain/",
+        "chain/1/",
+        "chain/config.pbtxt",
+        "double/",
+        "double/1/",
+        "double/1/model.py",
+        "double/config.pbtxt",
+        "image/",
+        "image/1/",
+        "image/1/model.pt",
+        "image/2/",
+        "image/2/model.pt",
+        "image/config.pbtxt",
+        "image/labels.txt",
+    ]
+    assert repository.top_level_models() == ["chain", "image"]
+    assert not repository.check().errors
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["models"]
+
+
+def test_refused_repository_leaves_nothing(tmp_path: Path) -> None:
+    """Errors that the checks find with the files at hand are raised together, and nothing is written."""
+    builder = ModelRepositoryBuilder()
+    builder.add_model(DOUBLE.with_(backend=PythonBackend(execution_env_path="env.tar.gz")), b"no model here")
+    builder.add_model(DOUBLE.with_(name="empty"))
+    target = tmp_path / "models"
+    with pytest.raises(RepositoryError) as caught:
+        builder.write_to(target)
+    assert {finding.path.split("/")[0] for finding in caught.value.findings} == {"double", "empty"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    """A folder with content is never written into; ``overwrite`` puts the new repository in its place."""
+    builder = ModelRepositoryBuilder()
+    builder.add_model(DOUBLE, MODEL_PY)
+    builder.write_to(tmp_path / "models")
+    (tmp_path / "models" / "stray").write_text("mine")
+    with pytest.raises(InvalidValueError, match="is not empty"):
+        builder.write_to(tmp_path / "models")
+    assert (tmp_path / "models" / "stray").read_text() == "mine"
+    builder.write_to(tmp_path / "models", overwrite=True)
+    assert _tree(tmp_path) == [
+        "models/",
+        "models/double/",
+        "models/double/1/",
+        "models/double/1/model.py",
+        "models/double/config.pbtxt",
+    ]
+
+
+def test_refused_overwrite_keeps_the_old_repository(tmp_path: Path) -> None:
+    """A repository that does not pass the checks never takes the place of one that is there."""
+    old = tmp_path / "models"
+    old.mkdir()
+    (old / "kept").write_text("mine")
+    builder = ModelRepositoryBuilder()
+    builder.add_model(DOUBLE)
+    with pytest.raises(RepositoryError):
+        builder.write_to(old, overwrite=True)
+    assert _tree(tmp_path) == ["models/", "models/kept"]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda b: b.add_model(DOUBLE.with_(name="")), "must be the name of a folder, got ''"),
+        (lambda b: b.add_model(DOUBLE.with_(name="a/b")), "must be the name of a folder, got 'a/b'"),
+        (lambda b: (b.add_model(DOUBLE), b.add_model(DOUBLE)), "model 'double': was added already"),
+        (
+            lambda b: b.add_model(DOUBLE, "absent.py"),
+            "file '1/model.py': there is no such file, got 'absent.py'",
+        ),
+        (lambda b: b.add_model(DOUBLE, files={"../x": b""}), "must stay in the model's folder, got '../x'"),
+        (lambda b: b.add_model(DOUBLE, files={"/x": b""}), "must stay in the model's folder, got '/x'"),
+        (lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}), "comes from the configuration"),
+        (lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}), "holds the model file too"),
+        (lambda b: b.add_model(DOUBLE, version=0), "version: must be at least 1, got 0"),
+        (
+            lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""),
+            "its name is not known for this backend, got 'kaldi'; set default_model_filename",
+        ),
+        (lambda b: b.write_to("anywhere"), "no model was added"),
+    ],
+)
+def test_refused_by_the_call_that_does_it(
+    call: Callable[[ModelRepositoryBuilder], object],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A name, a path or a source that cannot be is refused before anything is written."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValueError) as caught:
+        call(ModelRepositoryBuilder())
+    assert message in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_model_file_gets_the_name_that_is_looked_for(tmp_path: Path) -> None:
+    """The model file is called as the configuration says, else as the backend expects it."""
+    tree = ModelConfig(name="tree", backend=FilBackend(model_type="lightgbm"))
+    named = ModelConfig(name="named", backend="kaldi", default_model_filename="final.mdl")
+    builder = ModelRepositoryBuilder()
+    builder.add_model(tree, b"trees")
+    builder.add_model(named, b"weights")
+    builder.write_to(tmp_path / "models")
+    assert (tmp_path / "models/tree/1/model.txt").read_bytes() == b"trees"
+    assert (tmp_path / "models/named/1/final.mdl").read_bytes() == b"weights"
