@@ -14,7 +14,7 @@ from constructs_triton.model_config.locations import FieldPath
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.rules import Problem
 from constructs_triton.model_config.subject import Neighbourhood
-from constructs_triton.model_config.text import format_model_config
+from constructs_triton.model_config.text import TextFault, format_model_config
 
 __all__ = ["Refusal", "refusals", "report"]
 
@@ -45,6 +45,14 @@ class ModelInMemory(ModelFolder):
     @cached_property
     def entries(self) -> dict[str, bool]:
         return {CONFIG_FILE: False, "1": True}
+
+    @property
+    def config(self) -> Any:
+        return self._message
+
+    @property
+    def config_fault(self) -> TextFault | None:
+        return None
 
     @cached_property
     def config_text(self) -> str | None:

@@ -112,15 +112,14 @@ def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _message_class(cls: type[TypedMessage]) -> Any:
-    from google.protobuf import message_factory  # noqa: PLC0415 - 40 ms, needed once a value is made
-
-    try:
-        name = f"{_PACKAGE}.{cls.__qualname__}"
-        return message_factory.GetMessageClass(load_schema().DESCRIPTOR.pool.FindMessageTypeByName(name))
-    except KeyError:
+    found: Any = load_schema()
+    for part in cls.__qualname__.split("."):
+        found = getattr(found, part, None)
+    if found is None:
         raise InvalidValueError(
             f"{cls.__qualname__}: the installed tritonclient has no such message; upgrade tritonclient"
-        ) from None
+        )
+    return found
 
 
 # --- shapes of fields -------------------------------------------------------------------------------------
