@@ -8,10 +8,10 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_apigateway as apigateway
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_stepfunctions_tasks as tasks
 from cdk_apps import (
     ENVIRONMENT,
     add_repository,
@@ -346,16 +346,14 @@ def test_cdk_takes_it_for_its_own_endpoint(path: Path) -> None:
     ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other")).connections.allow_from(
         endpoint, ec2.Port.tcp(5432)
     )
-    tasks.SageMakerUpdateEndpoint(
-        stack,
-        "Update",
-        endpoint_name=endpoint.endpoint_name,
-        endpoint_config_name=endpoint.cfn_endpoint_config.attr_endpoint_config_name,
-    )
+    api = apigateway.RestApi(stack, "Api")
+    api.root.add_method("POST", apigateway.SagemakerIntegration(endpoint))
     assert isinstance(endpoint, ITritonEndpoint)
     template = synthesize(stack)
     assert "kms:Decrypt" in str(resources(template, "AWS::IAM::Policy"))
+    assert "sagemaker:InvokeEndpoint" in str(resources(template, "AWS::IAM::Policy"))
     assert only(template, "AWS::EC2::SecurityGroupIngress")["FromPort"] == 5432
+    assert endpoint.endpoint_ref.endpoint_arn == endpoint.cfn_endpoint.ref
 
 
 def test_two_endpoints_in_one_stack(path: Path) -> None:

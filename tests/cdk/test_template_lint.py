@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import cdk_nag
 import pytest
-from cdk_apps import ENVIRONMENT, add_repository, make_stack, synthesize, write_repository
+from cdk_apps import ENVIRONMENT, add_repository, make_app, make_stack, synthesize, write_repository
 from cfnlint.api import lint
 from cfnlint.config import ManualArgs
 
 from constructs_triton.cdk import InstanceType, TritonEnsembleEndpoint, TritonMultiModelEndpoint
 
 
-def full_template(path: Path, environment: cdk.Environment | None) -> dict[str, Any]:
+def fill(stack: cdk.Stack, path: Path) -> None:
     """Both kinds of endpoint with both kinds of policy."""
-    stack = make_stack(environment)
     repository = add_repository(stack, write_repository(path))
     served: dict[str, Any] = {
         "model_repository": repository,
@@ -30,12 +30,32 @@ def full_template(path: Path, environment: cdk.Environment | None) -> dict[str, 
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")
         count.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
-    return synthesize(stack)
 
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])
 def test_cfn_lint_finds_nothing(tmp_path: Path, environment: cdk.Environment | None) -> None:
     """No finding but W3005, the redundant DependsOn that CDK itself writes."""
-    template = full_template(tmp_path / "models", environment)
+    stack = make_stack(environment)
+    fill(stack, tmp_path / "models")
+    template = synthesize(stack)
     found = lint(json.dumps(template), regions=["eu-west-1"], config=ManualArgs(ignore_checks=["W3005"]))
     assert [str(each) for each in found] == []
+
+
+def test_cdk_nag_finds_only_what_has_a_reason(tmp_path: Path) -> None:
+    """AwsSolutions: access logs are the user's to place, and four resources cannot be named more narrowly."""
+    app = make_app(tmp_path / "cdk.out")
+    fill(cdk.Stack(app, "Test", env=ENVIRONMENT), tmp_path / "models")
+    cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    report = json.loads((tmp_path / "cdk.out" / "validation-report.json").read_text())
+    violated = {found["ruleName"] for plugin in report["pluginReports"] for found in plugin["violations"]}
+    assert violated == {
+        "AwsSolutions-S1",
+        # Models under the prefix, the log groups of endpoints, and two actions that know no resource.
+        "AwsSolutions-IAM5[Resource::<ModelsBucket970C6ADA.Arn>/models/*]",
+        "AwsSolutions-IAM5[Resource::*]",
+        "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:eu-west-1:123456789012"
+        ":log-group:/aws/sagemaker/Endpoints/*]",
+    }
