@@ -8,6 +8,7 @@ Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -17,7 +18,9 @@ from typing import NamedTuple
 
 import aiohttp
 
-from constructs_triton.errors import ArchiveError
+from constructs_triton.errors import ArchiveError, LocalEndpointError
+from constructs_triton.facts.target import Target
+from constructs_triton.local.hang_traps import refuse_hang_traps
 from constructs_triton.local.local_model import prepare_models
 from constructs_triton.local.memory import session_bytes
 from constructs_triton.local.plans import EndpointPlan
@@ -143,12 +146,22 @@ class MultiModelContainer:
             except ArchiveError as error:
                 shutil.rmtree(directory, ignore_errors=True)
                 raise validation_error(f"Failed to extract model data archive: {error}") from error
-            await asyncio.to_thread(prepare_models, directory / "model", self._server.settings.say)
+            await asyncio.to_thread(self._prepare, directory / "model")
         # With its configuration at the archive's root the server takes the url's parent as the repository,
         # but only below /opt/ml/models. Giving the parent itself has the same effect anywhere: its only
         # folder, "model", is the model's.
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
         return str(directory if has_root_config else directory / "model")
+
+    def _prepare(self, model: Path) -> None:
+        settings = self._server.settings
+        try:
+            refuse_hang_traps(model, Target(mode="multi-model"), settings.python.version)
+        except LocalEndpointError as error:
+            # Servers from 25.09 on answer so, where the bundled one would wait for ever.
+            shutil.rmtree(model.parent, ignore_errors=True)
+            raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
+        prepare_models(model, settings.say)
 
     def _directory(self, target_model: str) -> Path:
         return self._server.models_directory / _hash(target_model)

@@ -18,7 +18,9 @@ from pathlib import Path
 import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.facts.target import Target
 from constructs_triton.local import keeper
+from constructs_triton.local.hang_traps import refuse_hang_traps
 from constructs_triton.local.installation import ModelPython, TritonInstallation
 from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
 from constructs_triton.local.memory import require_shared_memory
@@ -132,8 +134,9 @@ class TritonServer:
         if self.container.archive is not None:
             model = self.directory / "opt" / "ml" / "model"
             unpack(self.container.archive, model)
-            configs = prepare_models(model, self.settings.say)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+            refuse_hang_traps(model, Target(default_model=default_model or None), python.version)
+            configs = prepare_models(model, self.settings.say)
             require_backends(configs, default_model, installation.backend_names())
             default_bytes = self.container.environment.get("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "")
             if not default_bytes or default_bytes.isdecimal():  # the server refuses what is no number

@@ -42,6 +42,7 @@ def _assembly(directory: Path) -> Path:
         "root.tar.gz": builder.asset("root", adding_model(200)),
         "ensemble.tar.gz": builder.asset("mme-ensemble", adding_ensemble("whole", 300, 1)),
         "refused.tar.gz": builder.asset("refused", below("m", {"config.pbtxt": "no such field: 1"})),
+        "hanging.tar.gz": builder.asset("hanging", {"m/config.pbtxt": PYTHON_CONFIG, "m/1/.keep": ""}),
         "greedy.tar.gz": builder.asset(
             "greedy", below("m", {**adding_model(0), "1/model.py": OUT_OF_MEMORY})
         ),
@@ -173,6 +174,13 @@ def test_a_model_that_the_server_refuses_is_a_model_error(caller: Caller) -> Non
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
 
 
+def test_a_model_that_would_hang_the_server_is_refused_instead(caller: Caller) -> None:
+    """Without model.py the bundled server waits for ever; newer ones answer 400, as the local run does."""
+    refusal = caller.refusal("Multi", TargetModel="hanging.tar.gz")
+    assert refusal["OriginalStatusCode"] == 400
+    assert "no model.py in version 1" in refusal["OriginalMessage"]
+
+
 def test_out_of_memory_unloads_other_models(local: LocalEndpoint, caller: Caller) -> None:
     """On 507 the least recently used models go, one after the other; unloaded ones load again when called."""
     caller.add("Multi", TargetModel="root.tar.gz")
@@ -232,12 +240,12 @@ def test_least_recently_used_models_leave_when_memory_is_short(tmp_path: Path) -
     """Three models of which two fit: the one that was called longest ago goes, and comes back when called."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     targets = {
-        f"{name}.tar.gz": builder.asset(name, below("m", adding_model(number, ballast_mib=100)))
+        f"{name}.tar.gz": builder.asset(name, below("m", adding_model(number, ballast_mib=200)))
         for number, name in enumerate(("zero", "one", "two"))
     }
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
-    with LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=400) as local:
+    with LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=580) as local:
         caller = Caller(local.endpoint_url)
         for number, name in ((0, "zero"), (1, "one"), (0, "zero"), (2, "two")):
             assert caller.add("Multi", TargetModel=f"{name}.tar.gz") == number

@@ -1,0 +1,45 @@
+"""What would make the bundled server wait for ever is refused before it is asked."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.facts.target import Target
+from constructs_triton.local.hang_traps import refuse_hang_traps
+
+CONFIG = 'backend: "python"\n'
+PACKED = CONFIG + (
+    'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } }\n'
+)
+
+
+def _model(folder: Path, config: str = CONFIG, *, code: bool = True) -> Path:
+    (folder / "m" / "1").mkdir(parents=True)
+    (folder / "m" / "config.pbtxt").write_text(config)
+    if code:
+        (folder / "m" / "1" / "model.py").touch()
+    return folder
+
+
+def test_a_python_model_without_its_file_is_named(tmp_path: Path) -> None:
+    """The version folder and the file; the same model with the file passes."""
+    with pytest.raises(LocalEndpointError, match=r"m/1: no model.py in version 1; add 1/model.py"):
+        refuse_hang_traps(_model(tmp_path / "bad", code=False), Target(), (3, 11))
+    refuse_hang_traps(_model(tmp_path / "good"), Target(), (3, 11))
+
+
+def test_a_packed_environment_of_another_python_is_named(tmp_path: Path) -> None:
+    """The stub embeds one minor version; an environment of that minor passes."""
+    repository = _model(tmp_path, PACKED)
+    with tarfile.open(repository / "m" / "env.tar.gz", "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo("lib/python3.10/os.py"), io.BytesIO())
+    with pytest.raises(
+        LocalEndpointError, match=r"m/config.pbtxt: EXECUTION_ENV_PATH .* Python 3\.10, .*--python"
+    ):
+        refuse_hang_traps(repository, Target(), (3, 11))
+    refuse_hang_traps(repository, Target(), (3, 10))
