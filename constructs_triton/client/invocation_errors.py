@@ -29,6 +29,13 @@ __all__ = [
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _LONGEST_MESSAGE = 2000
+# botocore's own names for what never reached the service.
+_MENDS_BY_CODE = {
+    "ConnectTimeoutError": "see that the address is right and can be reached from here",
+    "EndpointConnectionError": "see that something listens at this address",
+    "NoCredentialsError": "log in to AWS, or give a session with credentials",
+    "NoRegionError": "give region_name, or set AWS_DEFAULT_REGION",
+}
 
 
 class EndpointThrottledError(InvocationError):
@@ -70,7 +77,7 @@ def _classify(code: str, status: int | None) -> tuple[type[InvocationError], str
         return EndpointThrottledError, "send fewer requests at a time, or add instances"
     if code in {"ValidationError", "ValidationException"} or status in {400, 404}:
         return InvocationError, "compare the request with the endpoint and the model's configuration"
-    return InvocationError, "see the endpoint's log for the cause"
+    return InvocationError, _MENDS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 
 def read_model_message(body: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from constructs_triton.client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton.client.model_index import ModelIndex
@@ -21,6 +22,10 @@ READ_TIMEOUT_SECONDS = 70.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_ATTEMPTS = 4
 MAX_POOL_CONNECTIONS = 50
+
+LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
+# botocore insists on a Region; a server on this machine does not look at it.
+LOOPBACK_REGION = "us-east-1"
 
 
 def default_config(
@@ -44,8 +49,9 @@ def default_config(
 class SageMakerTransport:
     """InvokeEndpoint and its streaming sister on one endpoint.
 
-    ``endpoint_url`` replaces the address of the service, for instance by that of a local run. ``config``
-    replaces ``default_config()``. boto3 is loaded, and credentials are looked for, at the first call.
+    ``endpoint_url`` replaces the address of the service, for instance by that of a local run, which needs
+    neither a Region nor credentials: on loopback requests go unsigned. ``config`` replaces
+    ``default_config()``. boto3 is loaded, and credentials are looked for, at the first call.
     """
 
     def __init__(
@@ -100,11 +106,14 @@ class SageMakerTransport:
         return self._clients[service]
 
     def _make_client(self, session: boto3.Session, service: str) -> Any:
+        config = self._config or default_config()
         # The address of a local run is that of the runtime API only.
-        url = self._endpoint_url if service == "sagemaker-runtime" else None
-        return session.client(
-            service, endpoint_url=url, region_name=self._region_name, config=self._config or default_config()
-        )
+        if service != "sagemaker-runtime" or self._endpoint_url is None:
+            return session.client(service, region_name=self._region_name, config=config)
+        region = self._region_name or session.region_name
+        if urlsplit(self._endpoint_url).hostname in LOOPBACK_HOSTS:
+            config, region = _unsigned(config), region or LOOPBACK_REGION
+        return session.client(service, endpoint_url=self._endpoint_url, region_name=region, config=config)
 
     def _arguments(self, invocation: Invocation) -> dict[str, Any]:
         return {
@@ -132,6 +141,13 @@ class SageMakerTransport:
             raise build_invocation_error(
                 self.endpoint_name, "the request failed", code=type(error).__name__, model_message=str(error)
             ) from error
+
+
+def _unsigned(config: Config) -> Config:
+    from botocore import UNSIGNED  # noqa: PLC0415 - as boto3
+    from botocore.config import Config  # noqa: PLC0415
+
+    return config.merge(Config(signature_version=UNSIGNED))
 
 
 def _default_session() -> boto3.Session:

@@ -129,6 +129,24 @@ def test_sagemaker_carries_the_body_and_invoke_options(server: Server) -> None:
     assert sent.inputs["X"].tolist() == [0, 1, 2]
 
 
+def test_loopback_needs_neither_region_nor_credentials(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A local run is called from a machine that never heard of AWS, and gets the request unsigned."""
+    for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    server.answers = [fine()]
+    TritonClient.for_endpoint("demo", endpoint_url=server.url).infer(INPUTS)
+    assert "Authorization" not in server.exchanges[0].headers
+
+
+def test_missing_region_is_named_with_its_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a Region the error says how to give one."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(InvocationError, match="NoRegionError.*give region_name"):
+        TritonClient.for_endpoint("demo").infer(INPUTS)
+
+
 def test_model_that_is_not_ready_is_asked_again(server: Server) -> None:
     """ModelNotReadyException is retried by botocore until the model is there."""
     server.answers = [failure("ModelNotReadyException", 429), fine()]
