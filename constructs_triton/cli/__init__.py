@@ -32,6 +32,8 @@ class Command:
 COMMANDS = {
     "check": Command("check", "check a model repository as strictly as Triton does"),
     "pack": Command("pack", "write the archives of a model repository"),
+    "config": Command("config", "show a model's configuration, its tensors and an ensemble's graph"),
+    "facts": Command("facts", "what AWS publishes of images, instance types and variables"),
     "local": Command("local", "run a synthesized endpoint here, with the real Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print what comes back"),
 }

@@ -143,7 +143,7 @@ def test_loopback_needs_neither_region_nor_credentials(
 def test_missing_region_is_named_with_its_mend(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a Region the error says how to give one."""
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    with pytest.raises(InvocationError, match="NoRegionError.*give region_name"):
+    with pytest.raises(InvocationError, match=r"NoRegionError.*give region_name"):
         TritonClient.for_endpoint("demo").infer(INPUTS)
 
 
