@@ -38,6 +38,7 @@ COMMANDS = {
     "invoke": Command("invoke", "send tensors to an endpoint and print what comes back"),
 }
 
+DESCRIPTION = "NVIDIA Triton on Amazon SageMaker: from a folder of models to an endpoint, here or in AWS."
 EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="constructs-triton", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="constructs-triton", description=DESCRIPTION)
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
