@@ -9,12 +9,14 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from moto.server import ThreadedMotoServer
 
 from constructs_triton.model_sync import HANDLER, HANDLER_DIRECTORY, handler
@@ -60,7 +62,7 @@ class CloudFormation:
         self.sizes: list[int] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/answer"
-        self._thread = threading.Thread(target=self._server.serve_forever)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
     def close(self) -> None:
@@ -121,9 +123,8 @@ def faults(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, int], list[st
             return None
         status = remaining.pop()
         body = f"<Error><Code>{status}</Code><Message>injected</Message></Error>".encode()
-        response = AWSResponse(request.url, status, {"Content-Type": "application/xml"}, None)
-        response._content = b"" if request.method == "HEAD" else body
-        return response
+        sent = b"" if request.method == "HEAD" else body
+        return AWSResponse(request.url, status, HTTPHeaders(), SimpleNamespace(stream=lambda: iter([sent])))
 
     def make() -> Any:
         client = make_client()
@@ -283,7 +284,7 @@ def test_running_out_of_time_is_answered(
 ) -> None:
     """A copy that outlasts the function does not leave CloudFormation waiting for its own time-out."""
     release = threading.Event()
-    monkeypatch.setattr(handler, "_place_one", lambda *_: release.wait())
+    monkeypatch.setattr(handler, "_place_one", lambda *_: release.wait(10))
     archive = put_archive(s3, "aaaa1", b"first")
     handler.handler(make_event(cloudformation, "Create", Archives=[archive]), Context(seconds=0.1))
     release.set()
@@ -317,7 +318,7 @@ def test_answer_is_repeated_until_it_arrives(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refused answers are followed by a third."""
-    monkeypatch.setattr(handler.time, "sleep", lambda _: None)
+    monkeypatch.setattr("constructs_triton.model_sync.handler.time.sleep", lambda _: None)
     cloudformation.refusals = 2
     handler.handler(make_event(cloudformation, "Create"), Context())
     assert cloudformation.answer["Status"] == "SUCCESS"
