@@ -91,8 +91,12 @@ class ModelRepositoryBuilder:
             out of the folder.
         """
         settled = config.to_config() if isinstance(config, Ensemble) else config
+        if not isinstance(settled, ModelConfig):
+            raise InvalidValueError(
+                f"model: must be a ModelConfig or an Ensemble, got {settled!r}; make it one"
+            )
         _refuse_name(settled.name, self._models)
-        if version < 1:
+        if not isinstance(version, int) or version < 1:
             raise InvalidValueError(
                 f'model "{settled.name}" version: must be at least 1, got {version}; use 1'
             )
@@ -176,6 +180,11 @@ def _inside(model: str, path: str) -> PurePosixPath:
 
 
 def _refuse_missing(model: str, path: PurePosixPath, source: Source) -> None:
+    if not isinstance(source, str | bytes | os.PathLike):
+        raise InvalidValueError(
+            f'model "{model}" file {str(path)!r}: must be a path or bytes, got {source!r}; '
+            "name a file or a folder, or give its content as bytes"
+        )
     if not isinstance(source, bytes) and not Path(source).exists():
         raise InvalidValueError(
             f'model "{model}" file {str(path)!r}: there is no such file, got {os.fspath(source)!r}; '

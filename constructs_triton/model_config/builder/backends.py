@@ -12,8 +12,10 @@ docs/model_config.md and tensorrtllm_backend docs/model_config.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.instances import ModelInstanceGroup
@@ -47,6 +49,20 @@ class Backend:
     INPUT_NAMES: ClassVar[str] = ""
     OUTPUT_NAMES: ClassVar[str] = ""
 
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value is None and item.default is MISSING:
+                raise InvalidValueError(
+                    f"{type(self).__name__}.{item.name}: must be given, got None; give it"
+                )
+            if value is not None and not _fits(value, hints[item.name]):
+                allowed = ", ".join(_spelt(kind) for kind in _kinds(hints[item.name]))
+                raise InvalidValueError(
+                    f"{type(self).__name__}.{item.name}: does not fit, got {value!r}; give one of {allowed}"
+                )
+
     @property
     def platform(self) -> str:
         """``platform`` of the configuration; empty where the backend is named instead."""
@@ -73,6 +89,30 @@ class Backend:
         }
 
 
+def _kinds(hint: Any) -> list[Any]:
+    """The types and the literal values that an option's annotation allows, but for ``None``."""
+    if get_origin(hint) in (Union, UnionType):
+        return [kind for part in get_args(hint) if part is not NoneType for kind in _kinds(part)]
+    return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    for kind in _kinds(hint):
+        if not isinstance(kind, type):
+            if value == kind and not isinstance(value, bool):
+                return True
+        elif isinstance(value, bool):
+            if kind is bool:
+                return True
+        elif isinstance(value, kind) or (kind is float and isinstance(value, int)):
+            return True
+    return False
+
+
+def _spelt(kind: Any) -> str:
+    return kind.__name__ if isinstance(kind, type) else repr(kind)
+
+
 def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:
     """Names by position for tensors without a name, where the backend goes by such names."""
     return tuple(
@@ -92,18 +132,21 @@ class PythonBackend(Backend):
 
     NAME: ClassVar[str] = "python"
 
-    execution_env_path: str | None = _parameter("EXECUTION_ENV_PATH")
+    execution_env_path: str | Path | None = _parameter("EXECUTION_ENV_PATH")  # noqa: RUF009 - makes a field
     force_cpu_only_input_tensors: bool | None = _parameter("FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no")
 
     def __post_init__(self) -> None:
-        path = self.execution_env_path
-        if path is not None and not path:
+        super().__post_init__()
+        if self.execution_env_path is None:
+            return
+        path = str(self.execution_env_path)
+        if not path:
             raise InvalidValueError(
                 "PythonBackend.execution_env_path: must name an archive, got ''; leave it out"
             )
-        if path and not path.startswith(("/", "$$")):
+        if not path.startswith(("/", "$$")):
             path = f"$$TRITON_MODEL_DIRECTORY/{path.removeprefix('./')}"
-            object.__setattr__(self, "execution_env_path", path)
+        object.__setattr__(self, "execution_env_path", path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,10 +209,6 @@ class TensorflowBackend(Backend):
     @property
     def platform(self) -> str:
         """``tensorflow_savedmodel`` or ``tensorflow_graphdef``; the backend cannot tell them apart."""
-        if self.format not in ("savedmodel", "graphdef"):
-            raise InvalidValueError(
-                f"TensorflowBackend.format: unknown, got {self.format!r}; write 'savedmodel' or 'graphdef'"
-            )
         return f"tensorflow_{self.format}"
 
 

@@ -84,7 +84,10 @@ class ModelConfig(TypedMessage):
 
     def _settle(self, known: frozenset[tuple[str, str]]) -> None:
         if isinstance(self.backend, Backend):
-            vars(self).update(self.backend.complete(vars(self)))
+            backend = self.backend
+            vars(self)["backend"] = ""
+            super().__post_init__()  # a backend completes only what fits its fields
+            vars(self).update(backend.complete(vars(self)))
         super().__post_init__()
         fresh = [refusal for refusal in self._refusals() if refusal[:2] not in known]
         if fresh:

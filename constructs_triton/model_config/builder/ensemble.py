@@ -11,7 +11,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.config import ModelConfig
-from constructs_triton.model_config.builder.inference import batch_size_of, inferred
+from constructs_triton.model_config.builder.inference import Declared, batch_size_of, inferred
 from constructs_triton.model_config.builder.judging import Refusal, refusals
 from constructs_triton.model_config.builder.scheduling import ModelEnsembling
 from constructs_triton.model_config.builder.tensors import DataType, ModelInput, ModelOutput
@@ -63,6 +63,11 @@ class Ensemble:
     def __init__(self, name: str, *, max_batch_size: int | None = None) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidValueError(f"ensemble: must have a name, got {name!r}; name it as its folder")
+        if isinstance(max_batch_size, bool) or not isinstance(max_batch_size, int | None):
+            raise InvalidValueError(
+                f'ensemble "{name}": max_batch_size must be a whole number, got {max_batch_size!r}; '
+                "write 0 or more, or leave it out"
+            )
         self._plan = _Plan(name, max_batch_size)
         self._refuse(unfinished=True)
 
@@ -94,9 +99,7 @@ class Ensemble:
 
         :raises InvalidValueError: where it is there already, or does not fit the steps.
         """
-        declared = (
-            ModelInput(name=tensor, data_type=data_type, dims=dims) if isinstance(tensor, str) else tensor
-        )
+        declared = self._declared(ModelInput, tensor, data_type, dims)
         self._refuse_twice("input", declared.name, self._plan.inputs)
         return self._next("input", declared.name, inputs=(*self._plan.inputs, declared))
 
@@ -111,9 +114,7 @@ class Ensemble:
 
         :raises InvalidValueError: where it is there already, could mean several, or does not fit the steps.
         """
-        declared = (
-            ModelOutput(name=tensor, data_type=data_type, dims=dims) if isinstance(tensor, str) else tensor
-        )
+        declared = self._declared(ModelOutput, tensor, data_type, dims)
         self._refuse_twice("output", declared.name, self._plan.outputs)
         return self._next("output", declared.name, outputs=(*self._plan.outputs, declared))
 
@@ -146,6 +147,18 @@ class Ensemble:
         )
         models = self._with_models((*below, *(() if config is None else (config,))))
         return self._next("step", str(len(self._plan.steps)), steps=(*self._plan.steps, step), models=models)
+
+    def _declared(
+        self, kind: type[Declared], tensor: str | Declared, data_type: DataType, dims: Sequence[int]
+    ) -> Declared:
+        if isinstance(tensor, str) and tensor:
+            return kind(name=tensor, data_type=data_type, dims=dims)
+        if isinstance(tensor, kind) and tensor.name and data_type == "TYPE_INVALID" and not dims:
+            return tensor
+        raise InvalidValueError(
+            f'ensemble "{self.name}": give a name, or a {kind.__name__} with a name and nothing beside, '
+            f"got {tensor!r}; write data_type and dims into the {kind.__name__}"
+        )
 
     def _with_models(self, added: Iterable[ModelConfig]) -> tuple[ModelConfig, ...]:
         known = {model.name: model for model in self._plan.models}
@@ -261,6 +274,10 @@ def _model(model: ModelConfig | Ensemble | str) -> tuple[ModelConfig | None, tup
 
 
 def _mapping(name: str, entries: Mapping[str, str] | None) -> dict[str, str]:
+    if entries is not None and not isinstance(entries, Mapping):
+        raise InvalidValueError(
+            f"step {name}: must be a mapping, got {entries!r}; write {{model's: ensemble's}}"
+        )
     given = dict(entries or {})
     for key, value in given.items():
         if not (isinstance(key, str) and isinstance(value, str) and key and value):

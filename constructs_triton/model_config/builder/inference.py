@@ -12,7 +12,7 @@ from constructs_triton.model_config.builder.wiring import PlannedStep, Tensor, W
 from constructs_triton.model_config.names import quoted
 from constructs_triton.model_config.schema import data_type_name
 
-__all__ = ["batch_size_of", "inferred"]
+__all__ = ["Declared", "batch_size_of", "inferred"]
 
 Declared = TypeVar("Declared", ModelInput, ModelOutput)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,3 +105,15 @@ def test_wrong_request_is_refused(
     with pytest.raises(ConstructsTritonError) as caught:
         _show(capsys, *words)
     assert message in str(caught.value)
+
+
+def test_help_costs_nothing() -> None:
+    """The arguments are declared without protobuf, rich or NumPy."""
+    code = """
+import argparse, sys
+from constructs_triton.cli import config
+config.add_arguments(argparse.ArgumentParser())
+print(sorted({name.split(".")[0] for name in sys.modules} & {"google", "rich", "numpy", "grpc"}))
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"

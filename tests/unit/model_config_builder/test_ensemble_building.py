@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -197,10 +198,17 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
             "two models are called the same, got 'decode'",
         ),
         (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must go from a tensor of the model"),
+        (lambda e: e.step(DECODE, inputs=["image"]), "step inputs: must be a mapping, got ['image']"),
+        (lambda e: e.output(3), "give a name, or a ModelOutput with a name"),
+        (
+            lambda e: e.input(ModelInput(name="x"), dims=[1]),
+            "write data_type and dims into the ModelInput",
+        ),
+        (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
     ],
 )
-def test_refused_by_the_call_that_does_it(call: Callable[[Ensemble], object], message: str) -> None:
+def test_refused_by_the_call_that_does_it(call: Callable[[Any], object], message: str) -> None:
     """What no later step can mend is refused at once."""
     with pytest.raises(InvalidValueError) as caught:
         call(Ensemble("e").input("image"))

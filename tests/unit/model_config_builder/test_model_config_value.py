@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,9 @@ from constructs_triton.model_config.builder import (
     TensorrtllmBackend,
     VllmBackend,
 )
+
+# For values whose types are wrong on purpose, out of a type checker's sight.
+untyped: Any = builder
 
 PLAIN = ModelConfig(
     name="plain",
@@ -160,7 +164,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
             'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }',
         ),
         (
-            PythonBackend(execution_env_path="/opt/env.tar.gz"),
+            PythonBackend(execution_env_path=Path("/opt/env.tar.gz")),
             'backend: "python" '
             'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/opt/env.tar.gz" } }',
         ),
@@ -226,16 +230,28 @@ def test_another_backend_replaces_the_platform() -> None:
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "message"),
     [
-        lambda: PythonBackend(execution_env_path=""),
-        lambda: ModelConfig(backend=TensorflowBackend(format="pb")),  # type: ignore[arg-type]  # the subject
+        (lambda: PythonBackend(execution_env_path=""), "must name an archive, got ''; leave it out"),
+        (
+            lambda: untyped.TensorflowBackend(format="pb"),
+            "TensorflowBackend.format: does not fit, got 'pb'; give one of 'savedmodel', 'graphdef'",
+        ),
+        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; give one of 0, 1"),
+        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; give one of int"),
+        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; give one of 'xgboost', 'xgboost_json'"),
+        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: must be given, got None"),
+        (
+            lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
+            "ModelConfig.input: must be a list, got 3",
+        ),
     ],
 )
-def test_backend_refuses_what_it_cannot_use(make: Callable[[], object]) -> None:
-    """An option that no backend understands is refused at once."""
-    with pytest.raises(InvalidValueError):
+def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message: str) -> None:
+    """An option that the backend would not understand is refused at once."""
+    with pytest.raises(InvalidValueError) as caught:
         make()
+    assert message in str(caught.value)
 
 
 def test_import_loads_no_protobuf() -> None:

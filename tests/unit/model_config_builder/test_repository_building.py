@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -131,11 +132,13 @@ def test_refused_overwrite_keeps_the_old_repository(tmp_path: Path) -> None:
             lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""),
             "its name is not known for this backend, got 'kaldi'; set default_model_filename",
         ),
+        (lambda b: b.add_model(DOUBLE, 3), "must be a path or bytes, got 3"),
+        (lambda b: b.add_model("double"), "must be a ModelConfig or an Ensemble, got 'double'"),
         (lambda b: b.write_to("anywhere"), "no model was added"),
     ],
 )
 def test_refused_by_the_call_that_does_it(
-    call: Callable[[ModelRepositoryBuilder], object],
+    call: Callable[[Any], object],
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
