@@ -4,6 +4,9 @@
 exactly its check and that the mended one trips none.
 """
 
+# Configurations read best unbroken.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 from collections.abc import Mapping

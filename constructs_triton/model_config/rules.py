@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
 Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "repository"]
-"""When a rule is asked: of every folder; of texts that do not parse; of every configuration that parses; of ensembles; of models with
-``sequence_batching``; of models of the Python backend; once for the repository."""
+"""When a rule is asked: of every folder; of texts that do not parse; of configurations that parse; of
+ensembles; of models with ``sequence_batching``; of models of the Python backend; once a repository."""
 
 
 class Problem(NamedTuple):

@@ -76,10 +76,12 @@ def _parse(text: str) -> Any:
     from google.protobuf import text_format  # noqa: PLC0415 - 40 ms, needed only once a config is read
 
     _refuse_lenient_spellings(text)
-    message = new_model_config()
     try:
-        return text_format.Parse(text, message)
+        return text_format.Parse(text, new_model_config())
     except text_format.ParseError as error:
+        respelt = _respell(text, error)
+        if respelt != text:
+            return _parse(respelt)
         raise _FaultError(_explain(text, error)) from error
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         # An enum number beyond 32 bits and the like: protobuf's setters raise these, without a place.
@@ -133,6 +135,29 @@ def _lenient_spellings(text: str) -> Iterator[tuple[int, tuple[str, str]]]:
         hit = pattern.search(bare)
         if hit:
             yield hit.start(), (f"{what}, got {hit.group()!r}", mend)
+
+
+_MINUS_BLANK = re.compile(r"-(\s+)(?=[\d.])")
+_BOOLEAN_NUMBER = re.compile(r"0[xX]?0*(?=[01]\b)")
+
+
+def _respell(text: str, error: Any) -> str:
+    """What only the server's parser reads, spelt for Python's: ``- 1``, and a boolean as ``0x1`` or ``01``.
+
+    Every character keeps its place.
+    """
+    line, column = error.GetLine(), error.GetColumn()
+    if line is None or column is None:
+        return text
+    start = sum(len(part) + 1 for part in text.split("\n")[: line - 1]) + column - 1
+    rest = text[start:]
+    blank = _MINUS_BLANK.match(rest)
+    if blank:
+        return f"{text[:start]}{blank.group(1)}-{rest[blank.end() :]}"
+    number = _BOOLEAN_NUMBER.match(rest)
+    if number and 'Expected "true" or "false"' in str(error):
+        return f"{text[:start]}{' ' * number.end()}{rest[number.end() :]}"
+    return text
 
 
 def _first_bad_escape(string: str) -> int | None:

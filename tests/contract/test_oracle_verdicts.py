@@ -78,7 +78,7 @@ def test_refusal_is_an_error(cases: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", CANNOT_SERVE)
 def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
-    """What loads and serves no request, or serves by the luck of the file system, is an error all the same."""
+    """What loads and serves no request, or serves by luck of the file system, is an error all the same."""
     assert check(cases, name).errors
 
 

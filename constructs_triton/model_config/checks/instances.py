@@ -6,6 +6,7 @@ by the target's number of GPUs, and not at all where that is unknown.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from constructs_triton.model_config.subject import Subject
 __all__: list[str] = []
 
 _SOURCE = "triton core ValidateInstanceGroup"
+_INDEX = re.compile(r"\s*\+?\d")  # the server reads the number at the start and minds no rest
 _AUTO, _GPU, _CPU, _MODEL = range(4)
 
 
@@ -105,7 +107,7 @@ def profile(subject: Subject) -> Iterator[Problem]:
     for place, group in groups(subject):
         if group.profile and not is_tensorrt:
             yield Problem("profile needs TensorRT", (*place, "profile"), "remove profile")
-        elif any(not index.strip().removeprefix("+").isdigit() for index in group.profile):
+        elif any(not _INDEX.match(index) for index in group.profile):
             yield Problem(
                 f"profile holds indices, got {list(group.profile)}", (*place, "profile"), 'write ["0"]'
             )

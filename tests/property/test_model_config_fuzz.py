@@ -1,0 +1,217 @@
+"""Any bytes, any tree of folders, any valid message: never an exception other than ours, never a loss."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from constructs_triton.errors import ModelConfigError
+from constructs_triton.facts.target import Target
+from constructs_triton.model_config import format_model_config, new_model_config, parse_model_config
+from constructs_triton.model_config.text import read_text_fault
+from constructs_triton.model_repository import ModelRepository
+
+FRAGMENTS = (
+    'name: "m"',
+    'backend: "python"',
+    'platform: "ensemble"',
+    "max_batch_size: 8",
+    "input",
+    "output",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<",
+    ">",
+    ":",
+    ",",
+    ";",
+    "\n",
+    "#",
+    "//",
+    "dims: [ -1, 4 ]",
+    "data_type: TYPE_FP32",
+    "ensemble_scheduling",
+    "step",
+    'model_name: "m"',
+    "input_map",
+    'key: "X"',
+    'value: "Y"',
+    "reshape { shape: [ ] }",
+    "- 1",
+    "+1",
+    "0x7f",
+    "99999999999999999999",
+    '"',
+    "'",
+    "\\",
+    "${x}",
+    "\ufeff",
+    "\xa0",
+    "\x00",
+    "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]",
+    "model_warmup",
+    "sequence_batching { direct { } }",
+    "dynamic_batching { }",
+    "version_policy { latest { } }",
+    "nan",
+    "1e400",
+    "parameters",
+)
+texts = st.lists(st.sampled_from(FRAGMENTS), max_size=25).map(" ".join).map(str.encode)
+contents = st.one_of(st.binary(max_size=200), texts)
+names = st.one_of(
+    st.sampled_from(
+        [
+            "config.pbtxt",
+            "1",
+            "2",
+            "01",
+            "1abc",
+            "-1",
+            "99999999999999999999",
+            "model.py",
+            "warmup",
+            "a",
+            "b",
+            ".git",
+        ]
+    ),
+    st.text(
+        st.characters(exclude_characters="/\0", exclude_categories=["Cs"]), min_size=1, max_size=6
+    ).filter(lambda name: name not in (".", "..")),
+)
+trees: st.SearchStrategy[Any] = st.recursive(
+    contents, lambda inner: st.dictionaries(names, inner, max_size=4), max_leaves=12
+)
+repositories = st.dictionaries(names, trees, max_size=4)
+targets = st.builds(
+    Target,
+    mode=st.sampled_from(["single", "multi-model"]),
+    gpu_count=st.sampled_from([None, 0, 1, 4]),
+    memory_gib=st.sampled_from([None, 1.0]),
+    storage_gb=st.sampled_from([None, 1]),
+    image_version=st.sampled_from([None, "24.09", "26.05"]),
+    default_model=st.sampled_from([None, "a", "b", ".."]),
+    local_files=st.booleans(),
+)
+
+
+def write(tree: dict[str, Any], directory: Path) -> None:
+    """The tree on disk; what the file system itself refuses is left out."""
+    for name, value in tree.items():
+        try:
+            if isinstance(value, dict):
+                (directory / name).mkdir()
+                write(value, directory / name)
+            else:
+                (directory / name).write_bytes(value)
+        except OSError:
+            continue
+
+
+@settings(max_examples=300, deadline=None)
+@given(contents)
+@example(b"max_batch_size: \xff")
+@example(b'name: "\\')
+@example(b"input { data_type: 99999999999 }")
+def test_any_bytes_are_read_or_refused_with_a_place(content: bytes) -> None:
+    """Bytes either become a message, or a ``ModelConfigError`` whose finding names the file."""
+    message, fault = read_text_fault(content)
+    assert (message is None) == (fault is not None)
+    if fault is not None:
+        with pytest.raises(ModelConfigError, match="m/config.pbtxt"):
+            parse_model_config(content, "m/config.pbtxt")
+
+
+@settings(max_examples=150, deadline=None)
+@given(repositories, st.one_of(st.none(), targets), st.booleans())
+def test_any_tree_of_folders_is_judged(tree: dict[str, Any], target: Target | None, is_packed: bool) -> None:
+    """Whatever lies in a folder, the check ends with a report whose verdict agrees with its findings."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(tree, Path(folder))
+        repository = ModelRepository.from_directory(folder)
+        report = repository.check(target, is_packed=is_packed)
+        assert report.verdict == "loads" or report.errors
+        for name in repository.models:
+            assert name in repository.closure(name)
+
+
+# --- valid messages ---------------------------------------------------------------------------------------
+
+SCALARS = {
+    "TYPE_INT32": st.integers(-(2**31), 2**31 - 1),
+    "TYPE_INT64": st.integers(-(2**63), 2**63 - 1),
+    "TYPE_UINT32": st.integers(0, 2**32 - 1),
+    "TYPE_UINT64": st.integers(0, 2**64 - 1),
+    "TYPE_BOOL": st.booleans(),
+    "TYPE_FLOAT": st.floats(allow_nan=False, width=32),
+    "TYPE_DOUBLE": st.floats(allow_nan=False),
+    "TYPE_STRING": st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+}
+
+
+def _value(field: Any, draw: Any) -> Any:
+    if field.enum_type is not None:
+        return draw(st.sampled_from([value.number for value in field.enum_type.values]))
+    for name, strategy in SCALARS.items():
+        if field.type == getattr(field, name):
+            return draw(strategy)
+    raise AssertionError(field.full_name)
+
+
+def _fill(message: Any, draw: Any, depth: int = 0) -> None:
+    for field in message.DESCRIPTOR.fields:
+        if draw(st.integers(0, 3 + depth)) or (
+            field.containing_oneof and message.WhichOneof(field.containing_oneof.name)
+        ):
+            continue
+        entry = (
+            field.message_type if field.message_type and field.message_type.GetOptions().map_entry else None
+        )
+        if entry is not None:
+            key = _value(entry.fields_by_name["key"], draw)
+            value = entry.fields_by_name["value"]
+            if value.message_type is not None:
+                _fill(getattr(message, field.name)[key], draw, depth + 1)
+            else:
+                getattr(message, field.name)[key] = _value(value, draw)
+        elif field.message_type is not None:
+            target = getattr(message, field.name)
+            inner = target.add() if field.is_repeated else target
+            inner.SetInParent()
+            _fill(inner, draw, depth + 1)
+        elif field.is_repeated:
+            getattr(message, field.name).extend(_value(field, draw) for _ in range(draw(st.integers(0, 3))))
+        else:
+            setattr(message, field.name, _value(field, draw))
+
+
+@st.composite
+def model_configs(draw: st.DrawFn) -> Any:
+    """A message of any shape that the schema allows."""
+    message = new_model_config()
+    _fill(message, draw)
+    return message
+
+
+@settings(max_examples=150, deadline=None)
+@given(model_configs())
+def test_any_message_survives_writing_and_reading(message: Any) -> None:
+    """Reading what was written gives an equal message, and writing is deterministic."""
+    text = format_model_config(message)
+    again = parse_model_config(text)
+    assert again.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
+    assert format_model_config(again) == text
+
+
+@pytest.mark.parametrize("text", ['platform: "ensemble"', "platform : 'ensemble'"])
+def test_ensembles_are_written_as_the_loader_looks_for_them(text: str) -> None:
+    """However an ensemble was spelt, it is written as the multi-model loader recognises it."""
+    assert 'platform: "ensemble"\n' in format_model_config(parse_model_config(text))
