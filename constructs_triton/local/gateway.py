@@ -127,6 +127,11 @@ class _Gateway:
     async def invoke_with_response_stream(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, _relay_as_events)
 
+    async def refuse_async(self, _: web.Request) -> web.StreamResponse:
+        """Asynchronous invocations read from S3 and write to it: nothing here stands for that."""
+        message = "Asynchronous invocations do not run on a local endpoint; call invoke_endpoint"
+        return validation_error(message).response()
+
     async def ping(self, _: web.Request) -> web.Response:
         """200 while every container is ready; for scripts that wait, not part of SageMaker's API."""
         servers = [v.server for endpoint in self._endpoints.values() for v in endpoint.variants.values()]
@@ -253,5 +258,6 @@ def gateway_application(
     application.router.add_post(
         "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream
     )
+    application.router.add_post("/endpoints/{name}/async-invocations", gateway.refuse_async)
     application.router.add_get("/ping", gateway.ping)
     return application

@@ -199,7 +199,11 @@ async def _client_session(timeout_seconds: float) -> AsyncIterator[aiohttp.Clien
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=timeout_seconds)
     async with aiohttp.ClientSession(
-        connector=connector, timeout=timeout, auto_decompress=False, read_bufsize=_READ_BUFFER_BYTES
+        connector=connector,
+        timeout=timeout,
+        auto_decompress=False,
+        read_bufsize=_READ_BUFFER_BYTES,
+        headers={"Accept-Encoding": "identity"},
     ) as session:
         yield session
 

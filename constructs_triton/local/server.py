@@ -250,7 +250,8 @@ class TritonServer:
             self.is_ready = False
             if code is None:
                 await self._start_keeper()
-            self.settings.say(f"{self.label}: the Triton server ended with {code}; starting it again")
+            how = "together with its keeper" if code is None else f"with {code}"
+            self.settings.say(f"{self.label}: the Triton server ended {how}; starting it again")
             while not self.is_ready:
                 await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
                 try:

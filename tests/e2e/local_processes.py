@@ -37,6 +37,17 @@ def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
     return {words[8].rpartition("tar.gz")[0] + "tar.gz" for words in stubs if "tar.gz" in words[8]}
 
 
+def keeper_ids(local: LocalEndpoint) -> list[int]:
+    """The process ids of the servers' keepers."""
+    names = [str(folder) for folder in folders(local)]
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        words = _words(process)
+        if any(word.endswith("keeper.py") for word in words) and any(name in words for name in names):
+            found.append(int(process.name))
+    return found
+
+
 def traces(places: list[Path]) -> list[str]:
     """What is left of runs in these folders: processes, the folders themselves, shared-memory regions."""
     names = [place.name for place in places]
@@ -49,11 +60,12 @@ def traces(places: list[Path]) -> list[str]:
 
 
 def _command_lines() -> list[list[str]]:
-    lines = []
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().decode().split("\0")
-        except OSError:
-            continue
-        lines.append(words)
-    return [words for words in lines if words[0]]
+    lines = (_words(process) for process in Path("/proc").glob("[0-9]*"))
+    return [words for words in lines if words and words[0]]
+
+
+def _words(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_bytes().decode().split("\0")
+    except OSError:
+        return []

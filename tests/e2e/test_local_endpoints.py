@@ -210,6 +210,13 @@ def test_wrong_requests_are_validation_errors(
     assert words in refusal["Error"]["Message"]
 
 
+def test_asynchronous_invocations_are_refused_in_so_many_words(caller: Caller) -> None:
+    """Nothing here stands for S3; the answer says what to call instead."""
+    with pytest.raises(ClientError, match="call invoke_endpoint") as refused:
+        caller.runtime.invoke_endpoint_async(EndpointName="Multi", InputLocation="s3://bucket/key")
+    assert refused.value.response["Error"]["Code"] == "ValidationError"
+
+
 def test_a_model_that_raises_is_a_model_error_with_the_logs_place(caller: Caller) -> None:
     """The container's 500 arrives as ModelError with status, message and the log group."""
     refusal = caller.refusal("digits-ensemble", -3.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_processes import folders, process_ids, traces
+from local_processes import folders, keeper_ids, process_ids, traces
 from test_local_endpoints import Caller
 
 from constructs_triton.errors import LocalEndpointError
@@ -51,7 +51,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def local(assembly: Path) -> Iterator[LocalEndpoint]:
     """One run, whose models are made to crash."""
-    with LocalEndpoint.from_assembly(assembly, invocation_timeout_seconds=10) as local:
+    with LocalEndpoint.from_assembly(assembly, invocation_timeout_seconds=6) as local:
         yield local
 
 
@@ -65,11 +65,16 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
     assert local.messages.count("Multi/AllTraffic: a model ended its process") == 1
 
 
-def test_a_killed_server_is_started_again_and_models_load_again(local: LocalEndpoint) -> None:
-    """After SIGKILL the container comes back, and a model that was loaded before is loaded once more."""
+@pytest.mark.parametrize(
+    ("victims", "words"), [(process_ids, "ended with -9"), (keeper_ids, "ended together with its keeper")]
+)
+def test_a_killed_server_is_started_again_and_models_load_again(
+    local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
+) -> None:
+    """After SIGKILL, of its keeper too, the container comes back and loads its models once more."""
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
-    os.kill(process_ids(local)[0], signal.SIGKILL)
+    os.kill(victims(local)[0], signal.SIGKILL)
 
     def answers() -> bool:
         try:
@@ -78,7 +83,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(local: LocalEndp
             return False
 
     assert _eventually(answers)
-    assert "ended with -9; starting it again" in local.messages
+    assert f"{words}; starting it again" in local.messages
 
 
 def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoint) -> None:
