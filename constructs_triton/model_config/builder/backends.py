@@ -214,7 +214,7 @@ class TensorflowBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class DaliBackend(Backend):
-    """A serialized DALI pipeline, ``model.dali``."""
+    """A serialized DALI pipeline, ``model.dali``; outputs to split are named with colons between them."""
 
     NAME: ClassVar[str] = "dali"
 
@@ -246,13 +246,18 @@ class FilBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class OpenvinoBackend(Backend):
-    """A ``model.xml`` with its ``model.bin``; stream and thread counts as OpenVINO spells them."""
+    """A ``model.xml`` with its ``model.bin``; ``num_streams`` is a number, ``"AUTO"`` or ``"NUMA"``.
+
+    ``enable_batch_padding`` lets a request be smaller than ``max_batch_size``, which is an error otherwise.
+    """
 
     NAME: ClassVar[str] = "openvino"
 
     target_device: str | None = _parameter("TARGET_DEVICE")
     performance_hint: Literal["LATENCY", "THROUGHPUT"] | None = _parameter("PERFORMANCE_HINT")
-    num_streams: int | str | None = _parameter("NUM_STREAMS")
+    num_streams: int | Literal["AUTO", "NUMA"] | None = _parameter("NUM_STREAMS")
+    inference_num_threads: int | None = _parameter("INFERENCE_NUM_THREADS")
+    enable_batch_padding: bool | None = _parameter("ENABLE_BATCH_PADDING", yes="YES", no="NO")
     skip_ov_dynamic_batchsize: bool | None = _parameter("SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO")
     reshape_io_layers: bool | None = _parameter("RESHAPE_IO_LAYERS", yes="YES", no="NO")
 

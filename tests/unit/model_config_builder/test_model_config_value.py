@@ -191,8 +191,8 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
             'parameters { key: "threshold" value { string_value: "0.3" } }',
         ),
         (
-            OpenvinoBackend(num_streams="auto", reshape_io_layers=True),
-            'backend: "openvino" parameters { key: "NUM_STREAMS" value { string_value: "auto" } } '
+            OpenvinoBackend(num_streams="AUTO", reshape_io_layers=True),
+            'backend: "openvino" parameters { key: "NUM_STREAMS" value { string_value: "AUTO" } } '
             'parameters { key: "RESHAPE_IO_LAYERS" value { string_value: "YES" } }',
         ),
         (VllmBackend(), 'backend: "vllm" instance_group { kind: KIND_MODEL count: 1 }'),
