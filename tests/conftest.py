@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 # jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
 os.environ.setdefault("NODE_NO_WARNINGS", "1")
+# Archives and digests of the tests' models do not belong into the developer's cache.
+os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="constructs-triton-tests-")
 # No test may reach an AWS account, whatever the developer's shell is logged in to.
 os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
@@ -19,3 +23,8 @@ os.environ.update(
 )
 
 PROJECT = Path(__file__).resolve().parent.parent
+
+
+def pytest_unconfigure() -> None:
+    """Remove the cache that this process made."""
+    shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
