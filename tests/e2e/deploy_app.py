@@ -1,0 +1,119 @@
+"""The stack that is deployed, updated and destroyed in the tests, synthesized once for every variant of it.
+
+``python deploy_app.py DIRECTORY`` writes ``DIRECTORY/<variant>`` for each, in one process, since starting
+the CDK takes longer than all of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+
+STACK = "Served"
+INSTANCE_TYPE = "ml.g5.xlarge"
+MAX_CAPACITY = 4
+GPU_TARGET = 55
+INVOCATIONS_TARGET = 120
+LATENCY_THRESHOLD = 250_000
+
+_CONFIG = """backend: "python"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+instance_group { kind: KIND_CPU }
+"""
+_MODEL = """import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
+
+    def answer(self, x):
+        return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + {constant}.0)])
+"""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What differs: the constant that each model adds, the instances, and whether the last resource fails."""
+
+    models: tuple[tuple[str, int], ...] = (("alpha", 1), ("beta", 2))
+    instance_type: str = INSTANCE_TYPE
+    max_capacity: int = MAX_CAPACITY
+    has_broken_dashboard: bool = False
+
+
+_FIRST = Variant()
+VARIANTS = {
+    "first": _FIRST,
+    "changed_model": replace(_FIRST, models=(("alpha", 11), ("beta", 2))),
+    "added_model": replace(_FIRST, models=(*_FIRST.models, ("gamma", 3))),
+    "changed_instance_type": replace(_FIRST, instance_type="ml.g5.2xlarge"),
+    "changed_capacity": replace(_FIRST, max_capacity=7),
+    "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
+}
+
+
+class ServedStack(cdk.Stack):
+    """One endpoint for one model, one for many that scales, and the instruments to watch it."""
+
+    def __init__(self, scope: Construct, id: str, *, models: Path, variant: Variant) -> None:
+        super().__init__(scope, id)
+        instance_type = InstanceType.of(variant.instance_type)
+        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        single = TritonEndpoint(
+            self, "Single", model_repository=repository, model="alpha", instance_type=instance_type
+        )
+        many = TritonMultiModelEndpoint(
+            self, "Many", model_repository=repository, instance_type=instance_type
+        )
+        count = many.auto_scale_instance_count(min_capacity=1, max_capacity=variant.max_capacity)
+        count.scale_on_gpu_utilization("Gpu", target_utilization_percent=GPU_TARGET)
+        count.scale_on_invocations_per_instance(
+            "Invocations", target_invocations_per_minute=INVOCATIONS_TARGET
+        )
+        latency = many.metric_model_latency()
+        latency.create_alarm(self, "Slow", threshold=LATENCY_THRESHOLD, evaluation_periods=3)
+        dashboard = cloudwatch.Dashboard(self, "Dashboard")
+        dashboard.add_widgets(cloudwatch.GraphWidget(title="Latency", left=[latency]))
+        if variant.has_broken_dashboard:
+            broken = cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json")
+            broken.node.add_dependency(many, single, count)
+        cdk.CfnOutput(self, "SingleName", value=single.endpoint_name)
+        cdk.CfnOutput(self, "ManyName", value=many.endpoint_name)
+        cdk.CfnOutput(self, "ModelsUrl", value=repository.model_data_url)
+
+
+def write_models(directory: Path, models: tuple[tuple[str, int], ...]) -> Path:
+    """A repository of Python models that add a constant."""
+    for name, constant in models:
+        (directory / name / "1").mkdir(parents=True)
+        (directory / name / "config.pbtxt").write_text(f'name: "{name}"\n{_CONFIG}')
+        (directory / name / "1" / "model.py").write_text(_MODEL.format(constant=constant))
+    return directory
+
+
+def main(directory: Path) -> None:
+    for name, variant in VARIANTS.items():
+        models = write_models(directory / "models" / name, variant.models)
+        app = cdk.App(outdir=str(directory / name))
+        ServedStack(app, STACK, models=models, variant=variant)
+        app.synth()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,72 @@
+"""A cloud assembly without the CDK's command line: its assets published, its stacks known."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import StackError
+from .service_api import ServiceApi
+from .template import Template
+
+__all__ = ["Assembly"]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What a synth left in a directory."""
+
+    directory: Path
+
+    def template(self, stack_name: str) -> Template:
+        """The template of a stack."""
+        return Template.parse((self.directory / f"{stack_name}.template.json").read_text())
+
+    def stack_names(self) -> list[str]:
+        """All stacks of the assembly itself, those after which others depend on them."""
+        manifest = json.loads((self.directory / "manifest.json").read_text())
+        artifacts = manifest["artifacts"]
+        names = [name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"]
+        return sorted(names, key=lambda name: len(_ancestors(name, artifacts)))
+
+    def publish(self, api: ServiceApi) -> None:
+        """Put the file assets where the templates look for them, as ``cdk deploy`` does."""
+        for path in sorted(self.directory.glob("*.assets.json")):
+            manifest = json.loads(path.read_text())
+            if manifest.get("dockerImages"):
+                raise StackError(f"{path.name}: images are not published here")
+            for asset in manifest["files"].values():
+                body = self._content(asset["source"])
+                for bucket, key in _destinations(asset, api):
+                    api.call("s3", "PutObject", Bucket=bucket, Key=key, Body=body)
+
+    def _content(self, source: dict[str, Any]) -> bytes:
+        path = self.directory / source["path"]
+        if source["packaging"] == "file":
+            content: bytes = path.read_bytes()
+            return content
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each in sorted(path.rglob("*")):
+                if each.is_file():
+                    archive.write(each, each.relative_to(path))
+        return buffer.getvalue()
+
+
+def _destinations(asset: dict[str, Any], api: ServiceApi) -> Iterator[tuple[str, str]]:
+    known = {"AWS::AccountId": api.account, "AWS::Region": api.region, "AWS::Partition": "aws"}
+    for destination in asset["destinations"].values():
+        bucket = destination["bucketName"]
+        for name, value in known.items():
+            bucket = bucket.replace("${" + name + "}", value)
+        yield bucket, destination["objectKey"]
+
+
+def _ancestors(name: str, artifacts: dict[str, Any]) -> set[str]:
+    direct = set(artifacts[name].get("dependencies", []))
+    return direct.union(*(_ancestors(each, artifacts) for each in direct))

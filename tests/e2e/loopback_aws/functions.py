@@ -1,0 +1,141 @@
+"""Lambda functions, run: the code that was uploaded, in a process of its own, with its role's credentials."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from uuid import uuid4
+
+from botocore.exceptions import ClientError
+from moto.awslambda.models import LambdaFunction
+
+from .access import Access
+from .errors import StackError
+from .service_api import ServiceApi, client
+
+__all__ = ["Functions"]
+
+_RUNNER = Path(__file__).with_name("function_runtime.py")
+
+
+@dataclass
+class Functions:
+    """Runs what is invoked through the Lambda API, by CloudFormation or by a function itself."""
+
+    api: ServiceApi
+    access: Access
+    invocations: list[str] = field(default_factory=list)
+    """Names of the functions that were invoked, in order."""
+    _running: int = 0
+    _idle: threading.Condition = field(default_factory=threading.Condition)
+
+    def patches(self) -> list[Any]:
+        """moto would run the code in a container; here the place where it does so is ours."""
+        return [
+            mock.patch.object(LambdaFunction, "invoke", self._invoker()),
+            mock.patch.object(LambdaFunction, "__init__", _keeping_log_group(LambdaFunction.__init__)),
+        ]
+
+    def are_idle(self) -> bool:
+        """Whether no invocation is running."""
+        with self._idle:
+            return self._running == 0
+
+    def _invoker(self) -> Callable[..., str]:
+        def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str:
+            event = json.loads(body or "{}")
+            with self._idle:
+                self._running += 1
+                self.invocations.append(function.function_name)
+            if request_headers.get("x-amz-invocation-type") == "Event":
+                threading.Thread(target=self._run, args=(function, event), daemon=True).start()
+                return ""
+            result, failed = self._run(function, event)
+            if failed:
+                response_headers["x-amz-function-error"] = "Unhandled"
+            return result
+
+        return invoke
+
+    def _run(self, function: Any, event: Any) -> tuple[str, bool]:
+        try:
+            return self._run_process(function, event)
+        finally:
+            with self._idle:
+                self._running -= 1
+
+    def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
+        credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
+        with tempfile.TemporaryDirectory(prefix="loopback-function-") as directory:
+            zipfile.ZipFile(io.BytesIO(function.code_bytes)).extractall(directory)
+            environment = self._environment(function) | credentials.as_environment()
+            process = subprocess.run(
+                [sys.executable, str(_RUNNER)],
+                cwd=directory,
+                env=environment,
+                input=json.dumps(event),
+                text=True,
+                capture_output=True,
+                timeout=int(function.timeout),
+                check=False,
+            )
+        self._write_logs(function, process.stderr, credentials.as_arguments())
+        return process.stdout, process.returncode != 0
+
+    def _environment(self, function: Any) -> dict[str, str]:
+        if not str(function.run_time).startswith("python"):
+            raise StackError(
+                f"only Python functions run here, {function.function_name} is {function.run_time}"
+            )
+        return {
+            **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")},
+            **function.environment_vars,
+            "AWS_ENDPOINT_URL": self.api.endpoint_url,
+            "AWS_REGION": self.api.region,
+            "AWS_DEFAULT_REGION": self.api.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_LAMBDA_FUNCTION_NAME": function.function_name,
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": str(function.memory_size),
+            "LOOPBACK_FUNCTION_ARN": function.function_arn,
+            "LOOPBACK_FUNCTION_TIMEOUT": str(function.timeout),
+            "_HANDLER": function.handler,
+        }
+
+    def _write_logs(self, function: Any, text: str, credentials: dict[str, str]) -> None:
+        """With the function's role, as Lambda does; and as there, a role that may not write leaves no log."""
+        logs = client("logs", self.api.endpoint_url, self.api.region, credentials)
+        place = {"logGroupName": function.logs_group_name, "logStreamName": f"run/{uuid4().hex}"}
+        events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
+        try:
+            logs.create_log_stream(**place)
+            logs.put_log_events(**place, logEvents=events or [{"timestamp": _now(), "message": "END"}])
+        except ClientError:
+            return
+
+
+def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:
+    """moto forgets ``LoggingConfig``; the group is where a function's output goes."""
+
+    def initialize(function: Any, account_id: str, spec: dict[str, Any], *rest: Any, **more: Any) -> None:
+        original(function, account_id, spec, *rest, **more)
+        function.logs_group_name = spec.get("LoggingConfig", {}).get("LogGroup", function.logs_group_name)
+
+    return initialize
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,179 @@
+"""An AWS account on loopback: moto for the services, a CloudFormation of its own, IAM where it matters."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from unittest import mock
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.moto_api._internal.models import moto_api_backend
+from moto.server import ThreadedMotoServer
+
+from . import moto_gaps
+from .access import Access, RoleCredentials
+from .answers import Answers
+from .assembly import Assembly
+from .deployment import Deployer
+from .errors import StackError
+from .execution_role import ExecutionRoleCheck
+from .functions import Functions
+from .providers import Providers
+from .server import CloudFormationServer
+from .service_api import ServiceApi, client
+from .stack import Stack, Stacks
+from .template import Template
+
+__all__ = ["LoopbackAws"]
+
+REGION = "us-east-1"
+_QUALIFIER = "hnb659fds"
+_BOOTSTRAP_VERSION = "33"
+
+
+class LoopbackAws:
+    """A context manager; what it starts is gone when it ends, and the process's environment is untouched.
+
+    moto's state belongs to the process: one at a time.
+    """
+
+    def __init__(self) -> None:
+        self._exit = ExitStack()
+
+    def __enter__(self) -> LoopbackAws:
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        with ExitStack() as cleanup:
+            cleanup.enter_context(mock.patch.dict(os.environ, {"MOTO_IAM_LOAD_MANAGED_POLICIES": "true"}))
+            moto_api_backend.reset()
+            moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+            moto.start()
+            cleanup.callback(moto.stop)
+            host, port = moto.get_host_and_port()
+            self.api = ServiceApi(f"http://{host}:{port}", DEFAULT_ACCOUNT_ID, REGION)
+            self._assemble()
+            for patch in self._patches():
+                cleanup.enter_context(patch)
+            self.server = cleanup.enter_context(
+                CloudFormationServer(self.stacks, self.deployer, self.answers)
+            )
+            self._exit = cleanup.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    def _assemble(self) -> None:
+        self.access = Access(self.api)
+        self.functions = Functions(self.api, self.access)
+        self.answers = Answers(self.functions.are_idle)
+        self.stacks = Stacks(self.api)
+        self.deployer = Deployer(self.stacks, Providers(self.api, self.answers))
+        self.execution_roles = ExecutionRoleCheck(self.api, self.access)
+
+    def _patches(self) -> list[Any]:
+        return [
+            *self.access.patches(),
+            *self.functions.patches(),
+            *moto_gaps.patches(self.execution_roles),
+        ]
+
+    # What tests look at it with.
+
+    @property
+    def endpoint_url(self) -> str:
+        """Where all services but CloudFormation answer."""
+        return self.api.endpoint_url
+
+    def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
+        """A boto3 client of the administrator, or of a role, which may then do what its policies grant."""
+        url = self.server.url if service == "cloudformation" else self.endpoint_url
+        return client(
+            service, url, self.api.region, None if credentials is None else credentials.as_arguments()
+        )
+
+    def stack(self, name: str) -> Stack:
+        """A stack as it stands."""
+        found = self.stacks.find(name)
+        if found is None:
+            raise StackError(f"Stack with id {name} does not exist")
+        return found
+
+    # Without the command line.
+
+    def bootstrap(self) -> str:
+        """What ``cdk bootstrap`` leaves behind, as far as file assets need it; returns the asset bucket."""
+        bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        self.api.call("s3", "CreateBucket", Bucket=bucket)
+        name = f"/cdk-bootstrap/{_QUALIFIER}/version"
+        self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
+        return bucket
+
+    def deploy(
+        self,
+        directory: Path,
+        artifact: str,
+        *,
+        stack_name: str | None = None,
+        template: Template | None = None,
+    ) -> Stack:
+        """Publish the assets of an assembly and deploy one of its stacks; the stack's status tells the end.
+
+        ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
+        """
+        assembly = Assembly(directory)
+        assembly.publish(self.api)
+        name = stack_name or artifact
+        stack = self.stacks.find(name) or self.stacks.add(name)
+        self.deployer.deploy(stack, template or assembly.template(artifact), {})
+        return stack
+
+    def destroy(self, stack_name: str) -> Stack:
+        """Delete a stack; its status tells how it went."""
+        stack = self.stack(stack_name)
+        self.deployer.delete(stack)
+        return stack
+
+    # With the command line.
+
+    def environment(self) -> dict[str, str]:
+        """The environment in which the AWS tools, the CDK's too, talk to loopback and to nothing else."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+        port = self.endpoint_url.rpartition(":")[2]
+        return {
+            **kept,
+            "AWS_ENDPOINT_URL": self.endpoint_url,
+            # The CLI builds TemplateURL from this one, and moto takes an address for a bucket's subdomain.
+            "AWS_ENDPOINT_URL_S3_FOR_CLOUDFORMATION": f"http://localhost:{port}",
+            "AWS_ENDPOINT_URL_CLOUDFORMATION": self.server.url,
+            "AWS_ACCESS_KEY_ID": "testing",
+            "AWS_SECRET_ACCESS_KEY": "testing",
+            "AWS_REGION": self.api.region,
+            "AWS_DEFAULT_REGION": self.api.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "CDK_DISABLE_CLI_TELEMETRY": "1",
+            "CI": "1",
+            "NO_COLOR": "1",
+            "NODE_NO_WARNINGS": "1",
+        }
+
+    def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+        """Run the CDK's command line against this account; its output comes back with the exit code."""
+        return subprocess.run(
+            [str(cdk), *arguments],
+            cwd=cwd,
+            env=self.environment(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=300,
+        )

@@ -1,0 +1,163 @@
+"""What moto leaves out of SageMaker, added in its process while the loopback AWS runs.
+
+* ``UpdateEndpoint``, with the rules for retained variant properties and for variants under auto scaling
+  (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic scaling).
+* Members that ``Create*`` takes and ``Describe*`` should give back.
+* Instance types newer than moto's list: requests are held against botocore's service model instead.
+* ``CreateModel`` reads the model data with the execution role, as the service does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+from unittest import mock
+
+from moto.applicationautoscaling.models import applicationautoscaling_backends
+from moto.core.responses import ActionResult
+from moto.sagemaker.exceptions import ValidationError
+from moto.sagemaker.models import FakeEndpointConfig
+from moto.sagemaker.responses import SageMakerResponse
+
+from .execution_role import ExecutionRoleCheck
+
+__all__ = ["patches"]
+
+_KEPT_MODEL_MEMBERS = ("EnableNetworkIsolation", "InferenceExecutionConfig")
+_KEPT_CONFIG_MEMBERS = (
+    "ExplainerConfig",
+    "ShadowProductionVariants",
+    "VpcConfig",
+    "EnableNetworkIsolation",
+    "ExecutionRoleArn",
+)
+_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
+
+
+def patches(check: ExecutionRoleCheck) -> list[Any]:
+    """Everything that is added or replaced."""
+    return [
+        mock.patch.object(FakeEndpointConfig, "validate_instance_type", return_value=None),
+        mock.patch.object(SageMakerResponse, "update_endpoint", _update_endpoint, create=True),
+        mock.patch.object(SageMakerResponse, "create_model", _create_model(check)),
+        mock.patch.object(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
+        mock.patch.object(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
+        mock.patch.object(
+            SageMakerResponse,
+            "describe_endpoint_config",
+            _describing_kept(_endpoint_configs, "EndpointConfigName"),
+        ),
+    ]
+
+
+def _models(response: Any) -> Mapping[str, Any]:
+    models: Mapping[str, Any] = response.sagemaker_backend._models
+    return models
+
+
+def _endpoint_configs(response: Any) -> Mapping[str, Any]:
+    configs: Mapping[str, Any] = response.sagemaker_backend.endpoint_configs
+    return configs
+
+
+def _create_model(check: ExecutionRoleCheck) -> Callable[[Any], ActionResult]:
+    original = SageMakerResponse.create_model
+
+    def create_model(response: Any) -> ActionResult:
+        wanted = json.loads(response.body)
+        try:
+            check.model_data_is_readable(wanted)
+        except PermissionError as error:
+            raise ValidationError(message=str(error)) from None
+        answer: ActionResult = original(response)
+        _keep(_models(response)[wanted["ModelName"]], wanted, _KEPT_MODEL_MEMBERS)
+        return answer
+
+    return create_model
+
+
+def _create_endpoint_config() -> Callable[[Any], ActionResult]:
+    original = SageMakerResponse.create_endpoint_config
+
+    def create_endpoint_config(response: Any) -> ActionResult:
+        wanted = json.loads(response.body)
+        answer: ActionResult = original(response)
+        _keep(_endpoint_configs(response)[wanted["EndpointConfigName"]], wanted, _KEPT_CONFIG_MEMBERS)
+        return answer
+
+    return create_endpoint_config
+
+
+def _keep(resource: Any, wanted: Mapping[str, Any], members: tuple[str, ...]) -> None:
+    resource.kept_by_loopback = {name: wanted[name] for name in members if name in wanted}
+
+
+def _describing_kept(
+    store: Callable[[Any], Mapping[str, Any]], name_member: str
+) -> Callable[[Any], ActionResult]:
+    original: Callable[[Any], ActionResult] = {
+        "ModelName": SageMakerResponse.describe_model,
+        "EndpointConfigName": SageMakerResponse.describe_endpoint_config,
+    }[name_member]
+
+    def describe(response: Any) -> ActionResult:
+        answer: Any = original(response).result
+        kept = store(response)[json.loads(response.body)[name_member]].kept_by_loopback
+        return ActionResult({**dict(answer), **kept})
+
+    return describe
+
+
+def _update_endpoint(response: Any) -> ActionResult:
+    backend, wanted = response.sagemaker_backend, json.loads(response.body)
+    name = wanted["EndpointName"]
+    endpoint = backend.endpoints.get(name)
+    config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
+    if endpoint is None:
+        raise ValidationError(message=f'Could not find endpoint "{name}".')
+    if config is None:
+        raise ValidationError(
+            message=f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".'
+        )
+    before = backend.endpoint_configs[endpoint.endpoint_config_name].production_variants
+    _refuse_scaled_variants(response, name, before, config.production_variants)
+    variants = endpoint._process_production_variants(config.production_variants)
+    if wanted.get("RetainAllVariantProperties"):
+        excluded = {
+            each["VariantPropertyType"] for each in wanted.get("ExcludeRetainedVariantProperties", [])
+        }
+        _retain(endpoint.production_variants, variants, excluded)
+    endpoint.production_variants = variants
+    endpoint.endpoint_config_name = wanted["EndpointConfigName"]
+    return ActionResult({"EndpointArn": endpoint.arn})
+
+
+def _refuse_scaled_variants(
+    response: Any, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
+) -> None:
+    instance_types = {each["VariantName"]: each.get("InstanceType") for each in after}
+    scaling = applicationautoscaling_backends[response.current_account][response.region]
+    scaled = scaling.targets.get(_DIMENSION, {})
+    refused = [
+        each["VariantName"]
+        for each in before
+        if f"endpoint/{endpoint_name}/variant/{each['VariantName']}" in scaled
+        and instance_types.get(each["VariantName"]) != each.get("InstanceType")
+    ]
+    if refused:
+        raise ValidationError(
+            message=f'The variant(s) "{refused}" must be deregistered as scalable targets with AWS Auto '
+            "Scaling before they can be removed or have their instance type updated."
+        )
+
+
+def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded: set[str]) -> None:
+    """Carry over what a deployment must not undo: the instance count that scaling has reached, the weight."""
+    old = {each["VariantName"]: each for each in before}
+    for retained in {"DesiredInstanceCount", "DesiredWeight"} - excluded:
+        for variant in after:
+            kept = old.get(variant["VariantName"], {})
+            for name in (retained, retained.replace("Desired", "Current")):
+                if name in kept:
+                    variant[name] = kept[name]

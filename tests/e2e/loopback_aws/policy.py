@@ -1,0 +1,123 @@
+"""IAM policy documents, evaluated: actions, resources, principals and the conditions that are in use here.
+
+An element or an operator that is not known raises, so that no statement is ever taken for less than it says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from functools import cache
+from typing import Any
+
+__all__ = ["Decision", "PolicyError", "Service", "decide"]
+
+_ELEMENTS = {"Sid", "Effect", "Action", "NotAction", "Resource", "Principal", "Condition"}
+_NEGATED = "StringNotEquals"
+_EXACT = ("StringEquals", "Bool", _NEGATED)
+_PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
+
+
+class PolicyError(Exception):
+    """A policy that says something this evaluation does not know."""
+
+
+class Decision(Enum):
+    """What policies say about one request."""
+
+    ALLOWED = "allowed"
+    DENIED = "explicitly denied"
+    NOT_GRANTED = "not granted"
+
+
+class Service(str):
+    """A principal that is an AWS service, for example ``sagemaker.amazonaws.com``."""
+
+
+def decide(
+    documents: Iterable[Mapping[str, Any]],
+    *,
+    action: str,
+    resource: str | None,
+    context: Mapping[str, str],
+    principal: str | None = None,
+) -> Decision:
+    """The verdict of all documents together; ``resource`` is ``None`` for a trust policy, which has none."""
+    decision = Decision.NOT_GRANTED
+    for document in documents:
+        for statement in _listed(document["Statement"]):
+            if not _applies(statement, action, resource, context, principal):
+                continue
+            if statement["Effect"] == "Deny":
+                return Decision.DENIED
+            decision = Decision.ALLOWED
+    return decision
+
+
+def _applies(
+    statement: Mapping[str, Any],
+    action: str,
+    resource: str | None,
+    context: Mapping[str, str],
+    principal: str | None,
+) -> bool:
+    unknown = sorted(statement.keys() - _ELEMENTS)
+    if unknown:
+        raise PolicyError(f"statement elements {unknown} are not known to this evaluation")
+    return (
+        _concerns_action(statement, action)
+        and (resource is None or _matches_any(statement["Resource"], resource))
+        and ("Principal" not in statement or _is_principal(statement["Principal"], principal))
+        and _all_hold(statement.get("Condition", {}), context)
+    )
+
+
+def _concerns_action(statement: Mapping[str, Any], action: str) -> bool:
+    if "NotAction" in statement:
+        return not _matches_any(statement["NotAction"], action, ignore_case=True)
+    return _matches_any(statement["Action"], action, ignore_case=True)
+
+
+def _is_principal(declared: Any, principal: str | None) -> bool:
+    if declared == "*" or (isinstance(declared, dict) and "*" in _listed(declared.get("AWS", []))):
+        return True
+    if principal is None or not isinstance(declared, dict):
+        return False
+    return principal in _listed(declared.get("Service" if isinstance(principal, Service) else "AWS", []))
+
+
+def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
+    for operator in conditions:
+        if operator not in (*_EXACT, *_PATTERNS):
+            raise PolicyError(f"condition operator {operator} is not known to this evaluation")
+    return all(
+        _test(operator, values, context.get(key))
+        for operator, tests in conditions.items()
+        for key, values in tests.items()
+    )
+
+
+def _test(operator: str, values: Any, actual: str | None) -> bool:
+    if actual is None:
+        return operator == _NEGATED
+    if operator in _PATTERNS:
+        return _matches_any(values, actual)
+    is_equal = actual in [str(value) for value in _listed(values)]
+    return is_equal != (operator == _NEGATED)
+
+
+def _matches_any(patterns: Any, text: str, *, ignore_case: bool = False) -> bool:
+    flags = re.IGNORECASE if ignore_case else 0
+    return any(re.fullmatch(_expression(pattern), text, flags) for pattern in _listed(patterns))
+
+
+@cache
+def _expression(pattern: str) -> str:
+    if "${" in pattern:
+        raise PolicyError(f"policy variables are not known to this evaluation, got {pattern}")
+    return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,35 @@
+"""One provider a resource type; a type that has none is an error."""
+
+from __future__ import annotations
+
+from ..answers import Answers
+from ..errors import TemplateError
+from ..service_api import ServiceApi
+from . import autoscaling, functions, identity, observability, platform, sagemaker, storage
+from .provider import Provider
+
+__all__ = ["Providers"]
+
+_FAMILIES = (autoscaling, functions, identity, observability, platform, sagemaker, storage)
+_CLASSES: dict[str, type[Provider]] = {each.type: each for family in _FAMILIES for each in family.PROVIDERS}
+
+
+class Providers:
+    """The providers of one loopback AWS."""
+
+    def __init__(self, api: ServiceApi, answers: Answers) -> None:
+        self._api = api
+        self._answers = answers
+
+    def of(self, type: str) -> Provider:
+        """The provider of a type; raises ``TemplateError`` for a type that is not known here."""
+        if is_custom(type):
+            return functions.CustomResource(self._api, self._answers)
+        if type not in _CLASSES:
+            raise TemplateError(f"Template format error: Unrecognized resource types: [{type}]")
+        return _CLASSES[type](self._api)
+
+
+def is_custom(type: str) -> bool:
+    """Whether a function answers for resources of this type."""
+    return type.startswith("Custom::") or type == "AWS::CloudFormation::CustomResource"

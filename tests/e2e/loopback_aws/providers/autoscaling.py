@@ -1,0 +1,87 @@
+"""Application Auto Scaling: scalable target and scaling policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import StackError
+from .provider import Deployed, Physical, Provider, Request, without
+
+__all__ = ["PROVIDERS"]
+
+_SERVICE = "application-autoscaling"
+_KEY = ("ResourceId", "ScalableDimension", "ServiceNamespace")
+
+
+class ScalableTarget(Provider):
+    type = "AWS::ApplicationAutoScaling::ScalableTarget"
+
+    def create(self, request: Request) -> Physical:
+        return self._put(request.properties, scheduled_before=())
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        before = [each["ScheduledActionName"] for each in current.properties.get("ScheduledActions", [])]
+        return self._put(request.properties, scheduled_before=before)
+
+    def delete(self, current: Deployed) -> None:
+        key = {name: current.properties[name] for name in _KEY}
+        self.api.call(_SERVICE, "DeregisterScalableTarget", **key)
+
+    def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
+        self._expect_variant(properties)
+        self.api.call(_SERVICE, "RegisterScalableTarget", **without(properties, "ScheduledActions"))
+        key = {name: properties[name] for name in _KEY}
+        actions = properties.get("ScheduledActions", [])
+        for action in actions:
+            self.api.call(_SERVICE, "PutScheduledAction", **key, **action)
+        for name in sorted(set(scheduled_before) - {each["ScheduledActionName"] for each in actions}):
+            self.api.call(_SERVICE, "DeleteScheduledAction", **key, ScheduledActionName=name)
+        joined = "|".join(properties[name] for name in _KEY)
+        return Physical(joined, {"Id": joined})
+
+    def _expect_variant(self, properties: Mapping[str, Any]) -> None:
+        """The service looks whether the endpoint has such a variant; moto does not."""
+        match properties["ResourceId"].split("/"):
+            case ["endpoint", endpoint, "variant", variant]:
+                found = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=endpoint)
+                if variant not in [each["VariantName"] for each in found["ProductionVariants"]]:
+                    raise StackError(f"Variant {variant} of endpoint {endpoint} does not exist")
+
+
+class ScalingPolicy(Provider):
+    type = "AWS::ApplicationAutoScaling::ScalingPolicy"
+
+    def create(self, request: Request) -> Physical:
+        return self._put(request.properties)
+
+    def update(self, _: Deployed, request: Request) -> Physical:
+        return self._put(request.properties)
+
+    def delete(self, current: Deployed) -> None:
+        name = current.properties["PolicyName"]
+        self.api.call(_SERVICE, "DeleteScalingPolicy", PolicyName=name, **_target_key(current.properties))
+
+    def _put(self, properties: Mapping[str, Any]) -> Physical:
+        key = _target_key(properties)
+        targets = self.api.call(
+            _SERVICE,
+            "DescribeScalableTargets",
+            ServiceNamespace=key["ServiceNamespace"],
+            ResourceIds=[key["ResourceId"]],
+            ScalableDimension=key["ScalableDimension"],
+        )["ScalableTargets"]
+        if not targets:
+            raise StackError(f"No scalable target registered for {key}")
+        wanted = {**without(properties, "ScalingTargetId"), **key}
+        arn = self.api.call(_SERVICE, "PutScalingPolicy", **wanted)["PolicyARN"]
+        return Physical(arn, {"Arn": arn})
+
+
+def _target_key(properties: Mapping[str, Any]) -> dict[str, str]:
+    if "ScalingTargetId" in properties:
+        return dict(zip(_KEY, properties["ScalingTargetId"].split("|"), strict=True))
+    return {name: properties[name] for name in _KEY}
+
+
+PROVIDERS = (ScalableTarget, ScalingPolicy)

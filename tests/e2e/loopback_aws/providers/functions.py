@@ -1,0 +1,135 @@
+"""Lambda functions, and custom resources, which a function answers for."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+from uuid import uuid4
+
+from ..answers import Answers
+from ..errors import ResourceFailedError, StackError
+from ..service_api import ServiceApi
+from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
+
+__all__ = ["PROVIDERS", "CustomResource"]
+
+_POLL_SECONDS = 0.02
+_DEFAULT_TIMEOUT_SECONDS = 3600
+
+
+class Function(Provider):
+    type = "AWS::Lambda::Function"
+    name_property = "FunctionName"
+    name_limit = 64
+
+    def create(self, request: Request) -> Physical:
+        wanted = {**request.properties, "FunctionName": self.name(request)}
+        if "Tags" in wanted:
+            wanted["Tags"] = tags_as_map(wanted["Tags"])
+        found = self.api.call("lambda", "CreateFunction", **wanted)
+        return Physical(found["FunctionName"], {"Arn": found["FunctionArn"]})
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        name = current.physical.id
+        if current.properties["Code"] != request.properties["Code"]:
+            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **request.properties["Code"])
+        settings = without(request.properties, "Code", "Tags", "FunctionName")
+        self.api.call("lambda", "UpdateFunctionConfiguration", FunctionName=name, **settings)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("lambda", "DeleteFunction", FunctionName=current.physical.id)
+
+
+class Permission(Provider):
+    type = "AWS::Lambda::Permission"
+
+    def create(self, request: Request) -> Physical:
+        statement_id = f"{request.logical_id}-{uuid4().hex[:12]}"
+        self.api.call("lambda", "AddPermission", **request.properties, StatementId=statement_id)
+        return Physical(statement_id, {"Id": statement_id})
+
+    def delete(self, current: Deployed) -> None:
+        name = current.properties["FunctionName"]
+        self.api.call("lambda", "RemovePermission", FunctionName=name, StatementId=current.physical.id)
+
+
+class CustomResource(Provider):
+    """Sends the function what CloudFormation sends, and waits for the answer that it puts to the URL."""
+
+    type = "AWS::CloudFormation::CustomResource"
+
+    def __init__(self, api: ServiceApi, answers: Answers) -> None:
+        super().__init__(api)
+        self._answers = answers
+
+    def create(self, request: Request) -> Physical:
+        return self._ask("Create", request)
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        return self._ask("Update", request, current)
+
+    def delete(self, current: Deployed) -> None:
+        self._ask("Delete", current.request, current)
+
+    def _ask(self, kind: str, request: Request, current: Deployed | None = None) -> Physical:
+        token = self._answers.expect()
+        event = {
+            "RequestType": kind,
+            "ServiceToken": request.properties["ServiceToken"],
+            "ResponseURL": self._answers.url(token),
+            "StackId": request.stack_id,
+            "RequestId": str(uuid4()),
+            "LogicalResourceId": request.logical_id,
+            "ResourceType": request.type,
+            "ResourceProperties": _as_texts(without(request.properties, "ServiceTimeout")),
+        }
+        if current is not None:
+            event["PhysicalResourceId"] = current.physical.id
+        if current is not None and kind == "Update":
+            event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
+        self._invoke(event)
+        return self._read(self._wait(token, request), current)
+
+    def _invoke(self, event: dict[str, Any]) -> None:
+        function = event["ServiceToken"].rpartition(":")[2]
+        payload = json.dumps(event).encode()
+        self.api.call("lambda", "Invoke", FunctionName=function, InvocationType="Event", Payload=payload)
+
+    def _wait(self, token: str, request: Request) -> dict[str, Any]:
+        timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            is_idle = self._answers.functions_are_idle()  # looked at first: an answer may come in between
+            answer = self._answers.take(token)
+            if answer is not None:
+                return answer
+            if is_idle:
+                raise StackError("CloudFormation did not receive a response from your Custom Resource")
+            time.sleep(_POLL_SECONDS)
+        raise StackError(f"CloudFormation did not receive a response within {timeout:g} seconds")
+
+    def _read(self, answer: dict[str, Any], current: Deployed | None) -> Physical:
+        physical_id = answer["PhysicalResourceId"]
+        if answer["Status"] == "SUCCESS":
+            return Physical(physical_id, answer.get("Data") or {})
+        reason = (
+            "Received response status [FAILED] from custom resource. "
+            f"Message returned: {answer.get('Reason')}"
+        )
+        if current is None:
+            raise ResourceFailedError(reason, physical_id)
+        raise StackError(reason)
+
+
+def _as_texts(value: Any) -> Any:
+    """CloudFormation hands a custom resource every scalar as a text."""
+    if isinstance(value, dict):
+        return {name: _as_texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_as_texts(each) for each in value]
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+PROVIDERS = (Function, Permission)

@@ -1,0 +1,129 @@
+"""S3: bucket and bucket policy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import StackError
+from .provider import Deployed, Physical, Provider, Request
+
+__all__ = ["PROVIDERS"]
+
+
+def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
+    rules = [
+        {name.replace("ServerSide", "ApplyServerSide", 1): each for name, each in rule.items()}
+        for rule in value["ServerSideEncryptionConfiguration"]
+    ]
+    return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
+
+
+def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"LifecycleConfiguration": {"Rules": [_lifecycle_rule(rule) for rule in value["Rules"]]}}
+
+
+def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
+    if rule.keys() - known:
+        raise StackError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not known here")
+    wanted: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
+    if "Id" in rule:
+        wanted["ID"] = rule["Id"]
+    if "ExpirationInDays" in rule:
+        wanted["Expiration"] = {"Days": rule["ExpirationInDays"]}
+    return wanted | {name: rule[name] for name in _SAME_IN_LIFECYCLE if name in rule}
+
+
+_SAME_IN_LIFECYCLE = ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
+_ACL = {"Private": "private", "LogDeliveryWrite": "log-delivery-write"}
+_Setting = tuple[str, Callable[[Any], dict[str, Any]], str | None]
+
+#: Property, the operation that sets it, how its value is put there, the operation that takes it away.
+_SETTINGS: Mapping[str, _Setting] = {
+    "OwnershipControls": (
+        "PutBucketOwnershipControls",
+        lambda value: {"OwnershipControls": value},
+        "DeleteBucketOwnershipControls",
+    ),
+    "PublicAccessBlockConfiguration": (
+        "PutPublicAccessBlock",
+        lambda value: {"PublicAccessBlockConfiguration": value},
+        "DeletePublicAccessBlock",
+    ),
+    "VersioningConfiguration": (
+        "PutBucketVersioning",
+        lambda value: {"VersioningConfiguration": value},
+        None,
+    ),
+    "BucketEncryption": ("PutBucketEncryption", _encryption, "DeleteBucketEncryption"),
+    "AccessControl": ("PutBucketAcl", lambda value: {"ACL": _ACL[value]}, None),
+    "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", _lifecycle, "DeleteBucketLifecycle"),
+    "Tags": ("PutBucketTagging", lambda value: {"Tagging": {"TagSet": value}}, "DeleteBucketTagging"),
+}
+
+
+class Bucket(Provider):
+    type = "AWS::S3::Bucket"
+    name_property = "BucketName"
+
+    def create(self, request: Request) -> Physical:
+        unknown = sorted(request.properties.keys() - _SETTINGS.keys() - {"BucketName"})
+        if unknown:
+            raise StackError(f"{self.type}: {unknown} is not known to this stand-in")
+        name = self.name(request).lower()
+        wanted: dict[str, Any] = {"Bucket": name}
+        if self.api.region != "us-east-1":
+            wanted["CreateBucketConfiguration"] = {"LocationConstraint": self.api.region}
+        self.api.call("s3", "CreateBucket", **wanted)
+        self._set(name, {}, request.properties)
+        return Physical(name, self._attributes(name))
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        self._set(current.physical.id, current.properties, request.properties)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        """Fails on a bucket that still holds objects, as the service does."""
+        self.api.call("s3", "DeleteBucket", Bucket=current.physical.id)
+
+    def _set(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        for setting, (put, render, delete) in _SETTINGS.items():
+            if old.get(setting) == new.get(setting):
+                continue
+            if setting in new:
+                self.api.call("s3", put, Bucket=name, **render(new[setting]))
+            elif delete is None:
+                raise StackError(f"{self.type}: {setting} cannot be taken away again")
+            else:
+                self.api.call("s3", delete, Bucket=name)
+
+    def _attributes(self, name: str) -> dict[str, str]:
+        region = self.api.region
+        return {
+            "Arn": f"arn:aws:s3:::{name}",
+            "DomainName": f"{name}.s3.amazonaws.com",
+            "RegionalDomainName": f"{name}.s3.{region}.amazonaws.com",
+            "DualStackDomainName": f"{name}.s3.dualstack.{region}.amazonaws.com",
+            "WebsiteURL": f"http://{name}.s3-website-{region}.amazonaws.com",
+        }
+
+
+class BucketPolicy(Provider):
+    type = "AWS::S3::BucketPolicy"
+
+    def create(self, request: Request) -> Physical:
+        bucket = request.properties["Bucket"]
+        document = json.dumps(request.properties["PolicyDocument"])
+        self.api.call("s3", "PutBucketPolicy", Bucket=bucket, Policy=document)
+        return Physical(bucket)
+
+    def update(self, _: Deployed, request: Request) -> Physical:
+        return self.create(request)
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("s3", "DeleteBucketPolicy", Bucket=current.physical.id)
+
+
+PROVIDERS = (Bucket, BucketPolicy)

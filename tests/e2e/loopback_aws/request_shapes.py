@@ -1,0 +1,125 @@
+"""Requests held against the service models that botocore ships, including what botocore itself skips.
+
+botocore checks names, types, required members and minima; the models also carry enumerations, maxima and
+patterns. A scalar is converted to the type the service wants, as CloudFormation does.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import botocore.session
+import regex  # type: ignore[import-untyped]
+from botocore.model import ServiceModel, Shape
+
+__all__ = ["conform"]
+
+
+def conform(service: str, operation: str, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """The request with its scalars converted, and all that is wrong with it."""
+    check = _Check()
+    shape = _service_model(service).operation_model(operation).input_shape
+    assert shape is not None
+    return check.visit(request, shape, operation), check.errors
+
+
+@cache
+def _service_model(name: str) -> ServiceModel:
+    model: ServiceModel = botocore.session.get_session().get_service_model(name)
+    return model
+
+
+class _Check:
+    """One walk over a request and its shape."""
+
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def visit(self, value: Any, shape: Shape, path: str) -> Any:
+        visitor = getattr(self, f"_{shape.type_name}", None)
+        return value if visitor is None else visitor(value, shape, path)
+
+    def _structure(self, value: Any, shape: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            return self._fault(value, path, "an object")
+        for name in sorted(value.keys() - shape.members.keys()):
+            self.errors.append(f"{path}: unknown member {name}")
+        for name in shape.required_members:
+            if name not in value:
+                self.errors.append(f"{path}: required member {name} is missing")
+        if shape.is_tagged_union and len(value) != 1:
+            self.errors.append(f"{path}: exactly one member has to be set, got {sorted(value)}")
+        known = {name: each for name, each in value.items() if name in shape.members}
+        return {name: self.visit(each, shape.members[name], f"{path}.{name}") for name, each in known.items()}
+
+    def _list(self, value: Any, shape: Any, path: str) -> Any:
+        if not isinstance(value, list):
+            return self._fault(value, path, "a list")
+        self._limit(len(value), shape, path)
+        return [self.visit(each, shape.member, f"{path}[{index}]") for index, each in enumerate(value)]
+
+    def _map(self, value: Any, shape: Any, path: str) -> Any:
+        if not isinstance(value, dict):
+            return self._fault(value, path, "a map")
+        self._limit(len(value), shape, path)
+        return {name: self.visit(each, shape.value, f"{path}.{name}") for name, each in value.items()}
+
+    def _integer(self, value: Any, shape: Shape, path: str) -> Any:
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            return self._fault(value, path, "an integer")
+        self._limit(number, shape, path)
+        return number
+
+    def _float(self, value: Any, shape: Shape, path: str) -> Any:
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            return self._fault(value, path, "a number")
+        self._limit(number, shape, path)
+        return number
+
+    _long, _double = _integer, _float
+
+    def _boolean(self, value: Any, _: Shape, path: str) -> Any:
+        if value in ("true", "false"):
+            return value == "true"
+        return value if isinstance(value, bool) else self._fault(value, path, "a boolean")
+
+    def _string(self, value: Any, shape: Any, path: str) -> Any:
+        if isinstance(value, bool):
+            value = str(value).lower()
+        elif isinstance(value, int | float):
+            value = str(value)
+        elif isinstance(value, dict):
+            value = json.dumps(value)  # a policy document is an object in CloudFormation
+        if not isinstance(value, str):
+            return self._fault(value, path, "a text")
+        self._limit(len(value), shape, path)
+        if shape.enum and value not in shape.enum:
+            self.errors.append(f"{path}: must be one of {len(shape.enum)} values, got {value!r}")
+        self._match(value, shape, path)
+        return value
+
+    def _match(self, value: str, shape: Shape, path: str) -> None:
+        pattern = shape.metadata.get("pattern")
+        if pattern is None:
+            return
+        try:
+            fits = regex.fullmatch(pattern, value, regex.DOTALL) is not None
+        except regex.error:  # a pattern that only Java reads; CloudFormation's schema has been checked before
+            return
+        if not fits:
+            self.errors.append(f"{path}: must match {pattern}, got {value!r}")
+
+    def _limit(self, number: float, shape: Shape, path: str) -> None:
+        if number < shape.metadata.get("min", number) or number > shape.metadata.get("max", number):
+            limits = {name: shape.metadata[name] for name in ("min", "max") if name in shape.metadata}
+            self.errors.append(f"{path}: value or length must be within {limits}, got {number}")
+
+    def _fault(self, value: Any, path: str, expected: str) -> Any:
+        self.errors.append(f"{path}: must be {expected}, got {value!r}")
+        return value

@@ -1,0 +1,160 @@
+"""A stack: what is deployed, what happened to it, and the scope its names are resolved in."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from .errors import TemplateError
+from .intrinsics import Resolver, Scope
+from .providers.provider import Deployed
+from .service_api import ServiceApi
+from .template import Template
+
+__all__ = ["Event", "Output", "Stack", "Stacks"]
+
+_EMPTY = Template({})
+
+
+@dataclass(frozen=True)
+class Event:
+    """One line of the stack's history."""
+
+    logical_id: str
+    type: str
+    physical_id: str
+    status: str
+    reason: str = ""
+    id: str = field(default_factory=lambda: str(uuid4()))
+    timestamp: float = field(default_factory=time.time)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A stack output, with the name it is exported under."""
+
+    key: str
+    value: str
+    description: str = ""
+    export_name: str | None = None
+
+
+@dataclass
+class Stack:
+    """One stack. ``given`` are the parameters as passed, ``parameters`` what they stand for."""
+
+    name: str
+    id: str
+    template: Template = _EMPTY
+    given: dict[str, str] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    tags: list[dict[str, str]] = field(default_factory=list)
+    resources: dict[str, Deployed] = field(default_factory=dict)
+    outputs: list[Output] = field(default_factory=list)
+    status: str = "REVIEW_IN_PROGRESS"
+    reason: str = ""
+    events: list[Event] = field(default_factory=list)
+    created: float = field(default_factory=time.time)
+    termination_protection: bool = False
+
+    def enter(self, status: str, reason: str = "") -> None:
+        """Take a status of the whole stack, and write it into the history."""
+        self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
+        self.status, self.reason = status, reason
+
+    def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
+        """Write what happens to a resource into the history."""
+        self.events.append(Event(logical_id, type, physical_id, status, reason))
+
+    @property
+    def output_values(self) -> dict[str, str]:
+        return {output.key: output.value for output in self.outputs}
+
+
+@dataclass
+class Stacks:
+    """All stacks of the account in the Region, deleted ones too."""
+
+    api: ServiceApi
+    all: list[Stack] = field(default_factory=list)
+
+    def find(self, name_or_id: str) -> Stack | None:
+        """By name, unless it is deleted, or by id."""
+        for stack in reversed(self.all):
+            if stack.id == name_or_id or (stack.name == name_or_id and stack.status != "DELETE_COMPLETE"):
+                return stack
+        return None
+
+    def add(self, name: str) -> Stack:
+        """A new stack that holds nothing yet."""
+        arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
+        stack = Stack(name, arn)
+        self.all.append(stack)
+        return stack
+
+    def resolver(
+        self,
+        stack: Stack,
+        template: Template,
+        parameters: Mapping[str, Any],
+        resources: Mapping[str, Deployed],
+    ) -> Resolver:
+        """Resolves the names of a template within a stack."""
+        scope = Scope(
+            pseudo=self._pseudo_parameters(stack),
+            parameters=parameters,
+            physical_ids={name: each.physical.id for name, each in resources.items()},
+            attributes={name: each.physical.attributes for name, each in resources.items()},
+            exports=self._exports(),
+        )
+        return Resolver(template, scope)
+
+    def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
+        """The values of the template's parameters: as given or by default, from SSM where they say so."""
+        unknown = sorted(given.keys() - template.parameters.keys())
+        if unknown:
+            raise TemplateError(f"Parameters: {unknown} do not exist in the template")
+        missing = [
+            name for name, each in template.parameters.items() if name not in given and "Default" not in each
+        ]
+        if missing:
+            raise TemplateError(f"Parameters: {missing} must have values")
+        return {
+            name: self._parameter(each, given.get(name, each.get("Default")))
+            for name, each in template.parameters.items()
+        }
+
+    def _parameter(self, declaration: Mapping[str, Any], value: Any) -> Any:
+        kind = declaration["Type"]
+        allowed = declaration.get("AllowedValues")
+        if allowed is not None and value not in allowed:
+            raise TemplateError(f"Parameter value {value!r} must be one of {allowed}")
+        if kind.startswith("AWS::SSM::Parameter::Value<"):
+            return self.api.call("ssm", "GetParameter", Name=value)["Parameter"]["Value"]
+        if kind in ("CommaDelimitedList", "List<String>"):
+            return str(value).split(",")
+        if kind in ("String", "Number"):
+            return value
+        raise TemplateError(f"parameter type {kind} is not known here")
+
+    def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
+        return {
+            "AWS::AccountId": self.api.account,
+            "AWS::Region": self.api.region,
+            "AWS::Partition": "aws",
+            "AWS::URLSuffix": "amazonaws.com",
+            "AWS::StackName": stack.name,
+            "AWS::StackId": stack.id,
+        }
+
+    def _exports(self) -> dict[str, str]:
+        return {
+            output.export_name: output.value
+            for stack in self.all
+            if stack.status != "DELETE_COMPLETE"
+            for output in stack.outputs
+            if output.export_name is not None
+        }
