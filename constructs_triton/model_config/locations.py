@@ -16,17 +16,17 @@ FieldPath = tuple[str | int, ...]
 its key in place of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
 
 Place = tuple[int, int]
+Places = dict[FieldPath, Place]
 
 
 class Locations:
     """The places of the fields of one text; lines and columns count from 1."""
 
     def __init__(self, text: str) -> None:
-        self._places: dict[FieldPath, Place] = {}
         try:
-            _Walker(text, self._places).walk()
+            self._places = _Walker(text).block()[0]
         except Exception:  # a place is a courtesy: better none than no finding
-            self._places.setdefault((), (1, 1))
+            self._places = {}
 
     def find(self, path: FieldPath) -> Place | None:
         """The place of a field, or of the nearest one around it that is written down."""
@@ -38,70 +38,68 @@ class Locations:
 
 
 class _Walker:
-    def __init__(self, text: str, places: dict[FieldPath, Place]) -> None:
+    """Reads one text; the paths that a method returns begin at the block it has read."""
+
+    def __init__(self, text: str) -> None:
         from google.protobuf import text_format  # noqa: PLC0415 - loaded already: the text was parsed
 
         self._tokens: Any = text_format.Tokenizer(text.split("\n"))
-        self._places = places
-        self._counts: Counter[FieldPath] = Counter()
 
-    def walk(self) -> None:
-        while not self._tokens.AtEnd():
-            self._field(())
+    def block(self) -> tuple[Places, str | None]:
+        """The places up to the end of a block or of the text, and the key if it is an entry of a map."""
+        places: Places = {}
+        counts: Counter[str] = Counter()
+        key: str | None = None
+        while not self._tokens.AtEnd() and self._tokens.token not in ("}", ">"):
+            name = self._tokens.token
+            value = self._field(name, places, counts)
+            if name == "key":
+                key = value
+        self._tokens.NextToken()
+        return places, key
 
     def _place(self) -> Place:
         # ParseError is the tokenizer's public way of telling the place of the current token.
         error = self._tokens.ParseError("")
         return error.GetLine(), error.GetColumn()
 
-    def _field(self, parent: FieldPath) -> None:
-        place = self._place()
-        name = self._tokens.token
+    def _field(self, name: str, places: Places, counts: Counter[str]) -> str | None:
+        place, value = self._place(), None
+        places.setdefault((name,), place)
         self._tokens.NextToken()
         self._tokens.TryConsume(":")
-        self._places.setdefault((*parent, name), place)
         if self._tokens.TryConsume("["):
-            while not self._tokens.TryConsume("]"):
-                self._value((*parent, name), self._place())
+            while not self._tokens.TryConsume("]") and not self._tokens.AtEnd():
+                self._value(name, places, counts, self._place())
                 self._tokens.TryConsume(",")
         else:
-            self._value((*parent, name), place)
+            value = self._value(name, places, counts, place)
         if not self._tokens.TryConsume(","):
             self._tokens.TryConsume(";")
+        return value
 
-    def _value(self, path: FieldPath, place: Place) -> None:
-        indexed = (*path, self._counts[path])
-        self._counts[path] += 1
-        self._places[indexed] = place
-        if self._tokens.token in ("{", "<"):
-            self._tokens.NextToken()
-            self._block(path, indexed)
-        else:
-            self._scalar(path)
-
-    def _block(self, path: FieldPath, indexed: FieldPath) -> None:
-        while self._tokens.token not in ("}", ">"):
-            if self._tokens.AtEnd():
-                return
-            self._field(indexed)
+    def _value(self, name: str, places: Places, counts: Counter[str], place: Place) -> str | None:
+        index = counts[name]
+        counts[name] += 1
+        places[(name, index)] = place
+        if self._tokens.token not in ("{", "<"):
+            return self._scalar()
         self._tokens.NextToken()
-        self._alias(path, indexed)
+        inner, key = self.block()
+        # Found by index; a message that stands alone without one; an entry of a map by its key too.
+        prefixes: list[FieldPath] = [(name, index), *([(name,)] if index == 0 else [])]
+        if key is not None:
+            places[(name, key)] = place
+            prefixes.append((name, key))
+        for prefix in prefixes:
+            for path, inner_place in inner.items():
+                places.setdefault((*prefix, *path), inner_place)
+        return None
 
-    def _scalar(self, path: FieldPath) -> None:
-        value = self._tokens.token
+    def _scalar(self) -> str:
+        text = str(self._tokens.token)
         self._tokens.NextToken()
-        if value[:1] in "\"'":
+        if text[:1] in ("'", '"'):
             while self._tokens.token[:1] in ("'", '"'):
                 self._tokens.NextToken()
-        if path[-1] == "key":
-            self._places[(*path[:-1], "key=", value.strip("\"'"))] = (0, 0)
-
-    def _alias(self, path: FieldPath, indexed: FieldPath) -> None:
-        """Let a message that stands alone be found without index, and an entry of a map by its key."""
-        first = indexed[-1] == 0
-        for known in [key for key in self._places if key[: len(indexed)] == indexed]:
-            rest = known[len(indexed) :]
-            if first:
-                self._places.setdefault((*path, *rest), self._places[known])
-            if len(rest) == 2 and rest[0] == "key=":
-                self._places[(*path, rest[1])] = self._places[indexed]
+        return text.strip("\"'")

@@ -76,17 +76,18 @@ def _parse(text: str) -> Any:
     from google.protobuf import text_format  # noqa: PLC0415 - 40 ms, needed only once a config is read
 
     _refuse_lenient_spellings(text)
-    try:
-        return text_format.Parse(text, new_model_config())
-    except text_format.ParseError as error:
-        respelt = _respell(text, error)
-        if respelt != text:
-            return _parse(respelt)
-        raise _FaultError(_explain(text, error)) from error
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
-        # An enum number beyond 32 bits and the like: protobuf's setters raise these, without a place.
-        fault = TextFault("text-syntax", f"cannot be read: {error}", "correct the value", None, None)
-        raise _FaultError(fault) from error
+    while True:
+        try:
+            return text_format.Parse(text, new_model_config())
+        except text_format.ParseError as error:
+            respelt = _respell(text, error)
+            if respelt == text:
+                raise _FaultError(_explain(text, error)) from error
+            text = respelt
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            # An enum number beyond 32 bits and the like: protobuf's setters raise these, without a place.
+            fault = TextFault("text-syntax", f"cannot be read: {error}", "correct the value", None, None)
+            raise _FaultError(fault) from error
 
 
 # --- what the Python parser lets pass and the server's does not -------------------------------------------
@@ -281,8 +282,6 @@ def _at(text: str, offset: int, message: str, hint: str) -> TextFault:
 
 
 # --- writing ----------------------------------------------------------------------------------------------
-
-_MAP_BRACES = re.compile(r"^( *)(\w+) \{$", re.MULTILINE)
 
 
 def format_model_config(message: Any) -> str:

@@ -126,7 +126,7 @@ def test_any_bytes_are_read_or_refused_with_a_place(content: bytes) -> None:
     message, fault = read_text_fault(content)
     assert (message is None) == (fault is not None)
     if fault is not None:
-        with pytest.raises(ModelConfigError, match="m/config.pbtxt"):
+        with pytest.raises(ModelConfigError, match=r"m/config\.pbtxt"):
             parse_model_config(content, "m/config.pbtxt")
 
 

@@ -1,0 +1,81 @@
+"""``constructs-triton check``: output, exit codes, colour."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import main
+
+CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with one mistake."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "model.onnx").touch()
+    (tmp_path / "m" / "config.pbtxt").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finding is followed by its line with a caret below the column, and by the hint."""
+    assert main(["check", str(repository)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("m/config.pbtxt:2:1: error[backend-max-batch-size]: ")
+    assert lines[1:4] == [
+        "   2 | max_batch_size: -1",
+        "       ^",
+        "    hint: write 0 for a model that does not batch",
+    ]
+    assert lines[-1] == "1 error, 0 warnings: Triton would refuse it"
+
+
+def test_json_holds_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON has exactly the documented fields."""
+    assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "rejected"
+    assert set(document) == {"verdict", "findings"}
+    fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
+    assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
+
+
+def test_exit_codes(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """0 without errors, though with warnings; 1 with errors; 2 for a wrong call."""
+    config = repository / "m" / "config.pbtxt"
+    config.write_text('backend: "onnxruntime"\ninstance_group { count: -1 }\n', encoding="utf-8")
+    assert main(["check", str(repository)]) == 0
+    assert "warning[instance-count]" in capsys.readouterr().out
+    for wrong in (["--gpus", "-1"], ["--image-version", "new"], ["--endpoint", "both"]):
+        with pytest.raises(SystemExit) as caught:
+            main(["check", str(repository), *wrong])
+        assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
+def test_colour_on_a_terminal_unless_refused(
+    repository: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    no_color: str,
+    is_coloured: bool,
+) -> None:
+    """A terminal gets colour, and NO_COLOR takes it away."""
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("NO_COLOR", no_color)
+    monkeypatch.setenv("TERM", "xterm")
+    main(["check", str(repository)])
+    assert ("\x1b[" in capsys.readouterr().out) is is_coloured
+
+
+def test_text_of_a_repository_cannot_steer_the_terminal(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escape sequences from a file are not printed as such."""
+    (repository / "m" / "config.pbtxt").write_text('name: "\x1b[31m"\nbackend: "python"\n', encoding="utf-8")
+    main(["check", str(repository)])
+    assert "\x1b" not in capsys.readouterr().out

@@ -1,0 +1,149 @@
+"""Reading and writing ``config.pbtxt``, and telling where a mistake is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from constructs_triton.errors import ModelConfigError
+from constructs_triton.model_config import format_model_config, new_model_config, parse_model_config
+from constructs_triton.model_config.locations import Locations
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "column"),
+    [
+        ('name: "m"\nmax_batch: 8', "text-unknown-field", 2, 1),
+        ('backend "python"', "text-syntax", 1, 9),
+        ("input [ { data_type: FP32 } ]", "text-enum", 1, 22),
+        ('input [ { data_type: "TYPE_FP32" } ]', "text-enum", 1, 22),
+        ("max_batch_size: 1\nmax_batch_size: 2", "text-field-twice", 2, 17),
+        ("dynamic_batching { } sequence_batching { }", "text-one-of", 1, 22),
+        ("max_batch_size: ${size}", "text-template", 1, 17),
+        ("max_batch_size: 8 // eight", "text-syntax", 1, 19),
+        ("max_batch_size: +8", "text-syntax", 1, 17),
+        ("max_batch_size: 1_0", "text-syntax", 1, 17),
+        ("max_batch_size: 0o10", "text-syntax", 1, 17),
+        ("max_batch_size:\u00a08", "text-syntax", 1, 16),
+        ('name: "a\\q"', "text-syntax", 1, 9),
+        ('\ufeffname: "m"', "text-syntax", 1, 1),
+        ("input [ { dims: [ 1, ] } ]", "text-syntax", 1, 22),
+    ],
+)
+def test_fault_names_code_line_and_column(text: str, code: str, line: int, column: int) -> None:
+    """What the server's parser refuses is refused, with the place of the offending token."""
+    with pytest.raises(ModelConfigError) as caught:
+        parse_model_config(text, "m/config.pbtxt")
+    finding = caught.value.finding
+    assert (finding.code, finding.line, finding.column) == (code, line, column)
+    assert str(caught.value).startswith(f"m/config.pbtxt:{line}:{column}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "max_batch_size"),
+    [
+        ("max_batch_size: 010", 8),
+        ("max_batch_size: 0x8;", 8),
+        ("max_batch_size: - 8", -8),
+        ("max_batch_size: 8 response_cache { enable: 0x1 }", 8),
+        ("max_batch_size: 8\r\nresponse_cache < enable: t >", 8),
+        ("max_batch_size: 8 # \u65e5\u672c", 8),
+    ],
+)
+def test_spellings_that_the_server_reads_are_read(text: str, max_batch_size: int) -> None:
+    """Whatever the server's parser reads is read, the spellings that Python's refuses too."""
+    assert parse_model_config(text).max_batch_size == max_batch_size
+
+
+def test_bytes_outside_utf8_in_a_comment_do_no_harm() -> None:
+    """A comment in another encoding is as little an error as it is for the server."""
+    assert parse_model_config(b"# caf\xe9\nmax_batch_size: 8").max_batch_size == 8
+
+
+def test_unknown_name_is_guessed() -> None:
+    """A misspelt field or enum value comes with the name that was probably meant."""
+    with pytest.raises(ModelConfigError, match='did you mean "max_batch_size"'):
+        parse_model_config("max_batchsize: 8")
+    with pytest.raises(ModelConfigError, match="did you mean TYPE_FP32"):
+        parse_model_config("input { data_type: FP32 }")
+
+
+TEXT = """name: "m"  # a comment
+input [
+  {
+    name: "X"
+    dims: [ 1,
+            2 ]
+  },
+  { name: "Y" }
+]
+parameters { key: "a" value { string_value: "1" } }
+parameters: { key: "b" value: { string_value: "two"
+                                              "parts" } }
+instance_group { kind: KIND_CPU }
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        (("name",), (1, 1)),
+        (("input", 0), (3, 3)),
+        (("input", 0, "dims"), (5, 5)),
+        (("input", 0, "dims", 1), (6, 13)),
+        (("input", 1, "name"), (8, 5)),
+        (("input", 1, "dims"), (8, 3)),
+        (("parameters", "b"), (11, 1)),
+        (("parameters", "b", "value"), (11, 24)),
+        (("instance_group", 0, "kind"), (13, 18)),
+        (("instance_group", "kind"), (13, 18)),
+        (("output",), None),
+    ],
+)
+def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int] | None) -> None:
+    """A field is found by name and index, a map's entry by its key, an absent one by its surroundings."""
+    assert Locations(TEXT).find(path) == place
+
+
+def test_written_text_is_stable_and_reads_back() -> None:
+    """Maps are written by key, whatever the order they were filled in, and nothing is lost."""
+    first, second = new_model_config(), new_model_config()
+    for key in ("b", "a", "c"):
+        first.parameters[key].string_value = key
+    for key in ("c", "b", "a"):
+        second.parameters[key].string_value = key
+    text = format_model_config(first)
+    assert text == format_model_config(second)
+    assert parse_model_config(text) == first
+
+
+IMPORTS = {
+    "schema first": "from constructs_triton.model_config import parse_model_config; parse_model_config('')\n",
+    "tritonclient first": "",
+}
+
+
+@pytest.mark.parametrize("order", sorted(IMPORTS))
+def test_schema_and_tritonclient_share_one_process(order: str) -> None:
+    """The schema and an ordinary import of tritonclient go together in either order, as the same classes."""
+    program = (
+        IMPORTS[order] + "from tritonclient.grpc import model_config_pb2\n"
+        "from constructs_triton.model_config import load_schema, parse_model_config\n"
+        "message = parse_model_config('max_batch_size: 3')\n"
+        "assert model_config_pb2.ModelConfig(max_batch_size=3) == message\n"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)
+
+
+def test_reading_a_configuration_imports_no_grpc() -> None:
+    """Reading and checking import neither grpc nor the package around the schema."""
+    program = (
+        "import sys\n"
+        "from constructs_triton.model_config import parse_model_config\n"
+        "parse_model_config('max_batch_size: 3')\n"
+        "bad = {'grpc', 'tritonclient', 'numpy', 'boto3', 'jsii', 'aws_cdk'} & set(sys.modules)\n"
+        "assert not bad, bad\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

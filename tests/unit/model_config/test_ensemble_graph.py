@@ -1,0 +1,82 @@
+"""The graph of an ensemble as a value of its own."""
+
+from __future__ import annotations
+
+from constructs_triton.model_config import EnsembleGraph, parse_model_config
+
+
+def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:
+    """A step in text form."""
+    maps = [("input_map", reads), ("output_map", writes)]
+    lines = [f'{name} {{ key: "{k}" value: "{v}" }}' for name, pairs in maps for k, v in pairs.items()]
+    return f'step {{ model_name: "{model}" model_version: -1 {" ".join(lines)} }}'
+
+
+def graph(*steps: str, inputs: str = "IN", outputs: str = "OUT") -> EnsembleGraph:
+    """An ensemble ``pipe`` with these steps."""
+    names = [("input", inputs), ("output", outputs)]
+    io = "".join(f'{kind} {{ name: "{name}" }} ' for kind, given in names for name in given.split())
+    return EnsembleGraph.from_config(
+        parse_model_config(f"{io} ensemble_scheduling {{ {' '.join(steps)} }}"), "pipe"
+    )
+
+
+CHAIN = (step("a", {"X": "IN"}, {"Y": "t"}), step("b", {"P": "t"}, {"Q": "OUT"}))
+
+
+def test_producers_and_readers() -> None:
+    """Each tensor knows the steps that write and that read it."""
+    chain = graph(*CHAIN)
+    assert [step.model_name for step in chain.producers["t"]] == ["a"]
+    assert [step.model_name for step in chain.readers["t"]] == ["b"]
+    assert chain.unproduced == chain.unread == chain.unused_inputs == chain.in_cycle == ()
+
+
+def test_order_of_steps_is_free() -> None:
+    """A step may stand before the one that feeds it."""
+    assert graph(*reversed(CHAIN)).in_cycle == ()
+
+
+def test_faults_are_told_once() -> None:
+    """An unproduced tensor is not also reported as everything that waits behind it."""
+    broken = graph(step("a", {"X": "ghost"}, {"Y": "t"}), CHAIN[1])
+    assert broken.unproduced == ("ghost",)
+    assert broken.unused_inputs == ("IN",)
+    assert broken.in_cycle == ()
+
+
+def test_cycle_names_its_tensors() -> None:
+    """Tensors that wait for each other are found, with what waits behind them."""
+    loop = graph(
+        step("j", {"U": "IN", "V": "t2"}, {"W": "t1"}), step("b", {"P": "t1"}, {"Q": "t2", "R": "OUT"})
+    )
+    assert loop.in_cycle == ("OUT", "t1", "t2")
+
+
+def test_decoupled_branches_may_not_join() -> None:
+    """A step that joins a decoupled branch with the input is found; behind one decoupled step all is well."""
+    joined = graph(CHAIN[0], step("j", {"U": "t", "V": "IN"}, {"W": "OUT"}))
+    assert [step.model_name for step in joined.joins_decoupled_branches({"a"})] == ["j"]
+    assert graph(*CHAIN).joins_decoupled_branches({"a"}) == ()
+
+
+def test_prints_as_text_and_as_mermaid() -> None:
+    """Text has a line a step; Mermaid has the tensors on its arrows, with names escaped."""
+    chain = graph(*CHAIN)
+    assert str(chain).splitlines() == ["pipe: IN -> OUT", "  1. a(X=IN) -> Y=t", "  2. b(P=t) -> Q=OUT"]
+    assert chain.to_mermaid().splitlines() == [
+        "flowchart LR",
+        '  in0(["IN"])',
+        '  step0["a"]',
+        '  step1["b"]',
+        '  out0(["OUT"])',
+        '  in0 -->|"IN"| step0',
+        '  step1 -->|"OUT"| out0',
+        '  step0 -->|"t"| step1',
+    ]
+
+
+def test_mermaid_escapes_names() -> None:
+    """Quotes and angle brackets in names cannot break the diagram."""
+    odd = EnsembleGraph("p", ('a"<b',), (), ())
+    assert odd.to_mermaid() == 'flowchart LR\n  in0(["a#quot;#lt;b"])'

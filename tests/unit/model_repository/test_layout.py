@@ -1,0 +1,135 @@
+"""Finding the models of a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.facts.target import Target
+from constructs_triton.model_repository import ModelRepository
+
+ENSEMBLE = 'platform: "ensemble"\nensemble_scheduling {{ {} }}\n'
+PYTHON_MODEL = "class TritonPythonModel:\n  def auto_complete_config(c): ...\n  def execute(r): ...\n"
+STEP = 'step {{ model_name: "{}" model_version: -1 }}'
+
+
+def make(directory: Path, files: dict[str, str | None]) -> ModelRepository:
+    """A repository of these files; ``None`` is an empty folder."""
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.mkdir(parents=True)
+        else:
+            path.write_text(content, encoding="utf-8")
+    return ModelRepository.from_directory(directory)
+
+
+def ensemble(*models: str) -> str:
+    """A configuration with these steps."""
+    return ENSEMBLE.format(" ".join(STEP.format(model) for model in models))
+
+
+def test_models_are_folders_with_a_config_or_a_version(tmp_path: Path) -> None:
+    """Config-less models count, stray and hidden folders do not, and names are sorted."""
+    repository = make(
+        tmp_path,
+        {"b/config.pbtxt": "", "a/1/model.onnx": "", "notes/x.txt": "", ".git/1": None, "README.md": ""},
+    )
+    assert list(repository.models) == ["a", "b"]
+    assert repository.stray_directories == (".git", "notes")
+    assert repository.models["a"].config is None
+    assert repository.models["b"].config is not None
+
+
+def test_versions_are_numbers_in_numeric_order(tmp_path: Path) -> None:
+    """Version 10 comes after 9; names that are no plain number are left out."""
+    files = dict.fromkeys(["m/9", "m/10", "m/0", "m/01", "m/latest", "m/1abc", "m/warmup"])
+    model = make(tmp_path, files).models["m"]
+    assert model.versions == (0, 9, 10)
+
+
+def test_closure_follows_nested_ensembles(tmp_path: Path) -> None:
+    """The closure holds steps at any depth, once each, and survives a cycle and an absent step."""
+    repository = make(
+        tmp_path,
+        {
+            "outer/config.pbtxt": ensemble("inner", "a", "absent"),
+            "inner/config.pbtxt": ensemble("a", "b", "outer"),
+            "a/config.pbtxt": "",
+            "b/config.pbtxt": "",
+            "c/config.pbtxt": "",
+        },
+    )
+    assert repository.closure("outer") == ["a", "b", "inner", "outer"]
+    assert repository.closure("c") == ["c"]
+
+
+def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
+    """A multi-model endpoint gets an archive for each model that no ensemble uses."""
+    repository = make(
+        tmp_path, {"pipe/config.pbtxt": ensemble("a"), "a/config.pbtxt": "", "other/config.pbtxt": ""}
+    )
+    assert repository.top_level_models() == ["other", "pipe"]
+
+
+def test_absent_folder_and_absent_model_are_our_errors(tmp_path: Path) -> None:
+    """A path that cannot be read and a name that is not there are told with a mend."""
+    with pytest.raises(InvalidValueError, match="name a folder of models"):
+        ModelRepository.from_directory(tmp_path / "absent")
+    with pytest.raises(InvalidValueError, match='did you mean "classifier"'):
+        make(tmp_path, {"classifier/config.pbtxt": ""}).closure("clasifier")
+
+
+def test_five_mistakes_are_told_in_one_run(tmp_path: Path) -> None:
+    """One check finds the mistakes of all models, each with its file."""
+    python = 'backend: "python"\n'
+    repository = make(
+        tmp_path,
+        {
+            "a/config.pbtxt": 'name: "b"\n' + python,
+            "a/1/model.py": PYTHON_MODEL,
+            "c/config.pbtxt": python,
+            "d/config.pbtxt": python,
+            "d/1": None,
+            "e/config.pbtxt": "max_batch: 1\n",
+            "e/1": None,
+            "pipe/config.pbtxt": ensemble("absent"),
+            "pipe/1": None,
+        },
+    )
+    report = repository.check()
+    found = {(error.code, error.path) for error in report.errors}
+    assert found >= {
+        ("layout-name-differs", "a/config.pbtxt"),
+        ("layout-no-version", "c"),
+        ("python-model-file", "d/1"),
+        ("text-unknown-field", "e/config.pbtxt"),
+        ("ensemble-unknown-model", "pipe/config.pbtxt"),
+    }
+    with pytest.raises(RepositoryError, match="errors found"):
+        report.raise_for_errors()
+
+
+def test_weights_stored_elsewhere_are_no_cascade(tmp_path: Path) -> None:
+    """Without local files a bare configuration is fine, and its own mistakes are still told."""
+    io = (
+        'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
+    )
+    repository = make(tmp_path, {"m/config.pbtxt": 'backend: "python"\nmax_batch_size: -1\n' + io})
+    codes = [finding.code for finding in repository.check(Target(local_files=False)).findings]
+    assert codes == ["backend-max-batch-size"]
+
+
+def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
+    """A served model may call itself anything there; in a single-model endpoint its name is its folder's."""
+    repository = make(
+        tmp_path,
+        {"roberta/config.pbtxt": 'name: "nlp"\nbackend: "onnxruntime"\n', "roberta/1/model.onnx": ""},
+    )
+    assert repository.check(Target(mode="multi-model")).findings == ()
+    assert [e.code for e in repository.check(Target(default_model="roberta")).errors] == [
+        "layout-name-differs"
+    ]
