@@ -37,7 +37,7 @@ INVOCATION_TIMEOUT_SECONDS = 60.0
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 #: What of a caller's headers reaches the container; signatures and the rest stay with SageMaker.
-_TO_CONTAINER = ("Content-Type", "Accept")
+_TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
@@ -100,9 +100,9 @@ class RunningEndpoint:
             raise validation_error(f"Variant {target_variant} not found for endpoint {self.plan.name}")
         return self.variants[target_variant]
 
-    def shadows_of_next(self) -> list[LocalVariant]:
+    def shadows_of_next(self) -> tuple[LocalVariant, ...]:
         """The shadow variants that get a copy of the next request."""
-        return [shadow for shadow, share in self._shadows if share.takes_next()]
+        return tuple(shadow for shadow, share in self._shadows if share.takes_next())
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ class _Invocation:
     endpoint: RunningEndpoint
     target_model: str | None
     headers: Mapping[str, str]
-    body: bytes
+    body: bytes | aiohttp.StreamReader
+    shadows: tuple[LocalVariant, ...]
 
 
 class _Gateway:
@@ -141,7 +142,7 @@ class _Gateway:
         try:
             invocation = await self._read(request)
             variant = invocation.endpoint.choose(request.headers.get(_TARGET_VARIANT_HEADER))
-            for shadow in invocation.endpoint.shadows_of_next():
+            for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
             async with self._call(invocation, variant) as answer:
                 return await relay(request, answer, variant.plan.name)
@@ -149,11 +150,14 @@ class _Gateway:
             return error.response()
 
     async def _read(self, request: web.Request) -> _Invocation:
+        endpoint = self._endpoint(request.match_info["name"])
+        shadows = endpoint.shadows_of_next()
         return _Invocation(
-            endpoint=self._endpoint(request.match_info["name"]),
+            endpoint=endpoint,
             target_model=request.headers.get(TARGET_MODEL_HEADER),
             headers=_headers_to_container(request),
-            body=await _read_body(request),
+            body=await _body_of(request, is_copied=bool(shadows)),
+            shadows=shadows,
         )
 
     def _endpoint(self, name: str) -> RunningEndpoint:
@@ -223,7 +227,11 @@ async def _relay_as_events(
     return response
 
 
-async def _read_body(request: web.Request) -> bytes:
+async def _body_of(request: web.Request, *, is_copied: bool) -> bytes | aiohttp.StreamReader:
+    """The body, to be relayed as it arrives; read first where several containers get it."""
+    length = request.content_length
+    if length is not None and length <= MAX_BODY_BYTES and not is_copied:
+        return request.content
     try:
         return await request.read()
     except web.HTTPRequestEntityTooLarge:

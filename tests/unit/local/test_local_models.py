@@ -104,7 +104,7 @@ def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
     assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
 
 
-@pytest.mark.parametrize("kind", ["escape", "text", "truncated", "plain-tar"])
+@pytest.mark.parametrize("kind", ["escape", "text", "truncated", "damaged", "plain-tar"])
 def test_what_sagemaker_would_not_unpack_is_refused_whole(tmp_path: Path, kind: str) -> None:
     """No folder is left behind, half written or outside."""
     archive = tmp_path / "a.tar.gz"
@@ -115,6 +115,10 @@ def test_what_sagemaker_would_not_unpack_is_refused_whole(tmp_path: Path, kind: 
             archive.write_text("no archive")
         case "truncated":
             archive.write_bytes(_tar(archive, "m").read_bytes()[:-20])
+        case "damaged":
+            content = bytearray(_tar(archive, "m").read_bytes())
+            content[20:40] = b"\xff" * 20
+            archive.write_bytes(content)
         case "plain-tar":
             archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
     with pytest.raises(ArchiveError, match=r"a.tar.gz: is no gzip-compressed tar that SageMaker unpacks"):
