@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.facts.target import Target
+from constructs_triton.facts.target import Mode, Target
 from constructs_triton.model_config import Report
 from constructs_triton.model_repository import ModelRepository
 
@@ -51,7 +51,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def check(cases: Path, name: str) -> Report:
     """The case as the server was asked: on a machine without GPUs, as one archive."""
     case = VERDICTS[name]
-    mode = "single" if case["mode"] == "sme" else "multi-model"
+    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
     target = Target(mode=mode, gpu_count=0, default_model=case.get("default_model"))
     return ModelRepository.from_directory(cases / name).check(target, is_packed=False)
 
@@ -93,7 +93,7 @@ def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
 def test_what_works_has_no_error(cases: Path, name: str) -> None:
     """A repository that loads and serves has no error; for a TensorRT plan that takes a GPU."""
     case = VERDICTS[name]
-    mode = "single" if case["mode"] == "sme" else "multi-model"
+    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
     target = Target(mode=mode, gpu_count=1, default_model=case.get("default_model"))
     assert ModelRepository.from_directory(cases / name).check(target, is_packed=False).errors == ()
 
