@@ -1,0 +1,210 @@
+"""``constructs-triton plan``: instances, scaling target and cost from a measured benchmark."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from constructs_triton.planning import Plan
+
+__all__ = ["add_arguments", "run"]
+
+_WIDE = 200  # columns of a table that nobody looks at: a pipe must not break lines
+_COLUMNS = (
+    ("", "left"),
+    ("configuration", "left"),
+    ("instance type", "left"),
+    ("invocations/min", "right"),
+    ("latency ms", "right"),
+    ("within bound", "left"),
+    ("instances", "right"),
+    ("cost/h", "right"),
+    ("max instances", "right"),
+    ("max cost/h", "right"),
+    ("target/min", "right"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "benchmark",
+        metavar="BENCHMARK",
+        help="a CSV file with the columns configuration, instance_type, invocations_per_minute, latency_ms "
+        "and, unless prices are given otherwise, price_per_hour",
+    )
+    _add_requirement(parser)
+    parser.add_argument(
+        "--price",
+        action="extend",
+        nargs="+",
+        type=_price,
+        default=[],
+        metavar="TYPE=PRICE",
+        help="the price of an instance hour, for example ml.g5.xlarge=1.41; goes before --prices",
+    )
+    parser.add_argument(
+        "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _add_requirement(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--requests-per-second", required=True, type=_number, metavar="N", help="the highest load to bear"
+    )
+    parser.add_argument(
+        "--latency-ms", type=_number, metavar="MS", help="the highest latency that will do; any without it"
+    )
+    parser.add_argument(
+        "--headroom",
+        type=_number,
+        default=Decimal(0),
+        metavar="FRACTION",
+        help="capacity beyond that load: 0.2 plans for 1.2 times as much (%(default)s)",
+    )
+    parser.add_argument(
+        "--safety-factor",
+        type=_number,
+        default=Decimal("0.5"),
+        metavar="FRACTION",
+        help="of its measured throughput, at which scaling keeps an instance (%(default)s)",
+    )
+    parser.add_argument(
+        "--min-capacity", type=int, default=1, metavar="N", help="the fewest instances (%(default)s)"
+    )
+
+
+def _number(text: str) -> Decimal:
+    from constructs_triton.planning.quantities import read_decimal  # noqa: PLC0415 - not for --help
+
+    try:
+        return read_decimal("value", text)
+    except InvalidValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _price(text: str) -> tuple[str, Decimal]:
+    from constructs_triton.facts.instance_types import InstanceType  # noqa: PLC0415 - not for --help
+
+    name, _, price = text.partition("=")
+    try:
+        return InstanceType.of(name).name, _number(price)
+    except InvalidValueError as error:
+        raise argparse.ArgumentTypeError(f'{error} ("TYPE=PRICE")') from None
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print every configuration and mark the cheapest within the bound; an error where none is."""
+    from constructs_triton.planning import cheapest  # noqa: PLC0415 - not for --help
+
+    plans = _plans(arguments)
+    try:
+        chosen = cheapest(plans)
+    except InvalidValueError:
+        # What was measured is printed all the same: it shows how far off the bound is.
+        _print(arguments, plans, None)
+        raise
+    _print(arguments, plans, chosen)
+    return 0
+
+
+def _plans(arguments: argparse.Namespace) -> list[Plan]:
+    from constructs_triton.planning import Requirement, plan_all, read_measurements  # noqa: PLC0415
+
+    requirement = Requirement(
+        requests_per_second=arguments.requests_per_second,
+        latency_ms=arguments.latency_ms,
+        headroom=arguments.headroom,
+        safety_factor=arguments.safety_factor,
+        min_capacity=arguments.min_capacity,
+    )
+    return plan_all(read_measurements(arguments.benchmark), requirement, _prices(arguments))
+
+
+def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
+    from constructs_triton.planning import read_prices  # noqa: PLC0415 - not for --help
+
+    given: dict[str, Decimal] = {}
+    for name, price in arguments.price:
+        if given.setdefault(name, price) != price:
+            raise InvalidValueError(
+                f'--price: must be given once for an instance type, got "{name}" '
+                f"with {given[name]} and {price}; leave out one of them"
+            )
+    return {**(read_prices(arguments.prices) if arguments.prices else {}), **given}
+
+
+# --- output -----------------------------------------------------------------------------------------------
+
+
+def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
+    if arguments.json:
+        answer = {"cheapest": chosen and chosen.to_dict(), "plans": [plan.to_dict() for plan in plans]}
+        print(json.dumps(answer, indent=2))
+        return
+    _print_table(plans, chosen)
+    if chosen is not None:
+        print(_summary(chosen))
+
+
+def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
+    from rich.console import Console  # noqa: PLC0415 - 50 ms that --json and --help need not pay
+
+    console = Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False)
+    console.print(_table(sorted(plans, key=_order), chosen))
+
+
+def _order(plan: Plan) -> tuple[bool, Decimal]:
+    return not plan.meets_latency, plan.cost_per_hour
+
+
+def _table(plans: Iterable[Plan], chosen: Plan | None) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415 - a configuration's name may look like markup
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading, justify in _COLUMNS:
+        table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
+    for plan in plans:
+        cells = (Text(cell) for cell in _cells(plan, plan is chosen))
+        table.add_row(*cells, style="bold green" if plan is chosen else None)
+    return table
+
+
+def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
+    return (
+        "*" if is_chosen else "",
+        plan.configuration,
+        plan.instance_type,
+        f"{plan.measurement.invocations_per_minute:f}",
+        f"{plan.measurement.latency_ms:f}",
+        "yes" if plan.meets_latency else "no",
+        str(plan.initial_instance_count),
+        f"{plan.cost_per_hour:f}",
+        str(plan.max_capacity),
+        f"{plan.max_cost_per_hour:f}",
+        f"{plan.target_invocations_per_minute:.10g}",
+    )
+
+
+def _summary(plan: Plan) -> str:
+    bound = "" if plan.requirement.latency_ms is None else f" within {plan.requirement.latency_ms} ms"
+    return (
+        f"* cheapest{bound}: {plan}, {_instances(plan.initial_instance_count)} at "
+        f"{plan.cost_per_hour:f} an hour; scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
+        f"at {plan.target_invocations_per_minute:.10g} invocations per minute and instance"
+    )
+
+
+def _instances(count: int) -> str:
+    return f"{count} instance{'' if count == 1 else 's'}"

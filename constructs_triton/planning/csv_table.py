@@ -1,0 +1,192 @@
+"""A CSV file whose mistakes are found all at once, each with its row and column."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
+
+__all__ = ["Column", "Row", "parse_instance_type", "parse_text", "raise_for", "read_rows"]
+
+_SHOWN_ERRORS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column that is read: its headings, the first of which is its name, and what its cells hold.
+
+    ``parse`` takes the place, for messages, and the text of a cell, and raises ``InvalidValueError``. The
+    cells of an optional column may be empty, and it may be absent.
+    """
+
+    headings: tuple[str, ...]
+    parse: Callable[[str, str], Any]
+    optional: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.headings[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of one record by the name of their column; ``place`` is its file and row, for messages."""
+
+    place: str
+    cells: Mapping[str, Any]
+
+
+def parse_text(place: str, text: str) -> str:
+    """Any text that fits on a line."""
+    if not text.isprintable():
+        # It is shown in terminals, which line breaks and escape sequences would steer.
+        raise InvalidValueError(f"{place}: must be printable text on one line, got {text!r}; rename it")
+    return text
+
+
+def parse_instance_type(place: str, text: str) -> str:
+    """The name of a SageMaker instance type, known or not."""
+    try:
+        return InstanceType.of(text).name
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{place}: {str(error).removeprefix('instance_type: ')}") from None
+
+
+def read_rows(path: str | PathLike[str], columns: Sequence[Column]) -> list[Row]:
+    """The rows of a comma-separated file in UTF-8 whose first row is the headings.
+
+    Headings are compared without regard to case, and with blanks as underscores; columns that are not asked
+    for are ignored, as are empty lines. Raises ``InvalidValueError`` with every bad cell, a line each, naming
+    file, row (as a spreadsheet counts: the headings are row 1), column and value.
+    """
+    records = _records(Path(path))
+    first = next(records, None)
+    if first is None:
+        raise InvalidValueError(f"{path}: has no rows, got an empty file; begin it with {_wanted(columns)}")
+    headings = [_normal(cell) for cell in first[1]]
+    places = _find_columns(path, headings, columns)
+    rows, errors = _parse_all(path, records, len(headings), places)
+    raise_for(errors)
+    if not rows:
+        raise InvalidValueError(
+            f"{path}: has no rows below its headings, got row 1 only; add a row of values"
+        )
+    return rows
+
+
+def raise_for(errors: Sequence[str]) -> None:
+    """Raise one ``InvalidValueError`` with all the messages, if there are any."""
+    if errors:
+        more = [f"and {len(errors) - _SHOWN_ERRORS} more"] if len(errors) > _SHOWN_ERRORS else []
+        raise InvalidValueError("\n".join([*errors[:_SHOWN_ERRORS], *more]))
+
+
+def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of the rows that hold anything."""
+    reader = csv.reader(io.StringIO(_read(path), newline=""), strict=True)
+    number = 0
+    try:
+        for number, cells in enumerate(reader, start=1):
+            if any(cell.strip() for cell in cells):
+                yield number, [cell.strip() for cell in cells]
+    except csv.Error as error:
+        raise InvalidValueError(
+            f"{path}: row {number + 1}: is not CSV, got {error}; close its quotes, or export the file again"
+        ) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")  # spreadsheets begin the file with a byte order mark
+    except OSError as error:
+        raise InvalidValueError(
+            f"{path}: cannot be read, got {error.strerror}; give a readable CSV file"
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InvalidValueError(
+            f"{path}: must be UTF-8, got byte 0x{error.object[error.start]:02x} at offset {error.start}; "
+            "export it as CSV in UTF-8"
+        ) from None
+
+
+def _normal(heading: str) -> str:
+    return "_".join(heading.lower().split())
+
+
+def _wanted(columns: Iterable[Column]) -> str:
+    return ",".join(column.name for column in columns if not column.optional)
+
+
+def _find_columns(
+    path: str | PathLike[str], headings: list[str], columns: Sequence[Column]
+) -> dict[int, Column]:
+    """The position of each column in a row."""
+    places = {}
+    for column in columns:
+        found = [index for index, heading in enumerate(headings) if heading in column.headings]
+        if len(found) > 1:
+            names = " and ".join(f'"{headings[index]}"' for index in found)
+            raise InvalidValueError(
+                f'{path}: row 1: must have one column "{column.name}", got {names}; rename all but one'
+            )
+        if not found and not column.optional:
+            raise _absent(path, headings, column)
+        places.update(dict.fromkeys(found, column))
+    return places
+
+
+def _absent(path: str | PathLike[str], headings: list[str], column: Column) -> InvalidValueError:
+    got = ", ".join(f'"{heading}"' for heading in headings)
+    if len(headings) == 1 and any(mark in got for mark in ";\t"):
+        mend = "separate the columns by commas"
+    else:
+        accepted = " or ".join(f'"{heading}"' for heading in column.headings)
+        mend = f"name the column {accepted}"
+    return InvalidValueError(f'{path}: row 1: has no column "{column.name}", got {got}; {mend}')
+
+
+def _parse_all(
+    path: str | PathLike[str],
+    records: Iterable[tuple[int, list[str]]],
+    width: int,
+    places: Mapping[int, Column],
+) -> tuple[list[Row], list[str]]:
+    rows, errors = [], []
+    for number, cells in records:
+        place = f"{path}: row {number}"
+        if len(cells) != width:
+            # Cells are not guessed into place: a thousands separator without quotes shifts all after it.
+            errors.append(
+                f"{place}: must have {width} cells like the headings, got {len(cells)}; "
+                "mend its commas, and put quotes around a text that holds one"
+            )
+            continue
+        values, found = _parse_cells(place, cells, places)
+        rows.append(Row(place, values))
+        errors += found
+    return rows, errors
+
+
+def _parse_cells(
+    place: str, cells: Sequence[str], places: Mapping[int, Column]
+) -> tuple[dict[str, Any], list[str]]:
+    values, errors = {}, []
+    for index, column in places.items():
+        text = cells[index]
+        where = f'{place}, column "{column.name}"'
+        if not text:
+            if not column.optional:
+                errors.append(f'{where}: must not be empty, got ""; fill it in, or leave out the row')
+            continue
+        try:
+            values[column.name] = column.parse(where, text)
+        except InvalidValueError as error:
+            errors.append(str(error))
+    return values, errors

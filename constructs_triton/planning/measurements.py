@@ -1,0 +1,79 @@
+"""What a load test measured: the throughput that one instance bears, and the latency at that throughput."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.planning.csv_table import Column, parse_instance_type, parse_text, read_rows
+from constructs_triton.planning.quantities import Number, exact, read_positive
+
+__all__ = ["Measurement", "read_measurements"]
+
+_COLUMNS = (
+    Column(("configuration", "config"), parse_text),
+    Column(("instance_type",), parse_instance_type),
+    Column(
+        (
+            "invocations_per_minute",
+            "invocations_per_minute_per_instance",
+            "invocations_per_min_per_instance",
+        ),
+        read_positive,
+    ),
+    Column(("latency_ms", "model_latency_ms"), read_positive),
+    Column(("price_per_hour",), read_positive, optional=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One run of a load test.
+
+    ``configuration``
+        The name of what was measured, for instance of a model configuration: any text.
+    ``instance_type``
+        SageMaker's name of the instance type: ``"ml.g4dn.xlarge"``.
+    ``invocations_per_minute``
+        The most that **one** instance bore, in invocations per minute.
+    ``latency_ms``
+        The latency at that load, in milliseconds: the average, the median or p99, as the bound is meant.
+    ``price_per_hour``
+        Of one instance, in any currency, where no price table says otherwise.
+
+    A configuration that was measured at several loads is several measurements. Raises ``InvalidValueError``
+    for a number that is not positive and for what is not the name of an instance type.
+    """
+
+    configuration: str
+    instance_type: str
+    invocations_per_minute: Number
+    latency_ms: Number
+    price_per_hour: Number | None = None
+
+    def __post_init__(self) -> None:
+        if not self.configuration.strip():
+            raise InvalidValueError(
+                f'configuration: must not be empty, got "{self.configuration}"; name what was measured'
+            )
+        InstanceType.of(self.instance_type)
+        exact("invocations_per_minute", self.invocations_per_minute)
+        exact("latency_ms", self.latency_ms)
+        if self.price_per_hour is not None:
+            exact("price_per_hour", self.price_per_hour)
+
+    def __str__(self) -> str:
+        return f"{self.configuration} on {self.instance_type}"
+
+
+def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
+    """The measurements in a CSV file, in its order.
+
+    Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
+    ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
+    ``model_latency_ms``) and, if there is one, ``price_per_hour``; others are ignored. Numbers become
+    ``Decimal``. Raises ``InvalidValueError`` with all bad cells, each by file, row, column and value.
+    """
+    return [Measurement(**row.cells) for row in read_rows(path, _COLUMNS)]
