@@ -127,7 +127,11 @@ class ModelFolder:
     def versions(self) -> tuple[int, ...]:
         """The versions that can be loaded, ascending."""
         return tuple(
-            sorted(int(name) for name, number in self.version_directories.items() if name == str(number))
+            sorted(
+                int(name)
+                for name, number in self.version_directories.items()
+                if name == str(number) and name[0] != "-"
+            )
         )
 
     # --- configuration ----------------------------------------------------------------------------------

@@ -96,14 +96,15 @@ def version_name(subject: Subject) -> Iterator[Problem]:
     """The name of a version directory to load is a plain number of at most 64 bits.
 
     Triton reads the number at the start of the name: ``1abc`` counts as version 1, whose folder is then not
-    found, and the Python backend waits for ever. A number beyond 64 bits aborts the server.
+    found; nor is that of a negative version. The Python backend waits for ever then. A number beyond 64 bits
+    aborts the server. What lies in an ensemble's version directory is never looked for.
     """
-    loaded = subject.versions_to_load
+    loaded = () if subject.model.is_ensemble else subject.versions_to_load
     for name, number in sorted(subject.model.version_directories.items()):
         path = subject.model.relative(name)
         if number is None:
             yield Problem(f"version {name} is beyond 64 bits and aborts the server", path=path)
-        elif name in loaded and name != str(number):
+        elif name in loaded and (name != str(number) or number < 0):
             yield Problem(f'folder "{name}" counts as version {number} but is not found by it', path=path)
 
 

@@ -1,0 +1,52 @@
+"""``check --server``: the real server decides what cannot be told without executing a model."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import main
+from constructs_triton.local.verdict import ask_server
+
+pytestmark = pytest.mark.e2e
+ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"
+CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The models of several cases in one repository, each under its case's name."""
+    directory = tmp_path_factory.mktemp("models")
+    with tarfile.open(ARCHIVE) as archive:
+        members = [member for member in archive if member.name.removeprefix("./").split("/")[0] in CASES]
+        archive.extractall(directory / "cases", members, filter="data")
+    repository = directory / "repository"
+    repository.mkdir()
+    for case in CASES:
+        (directory / "cases" / case / "m").rename(repository / case)
+    return repository
+
+
+def test_server_decides_each_model(models: Path) -> None:
+    """What raises when executed is refused in the server's words; a stand-in serves for TensorRT."""
+    answers = ask_server(models)
+    assert set(answers) == set(CASES)
+    assert answers["ok_minimal"] == "loads"
+    assert answers["foreign_trt_good"].startswith("loads (a stand-in for the backend tensorrt")
+    assert "max_batch_size" in answers["bad_auto_conflict"]
+    assert "weights missing" in answers["bad_py_init_raises"]
+    assert answers["bad_warmup_shape"].startswith("rejected: ")
+    assert not list(Path("/dev/shm").glob("triton_verdict_*"))
+
+
+def test_command_prints_the_servers_verdict_beside_ours(
+    models: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The JSON of ``--server`` holds the server's answers by model."""
+    (tmp_path / "ok_minimal").symlink_to(models / "ok_minimal")
+    assert main(["check", str(tmp_path), "--server", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["server"] == {"ok_minimal": "loads"}
