@@ -104,6 +104,12 @@ class Subject:
     def backend(self) -> str:
         return self.completed.backend
 
+    @property
+    def may_be_tensorrt(self) -> bool:
+        """Whether the platform is TensorRT's, or is told by a file that is stored elsewhere."""
+        backend, platform, _ = self.completed
+        return platform == "tensorrt_plan" or not (backend or platform or self.target.local_files)
+
     @cached_property
     def tensors(self) -> tuple[tuple[str, int, Any], ...]:
         """Every input and output of the configuration, with its field and index."""

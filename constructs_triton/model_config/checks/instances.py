@@ -103,7 +103,7 @@ def profile(subject: Subject) -> Iterator[Problem]:
 
     Optimization profiles are part of a TensorRT plan.
     """
-    is_tensorrt = subject.completed.platform == "tensorrt_plan"
+    is_tensorrt = subject.may_be_tensorrt
     for place, group in groups(subject):
         if group.profile and not is_tensorrt:
             yield Problem("profile needs TensorRT", (*place, "profile"), "remove profile")

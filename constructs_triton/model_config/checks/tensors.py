@@ -18,7 +18,6 @@ from constructs_triton.model_config.subject import Subject
 __all__: list[str] = []
 
 _SHAPE = "triton core ValidateIOShape"
-_TENSORRT = "tensorrt_plan"
 
 
 def title(field: str, index: int, tensor: Any) -> str:
@@ -140,7 +139,7 @@ def tensorrt_only(subject: Subject) -> Iterator[Problem]:
 
     Any other platform with ``is_shape_tensor`` or ``is_non_linear_format_io`` is refused.
     """
-    is_tensorrt = subject.completed.platform == _TENSORRT
+    is_tensorrt = subject.may_be_tensorrt
     for field, index, tensor in subject.tensors:
         for flag in ("is_shape_tensor", "is_non_linear_format_io"):
             if getattr(tensor, flag) and not is_tensorrt:
