@@ -13,6 +13,9 @@ NODE_INSTALLED := node_modules/.package-lock.json
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
 export NODE_NO_WARNINGS := 1
 export CDK_DISABLE_CLI_TELEMETRY := 1
+# uv trusts the certificates that pip trusts, a company's proxy among them.
+export UV_SYSTEM_CERTS := true
+export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
