@@ -24,10 +24,11 @@ _VERSIONS = "triton core VersionsToLoad"
 def no_version(subject: Subject) -> Iterator[Problem]:
     """A model has at least one version directory, an ensemble too (an empty one is enough).
 
-    Git keeps no empty folders: most ensembles in public repositories have lost theirs. Packing makes it anew.
+    Git keeps no empty folders: most ensembles in public repositories have lost theirs. Packing makes it anew,
+    so that an ensemble without one is a mistake only where the folder is used as it lies there.
     """
     model = subject.model
-    if model.version_directories:
+    if model.version_directories or (model.is_ensemble and subject.around.is_packed):
         return
     hint = "make an empty folder called 1 in it, with a .keep file for git" if model.is_ensemble else None
     if "1" in model.entries:

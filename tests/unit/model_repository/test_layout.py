@@ -133,3 +133,10 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     assert [e.code for e in repository.check(Target(default_model="roberta")).errors] == [
         "layout-name-differs"
     ]
+
+
+def test_version_folder_that_git_dropped_is_made_by_packing(tmp_path: Path) -> None:
+    """An ensemble without a version folder is refused as it lies there, and fine where packing makes one."""
+    repository = make(tmp_path, {"pipe/config.pbtxt": ensemble("absent")})
+    as_it_lies = {finding.code for finding in repository.check(is_packed=False).findings}
+    assert as_it_lies - {finding.code for finding in repository.check().findings} == {"layout-no-version"}
