@@ -52,11 +52,15 @@ def traces(places: list[Path]) -> list[str]:
     """What is left of runs in these folders: processes, the folders themselves, shared-memory regions."""
     names = [place.name for place in places]
     found = [str(place) for place in places if place.exists()]
-    found += [
-        " ".join(words) for words in _command_lines() if any(n in word for n in names for word in words)
-    ]
+    found += [line for name in names for line in command_lines_with(name)]
     found += [str(region) for region in Path("/dev/shm").iterdir() if any(n in region.name for n in names)]
     return found
+
+
+def command_lines_with(text: str) -> list[str]:
+    """The command lines of the processes that run now and name ``text``."""
+    lines = (" ".join(words) for words in _command_lines())
+    return [line for line in lines if text in line]
 
 
 def _command_lines() -> list[list[str]]:

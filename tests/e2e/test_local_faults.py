@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_processes import folders, keeper_ids, process_ids, traces
+from local_processes import command_lines_with, folders, keeper_ids, process_ids, traces
 from test_local_endpoints import Caller
 
 from constructs_triton.errors import LocalEndpointError
@@ -118,7 +118,9 @@ def test_a_signal_to_the_gateway_leaves_nothing_behind(assembly: Path, number: s
     assert _eventually(lambda: traces(places) == [])
 
 
-def test_a_start_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_start_that_fails_says_why_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The server's own words reach the user; the server that had started beside it is gone too."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     good = builder.asset("good", below("m", adding_model(1)))
@@ -127,13 +129,17 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:
     builder.single_model("Bad", bad)
     builder.endpoint("GoodEndpoint", {"AllTraffic": ("Good", 1)})
     builder.endpoint("BadEndpoint", {"AllTraffic": ("Bad", 1)})
-    before = set(Path("/tmp").glob("constructs-triton-*"))
+    # A folder of its own for temporary files: other runs may be at work on this machine.
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     with (
         pytest.raises(LocalEndpointError, match=r"BadEndpoint/AllTraffic(.|\n)*no_such_package"),
         LocalEndpoint.from_assembly(builder.write()),
     ):
         pass
-    assert traces(sorted(set(Path("/tmp").glob("constructs-triton-*")) - before)) == []
+    assert list(scratch.iterdir()) == []
+    assert command_lines_with(str(scratch)) == []
 
 
 def test_a_port_in_use_is_named(assembly: Path) -> None:
