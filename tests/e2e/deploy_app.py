@@ -1,18 +1,19 @@
 """The stack that is deployed, updated and destroyed in the tests, synthesized once for every variant of it.
 
-``python deploy_app.py DIRECTORY`` writes ``DIRECTORY/<variant>`` for each, in one process, since starting
-the CDK takes longer than all of them.
+``python deploy_app.py DIRECTORY VARIANT...`` writes ``DIRECTORY/<variant>`` for each, in one process, since
+starting the CDK takes longer than all of them.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
+from deploy_synth import GPU_TARGET, INVOCATIONS_TARGET, LATENCY_THRESHOLD, STACK, VARIANTS, Variant
 
 from constructs_triton import (
     InstanceType,
@@ -21,13 +22,6 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-
-STACK = "Served"
-INSTANCE_TYPE = "ml.g5.xlarge"
-MAX_CAPACITY = 4
-GPU_TARGET = 55
-INVOCATIONS_TARGET = 120
-LATENCY_THRESHOLD = 250_000
 
 _CONFIG = """backend: "python"
 max_batch_size: 8
@@ -47,27 +41,6 @@ class TritonPythonModel:
 """
 
 
-@dataclass(frozen=True)
-class Variant:
-    """What differs: the constant that each model adds, the instances, and whether the last resource fails."""
-
-    models: tuple[tuple[str, int], ...] = (("alpha", 1), ("beta", 2))
-    instance_type: str = INSTANCE_TYPE
-    max_capacity: int = MAX_CAPACITY
-    has_broken_dashboard: bool = False
-
-
-_FIRST = Variant()
-VARIANTS = {
-    "first": _FIRST,
-    "changed_model": replace(_FIRST, models=(("alpha", 11), ("beta", 2))),
-    "added_model": replace(_FIRST, models=(*_FIRST.models, ("gamma", 3))),
-    "changed_instance_type": replace(_FIRST, instance_type="ml.g5.2xlarge"),
-    "changed_capacity": replace(_FIRST, max_capacity=7),
-    "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
-}
-
-
 class ServedStack(cdk.Stack):
     """One endpoint for one model, one for many that scales, and the instruments to watch it."""
 
@@ -79,7 +52,11 @@ class ServedStack(cdk.Stack):
             self, "Single", model_repository=repository, model="alpha", instance_type=instance_type
         )
         many = TritonMultiModelEndpoint(
-            self, "Many", model_repository=repository, instance_type=instance_type
+            self,
+            "Many",
+            model_repository=repository,
+            instance_type=instance_type,
+            container_startup_health_check_timeout=cdk.Duration.seconds(variant.startup_timeout_seconds),
         )
         count = many.auto_scale_instance_count(min_capacity=1, max_capacity=variant.max_capacity)
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=GPU_TARGET)
@@ -107,8 +84,9 @@ def write_models(directory: Path, models: tuple[tuple[str, int], ...]) -> Path:
     return directory
 
 
-def main(directory: Path) -> None:
-    for name, variant in VARIANTS.items():
+def main(directory: Path, names: Sequence[str]) -> None:
+    for name in names:
+        variant = VARIANTS[name]
         models = write_models(directory / "models" / name, variant.models)
         app = cdk.App(outdir=str(directory / name))
         ServedStack(app, STACK, models=models, variant=variant)
@@ -116,4 +94,4 @@ def main(directory: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

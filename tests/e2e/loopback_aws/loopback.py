@@ -160,6 +160,7 @@ class LoopbackAws:
             "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
             "AWS_EC2_METADATA_DISABLED": "true",
             "CDK_DISABLE_CLI_TELEMETRY": "1",
+            "CDK_VALIDATION": "false",  # a test of its own holds templates against it; here it costs seconds
             "CI": "1",
             "NO_COLOR": "1",
             "NODE_NO_WARNINGS": "1",

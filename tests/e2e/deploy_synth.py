@@ -1,0 +1,46 @@
+"""The variants of the deployed stack, and their synth in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+STACK = "Served"
+INSTANCE_TYPE = "ml.g5.xlarge"
+MAX_CAPACITY = 4
+GPU_TARGET = 55
+INVOCATIONS_TARGET = 120
+LATENCY_THRESHOLD = 250_000
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What differs: the constant that each model adds, the instances, and whether the last resource fails."""
+
+    models: tuple[tuple[str, int], ...] = (("alpha", 1), ("beta", 2))
+    instance_type: str = INSTANCE_TYPE
+    max_capacity: int = MAX_CAPACITY
+    startup_timeout_seconds: int = 300
+    has_broken_dashboard: bool = False
+
+
+_FIRST = Variant()
+VARIANTS = {
+    "first": _FIRST,
+    "changed_model": replace(_FIRST, models=(("alpha", 11), ("beta", 2))),
+    "added_model": replace(_FIRST, models=(*_FIRST.models, ("gamma", 3))),
+    "changed_instance_type": replace(_FIRST, instance_type="ml.g5.2xlarge"),
+    "changed_timeout": replace(_FIRST, startup_timeout_seconds=900, max_capacity=7),
+    "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
+}
+
+
+def synthesize(directory: Path, *names: str) -> Path:
+    """Write the assembly of each variant below the directory."""
+    app = Path(__file__).with_name("deploy_app.py")
+    environment = {**os.environ, "CDK_VALIDATION": "false"}
+    subprocess.run([sys.executable, str(app), str(directory), *names], env=environment, check=True)
+    return directory

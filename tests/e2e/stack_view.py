@@ -1,0 +1,171 @@
+"""A deployed stack as the service APIs show it, through boto3 and nothing else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from botocore.exceptions import ClientError
+from loopback_aws import LoopbackAws, Stack
+
+_NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
+
+
+class StackView:
+    """Looks at what a stack made."""
+
+    def __init__(self, aws: LoopbackAws, name: str) -> None:
+        self.aws = aws
+        self.name = name
+        self._outputs: dict[str, str] = {}
+        self._prefix = name.lower()
+
+    @property
+    def stack(self) -> Stack:
+        return self.aws.stack(self.name)
+
+    def output(self, key: str) -> str:
+        """An output of the stack, as CloudFormation describes it."""
+        (stack,) = self.aws.client("cloudformation").describe_stacks(StackName=self.name)["Stacks"]
+        return {each["OutputKey"]: str(each["OutputValue"]) for each in stack["Outputs"]}[key]
+
+    def physical_ids(self) -> dict[str, str]:
+        """What ``Ref`` gives for the endpoints, their configurations and models, by kind and construct."""
+        listed = self.aws.client("cloudformation").list_stack_resources(StackName=self.name)
+        found = {}
+        for each in listed["StackResourceSummaries"]:
+            for kind, suffix in _NAMES.items():
+                if each["ResourceType"] == f"AWS::SageMaker::{suffix}":
+                    construct = "Single" if each["LogicalResourceId"].startswith("Single") else "Many"
+                    found[f"{kind}:{construct}"] = each["PhysicalResourceId"]
+        return found
+
+    def declared(self) -> Any:
+        """The template that CloudFormation says is deployed."""
+        return self.aws.client("cloudformation").get_template(StackName=self.name)["TemplateBody"]
+
+    # SageMaker.
+
+    def endpoint(self, output: str) -> dict[str, Any]:
+        return self._sagemaker("describe_endpoint", EndpointName=self.output(output))
+
+    def endpoint_config(self, output: str) -> dict[str, Any]:
+        name = self.endpoint(output)["EndpointConfigName"]
+        return self._sagemaker("describe_endpoint_config", EndpointConfigName=name)
+
+    def model(self, output: str) -> dict[str, Any]:
+        (variant,) = self.endpoint_config(output)["ProductionVariants"]
+        return self._sagemaker("describe_model", ModelName=variant["ModelName"])
+
+    def exists(self, kind: str, arn: str) -> bool:
+        """Whether a model or an endpoint configuration is still there."""
+        name = arn.rpartition("/")[2]
+        try:
+            if kind == "model":
+                self._sagemaker("describe_model", ModelName=name)
+            else:
+                self._sagemaker("describe_endpoint_config", EndpointConfigName=name)
+        except ClientError:
+            return False
+        return True
+
+    def count_models(self) -> int:
+        """How many models of this stack SageMaker holds, in use or not."""
+        models = self._sagemaker("list_models")["Models"]
+        return len([each for each in models if each["ModelName"].startswith(f"{self.name}-")])
+
+    def set_desired_instance_count(self, output: str, count: int) -> None:
+        """What Application Auto Scaling does when it scales."""
+        self._sagemaker(
+            "update_endpoint_weights_and_capacities",
+            EndpointName=self.output(output),
+            DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredInstanceCount": count}],
+        )
+
+    def _sagemaker(self, operation: str, **request: Any) -> dict[str, Any]:
+        answer: dict[str, Any] = getattr(self.aws.client("sagemaker"), operation)(**request)
+        return answer
+
+    # Scaling and instruments.
+
+    def scalable_targets(self, output: str) -> list[dict[str, Any]]:
+        return self._scaling("describe_scalable_targets", "ScalableTargets", output)
+
+    def scaling_policies(self, output: str) -> list[dict[str, Any]]:
+        return self._scaling("describe_scaling_policies", "ScalingPolicies", output)
+
+    def _scaling(self, operation: str, member: str, output: str) -> list[dict[str, Any]]:
+        client = self.aws.client("application-autoscaling")
+        found = getattr(client, operation)(ServiceNamespace="sagemaker")[member]
+        resource = f"endpoint/{self.output(output)}/variant/AllTraffic"
+        return [each for each in found if each["ResourceId"] == resource]
+
+    def alarm(self, construct: str) -> dict[str, Any]:
+        alarms = self.aws.client("cloudwatch").describe_alarms(AlarmNamePrefix=f"{self.name}-{construct}")
+        (alarm,) = alarms["MetricAlarms"]
+        found: dict[str, Any] = alarm
+        return found
+
+    def dashboard(self, construct: str) -> Any:
+        client = self.aws.client("cloudwatch")
+        listed = client.list_dashboards(DashboardNamePrefix=f"{self.name}-{construct}")["DashboardEntries"]
+        (name,) = [each["DashboardName"] for each in listed]
+        return json.loads(client.get_dashboard(DashboardName=name)["DashboardBody"])
+
+    # S3.
+
+    def object(self, url: str) -> bytes:
+        bucket, _, key = url.removeprefix("s3://").partition("/")
+        body: bytes = self.aws.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+        return body
+
+    def objects(self, url: str) -> dict[str, bytes]:
+        """Everything below a prefix, by its name there."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        listed = self.aws.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", [])
+        keys = [each["Key"] for each in listed]
+        return {key.removeprefix(prefix): self.object(f"s3://{bucket}/{key}") for key in keys}
+
+    def bucket(self) -> dict[str, Any]:
+        """The settings of the bucket that the stack made."""
+        name = self.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
+        s3 = self.aws.client("s3")
+        (rule,) = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
+        (owner,) = s3.get_bucket_ownership_controls(Bucket=name)["OwnershipControls"]["Rules"]
+        return {
+            "public_access_block": s3.get_public_access_block(Bucket=name)["PublicAccessBlockConfiguration"],
+            "encryption": rule["ApplyServerSideEncryptionByDefault"]["SSEAlgorithm"],
+            "ownership": owner["ObjectOwnership"],
+            "policy": json.loads(s3.get_bucket_policy(Bucket=name)["Policy"]),
+        }
+
+    def leftovers(self) -> set[str]:
+        """The kinds of resources that carry this stack's name, in every service that the stack uses."""
+        return {kind for kind, names in self._all_names().items() if self._mine(names)}
+
+    def _mine(self, names: list[str]) -> list[str]:
+        return [name for name in names if f"{self._prefix}-" in name.lower()]
+
+    def _all_names(self) -> dict[str, list[str]]:
+        clients = {name: self.aws.client(name) for name in ("s3", "sagemaker", "iam", "lambda", "logs")}
+        cloudwatch, scaling = self.aws.client("cloudwatch"), self.aws.client("application-autoscaling")
+        targets = scaling.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"]
+        policies = scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]
+        sagemaker = clients["sagemaker"]
+        return {
+            "bucket": [each["Name"] for each in clients["s3"].list_buckets()["Buckets"]],
+            "model": [each["ModelName"] for each in sagemaker.list_models()["Models"]],
+            "endpoint-config": [
+                each["EndpointConfigName"] for each in sagemaker.list_endpoint_configs()["EndpointConfigs"]
+            ],
+            "endpoint": [each["EndpointName"] for each in sagemaker.list_endpoints()["Endpoints"]],
+            "role": [each["RoleName"] for each in clients["iam"].list_roles()["Roles"]],
+            "function": [each["FunctionName"] for each in clients["lambda"].list_functions()["Functions"]],
+            "log-group": [
+                each["logGroupName"] for each in clients["logs"].describe_log_groups()["logGroups"]
+            ],
+            "alarm": [each["AlarmName"] for each in cloudwatch.describe_alarms()["MetricAlarms"]],
+            "dashboard": [each["DashboardName"] for each in cloudwatch.list_dashboards()["DashboardEntries"]],
+            "scalable-target": [each["ResourceId"] for each in targets],
+            "scaling-policy": [each["ResourceId"] for each in policies],
+        }

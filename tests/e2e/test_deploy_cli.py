@@ -1,0 +1,115 @@
+"""The CDK's own command line against an AWS on loopback, from bootstrap to destroy."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from deploy_synth import INSTANCE_TYPE, MAX_CAPACITY, STACK, synthesize
+from loopback_aws import LoopbackAws
+from stack_view import StackView
+
+PROJECT = Path(__file__).resolve().parents[2]
+CDK = PROJECT / "node_modules" / ".bin" / "cdk"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.xdist_group("deploy_cli"),
+    pytest.mark.skipif(
+        shutil.which("node") is None or not CDK.exists(),
+        reason="the CDK's command line needs Node and `npm ci`; the same steps run without it elsewhere",
+    ),
+]
+
+
+class CommandLine:
+    """Types ``cdk`` in a directory."""
+
+    def __init__(self, aws: LoopbackAws, directory: Path) -> None:
+        self.aws = aws
+        self.directory = directory
+
+    def run(self, *arguments: str, cwd: Path | None = None) -> str:
+        """The output of a command that has to succeed."""
+        result = self.aws.run_cdk(CDK, *arguments, cwd=cwd or self.directory)
+        assert result.returncode == 0, result.stdout
+        return result.stdout
+
+    def fail(self, *arguments: str) -> str:
+        """The output of a command that has to fail."""
+        result = self.aws.run_cdk(CDK, *arguments, cwd=self.directory)
+        assert result.returncode != 0, result.stdout
+        return result.stdout
+
+    def deploy(self, app: str | Path, *arguments: str, cwd: Path | None = None) -> str:
+        return self.run("deploy", "--app", str(app), "--require-approval", "never", *arguments, cwd=cwd)
+
+
+@pytest.fixture(scope="module")
+def cdk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
+    """An account that the command line has bootstrapped."""
+    with LoopbackAws() as aws:
+        command_line = CommandLine(aws, tmp_path_factory.mktemp("cdk"))
+        command_line.run("bootstrap", f"aws://{aws.api.account}/{aws.api.region}")
+        yield command_line
+
+
+def test_bootstrap_makes_what_deployments_need(cdk: CommandLine) -> None:
+    """The toolkit stack is there, with the asset bucket closed and the roles that deployments take."""
+    assert cdk.aws.stack("CDKToolkit").status == "CREATE_COMPLETE"
+    bucket = f"cdk-hnb659fds-assets-{cdk.aws.api.account}-{cdk.aws.api.region}"
+    block = cdk.aws.client("s3").get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
+    assert all(block.values())
+    roles = [role["RoleName"] for role in cdk.aws.client("iam").list_roles()["Roles"]]
+    for purpose in ("deploy", "file-publishing", "cfn-exec", "lookup"):
+        assert any(purpose in role for role in roles)
+
+
+def test_app_deploys_twice_and_is_destroyed(cdk: CommandLine, tmp_path: Path) -> None:
+    """``app.py`` deploys; a second deployment finds no changes; destroy leaves bucket and log."""
+    assembly = tmp_path / "cdk.out"
+    cdk.deploy(f"{sys.executable} app.py", "--output", str(assembly), cwd=PROJECT)
+    view = StackView(cdk.aws, "TritonDemo")
+    endpoints = cdk.aws.client("sagemaker").list_endpoints()["Endpoints"]
+    assert {each["EndpointName"]: each["EndpointStatus"] for each in endpoints} == {
+        "digits": "InService",
+        "catalog": "InService",
+    }
+    assert "(no changes)" in cdk.deploy(assembly)
+    cdk.run("destroy", "--app", str(assembly), "--force")
+    assert view.leftovers() == {"bucket", "log-group"}
+
+
+def test_stack_lives_through_change_and_failure(cdk: CommandLine, tmp_path: Path) -> None:
+    """Deploy, diff, update, a deployment that is taken back, destroy: each seen through the APIs."""
+    assemblies = synthesize(tmp_path, "first", "changed_model", "broken")
+    outputs = tmp_path / "outputs.json"
+    cdk.deploy(assemblies / "first", "--outputs-file", str(outputs))
+    view = StackView(cdk.aws, STACK)
+    assert view.output("ManyName") in outputs.read_text()
+    before = view.physical_ids()
+
+    difference = cdk.run("diff", "--app", str(assemblies / "changed_model"))
+    (model_line,) = [line for line in difference.splitlines() if "[~] AWS::SageMaker::Model " in line]
+    assert model_line.endswith("replace")
+    assert view.physical_ids() == before
+
+    cdk.deploy(assemblies / "changed_model")
+    changed = view.physical_ids()
+    assert changed["endpoint:Single"] == before["endpoint:Single"]
+    assert changed["model:Single"] != before["model:Single"]
+    assert view.count_models() == 2
+
+    refusal = cdk.fail("deploy", "--app", str(assemblies / "broken"), "--require-approval", "never")
+    assert "must be a valid JSON object" in refusal
+    assert view.stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert view.physical_ids() == changed
+    assert [target["MaxCapacity"] for target in view.scalable_targets("ManyName")] == [MAX_CAPACITY]
+    (variant,) = view.endpoint_config("ManyName")["ProductionVariants"]
+    assert variant["InstanceType"] == INSTANCE_TYPE
+
+    cdk.run("destroy", "--app", str(assemblies / "first"), "--force")
+    assert view.leftovers() == {"bucket", "log-group"}

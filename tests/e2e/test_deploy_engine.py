@@ -1,0 +1,261 @@
+"""A stack from create to destroy on an AWS on loopback; each step is described through boto3 and compared
+with what was declared."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from deploy_synth import (
+    GPU_TARGET,
+    INSTANCE_TYPE,
+    INVOCATIONS_TARGET,
+    LATENCY_THRESHOLD,
+    MAX_CAPACITY,
+    STACK,
+    VARIANTS,
+    synthesize,
+)
+from loopback_aws import LoopbackAws, Stack
+from stack_view import StackView
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every variant of the stack, synthesized."""
+    return synthesize(tmp_path_factory.mktemp("assemblies"), *VARIANTS)
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[LoopbackAws]:
+    with LoopbackAws() as account:
+        account.bootstrap()
+        yield account
+
+
+@pytest.fixture(scope="module")
+def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str, str], Stack]:
+    """Deploys a variant under a stack name."""
+
+    def deploy(variant: str, stack_name: str) -> Stack:
+        return aws.deploy(assemblies / variant, STACK, stack_name=stack_name)
+
+    return deploy
+
+
+@pytest.fixture(scope="module")
+def untouched(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> StackView:
+    """The first variant, for tests that only look."""
+    assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
+    return StackView(aws, "Untouched")
+
+
+@pytest.fixture
+def fresh(aws: LoopbackAws, deploy: Callable[[str, str], Stack], numbers: Iterator[int]) -> StackView:
+    """The first variant, to be changed."""
+    name = f"Fresh{next(numbers)}"
+    assert deploy("first", name).status == "CREATE_COMPLETE"
+    return StackView(aws, name)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+def archive_of(assemblies: Path, variant: str, target_model: str) -> bytes:
+    """The archive that the variant declares under this name."""
+    template = json.loads((assemblies / variant / f"{STACK}.template.json").read_text())
+    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
+    keys = {each["TargetModel"]: each["SourceKey"] for each in sync["Properties"]["Archives"]}
+    return (assemblies / variant / keys[target_model]).read_bytes()
+
+
+def test_every_resource_is_created_in_order(untouched: StackView) -> None:
+    """Each resource is reported once as in progress and once as complete, after all that it depends on."""
+    template = untouched.stack.template
+    events = [(event.logical_id, event.status) for event in untouched.stack.events]
+    for name, resource in template.resources.items():
+        assert events.count((name, "CREATE_COMPLETE")) == 1
+        begun = events.index((name, "CREATE_IN_PROGRESS"))
+        for other in resource.references & template.resources.keys():
+            assert events.index((other, "CREATE_COMPLETE")) < begun
+
+
+def test_endpoints_serve_the_declared_models(untouched: StackView, assemblies: Path) -> None:
+    """Endpoint, configuration and model are what the app says, from instance type to model data."""
+    for output, mode in (("SingleName", "SingleModel"), ("ManyName", "MultiModel")):
+        endpoint = untouched.endpoint(output)
+        assert endpoint["EndpointStatus"] == "InService"
+        (variant,) = untouched.endpoint_config(output)["ProductionVariants"]
+        assert variant["VariantName"] == "AllTraffic"
+        assert variant["InstanceType"] == INSTANCE_TYPE
+        assert variant["InitialInstanceCount"] == 1
+        assert variant["InferenceAmiVersion"]
+        container = untouched.model(output)["PrimaryContainer"]
+        assert container["Mode"] == mode
+        assert container["Image"].startswith("763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-triton")
+    assert untouched.model("ManyName")["PrimaryContainer"]["ModelDataUrl"] == untouched.output("ModelsUrl")
+    single = untouched.model("SingleName")["PrimaryContainer"]
+    assert untouched.object(single["ModelDataUrl"]) == archive_of(assemblies, "first", "alpha.tar.gz")
+
+
+def test_placed_archives_equal_the_packed_ones(untouched: StackView, assemblies: Path) -> None:
+    """Every model's archive lies under the prefix, byte for byte, and nothing else does."""
+    placed = untouched.objects(untouched.output("ModelsUrl"))
+    assert placed == {name: archive_of(assemblies, "first", name) for name in ("alpha.tar.gz", "beta.tar.gz")}
+
+
+def test_scaling_is_registered(untouched: StackView) -> None:
+    """The scalable target has the declared bounds, and each policy its target value and cool-downs."""
+    (target,) = untouched.scalable_targets("ManyName")
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, MAX_CAPACITY)
+    policies = [
+        policy["TargetTrackingScalingPolicyConfiguration"]
+        for policy in untouched.scaling_policies("ManyName")
+    ]
+    gpu, invocations = sorted(policies, key=lambda policy: policy["TargetValue"])
+    assert gpu["TargetValue"] == GPU_TARGET
+    assert (gpu["ScaleInCooldown"], gpu["ScaleOutCooldown"]) == (600, 200)
+    metric = gpu["CustomizedMetricSpecification"]
+    dimensions = {each["Name"]: each["Value"] for each in metric["Dimensions"]}
+    assert dimensions == {"EndpointName": untouched.output("ManyName"), "VariantName": "AllTraffic"}
+    assert invocations["TargetValue"] == INVOCATIONS_TARGET
+    predefined = invocations["PredefinedMetricSpecification"]["PredefinedMetricType"]
+    assert predefined == "SageMakerVariantInvocationsPerInstance"
+
+
+def test_instruments_watch_the_endpoint(untouched: StackView) -> None:
+    """Alarm and dashboard name the endpoint that was made."""
+    alarm = untouched.alarm("Slow")
+    assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (LATENCY_THRESHOLD, 3)
+    dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
+    assert dimensions["EndpointName"] == untouched.output("ManyName")
+    (widget,) = untouched.dashboard("Dashboard")["widgets"]
+    assert untouched.output("ManyName") in widget["properties"]["metrics"][0]
+
+
+def test_model_bucket_is_closed(untouched: StackView) -> None:
+    """The bucket is encrypted, blocks public access, enforces its owner and refuses requests without TLS."""
+    bucket = untouched.bucket()
+    assert all(bucket["public_access_block"].values())
+    assert bucket["encryption"] == "AES256"
+    assert bucket["ownership"] == "BucketOwnerEnforced"
+    (statement,) = bucket["policy"]["Statement"]
+    assert statement["Effect"] == "Deny"
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_deploying_again_changes_nothing(fresh: StackView, deploy: Callable[[str, str], Stack]) -> None:
+    """The same template once more calls no service but the parameter store, and every physical id stays."""
+    before, calls = fresh.physical_ids(), len(fresh.aws.api.calls)
+    assert deploy("first", fresh.name).status == "UPDATE_COMPLETE"
+    assert fresh.physical_ids() == before
+    later = [(service, operation) for service, operation, _ in fresh.aws.api.calls[calls:]]
+    assert {call for call in later if call != ("s3", "PutObject")} == {("ssm", "GetParameter")}
+
+
+def test_changed_model_moves_the_endpoint(
+    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
+) -> None:
+    """A single-model endpoint stays; its model and configuration are replaced, the old ones removed."""
+    before = fresh.physical_ids()
+    assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
+    after = fresh.physical_ids()
+    assert before["endpoint:Single"] == after["endpoint:Single"]
+    assert before["config:Single"] != after["config:Single"]
+    assert before["model:Single"] != after["model:Single"]
+    assert before["endpoint:Many"] == after["endpoint:Many"]
+    container = fresh.model("SingleName")["PrimaryContainer"]
+    changed = archive_of(assemblies, "changed_model", "alpha.tar.gz")
+    assert fresh.object(container["ModelDataUrl"]) == changed
+    assert fresh.objects(fresh.output("ModelsUrl"))["alpha.tar.gz"] == changed
+    assert not fresh.exists("model", before["model:Single"])
+    assert not fresh.exists("endpoint-config", before["config:Single"])
+
+
+def test_added_model_is_placed_without_touching_the_endpoint(
+    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
+) -> None:
+    """A further model of a multi-model endpoint is one more object; the endpoint stays as it is."""
+    before = fresh.physical_ids()
+    assert deploy("added_model", fresh.name).status == "UPDATE_COMPLETE"
+    assert fresh.physical_ids() == before
+    placed = fresh.objects(fresh.output("ModelsUrl"))
+    assert placed["gamma.tar.gz"] == archive_of(assemblies, "added_model", "gamma.tar.gz")
+    assert set(placed) == {"alpha.tar.gz", "beta.tar.gz", "gamma.tar.gz"}
+
+
+def test_deployment_keeps_the_count_that_scaling_reached(
+    fresh: StackView, deploy: Callable[[str, str], Stack]
+) -> None:
+    """After scaling out to three instances, a deployment that moves the endpoint leaves three running."""
+    before = fresh.physical_ids()
+    fresh.set_desired_instance_count("ManyName", 3)
+    assert deploy("changed_timeout", fresh.name).status == "UPDATE_COMPLETE"
+    assert fresh.physical_ids()["config:Many"] != before["config:Many"]
+    (declared,) = fresh.endpoint_config("ManyName")["ProductionVariants"]
+    assert declared["ContainerStartupHealthCheckTimeoutInSeconds"] == 900
+    assert declared["InitialInstanceCount"] == 1
+    (variant,) = fresh.endpoint("ManyName")["ProductionVariants"]
+    assert variant["DesiredInstanceCount"] == 3
+    (target,) = fresh.scalable_targets("ManyName")
+    assert target["MaxCapacity"] == 7
+
+
+def test_changed_instance_type_under_scaling_is_refused(
+    fresh: StackView, deploy: Callable[[str, str], Stack]
+) -> None:
+    """SageMaker refuses to change the instances of a scaled variant; the stack goes back to what it was."""
+    before, declared = fresh.physical_ids(), fresh.declared()
+    stack = deploy("changed_instance_type", fresh.name)
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "must be deregistered as scalable targets" in stack.reason
+    assert fresh.physical_ids() == before
+    assert fresh.declared() == declared
+    for output in ("SingleName", "ManyName"):
+        (variant,) = fresh.endpoint_config(output)["ProductionVariants"]
+        assert variant["InstanceType"] == INSTANCE_TYPE
+    assert fresh.count_models() == 2
+
+
+def test_failed_update_restores_everything(
+    fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
+) -> None:
+    """A resource that fails last takes back what had already changed before it: capacity, model, archives."""
+    before = fresh.physical_ids()
+    stack = deploy("broken", fresh.name)
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "Broken" in stack.reason
+    assert fresh.physical_ids() == before
+    (target,) = fresh.scalable_targets("ManyName")
+    assert target["MaxCapacity"] == MAX_CAPACITY
+    assert fresh.count_models() == 2
+    first = archive_of(assemblies, "first", "alpha.tar.gz")
+    assert fresh.object(fresh.model("SingleName")["PrimaryContainer"]["ModelDataUrl"]) == first
+    assert fresh.objects(fresh.output("ModelsUrl"))["alpha.tar.gz"] == first
+    assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
+
+
+def test_failed_create_is_rolled_back(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> None:
+    """Nothing of a stack that could not be created is left, but what is retained in any case."""
+    stack = deploy("broken", "NeverThere")
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "DashboardBody must be a valid JSON object" in stack.reason
+    view = StackView(aws, "NeverThere")
+    assert view.leftovers() == {"bucket", "log-group"}
+    skipped = {event.type for event in stack.events if event.status == "DELETE_SKIPPED"}
+    assert skipped == {"AWS::S3::Bucket", "AWS::Logs::LogGroup"}
+
+
+def test_destroy_leaves_only_what_is_retained(fresh: StackView, assemblies: Path) -> None:
+    """The bucket with the archives and the function's log stay; endpoints, roles, alarms and all else go."""
+    models_url = fresh.output("ModelsUrl")
+    assert fresh.aws.destroy(fresh.name).status == "DELETE_COMPLETE"
+    assert fresh.leftovers() == {"bucket", "log-group"}
+    assert fresh.objects(models_url)["beta.tar.gz"] == archive_of(assemblies, "first", "beta.tar.gz")
