@@ -88,19 +88,25 @@ def _number(text: str) -> Decimal:
     from constructs_triton.planning.quantities import read_decimal  # noqa: PLC0415 - not for --help
 
     try:
-        return read_decimal("value", text)
+        return read_decimal("", text)
     except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        # argparse puts the option's name before the message.
+        raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from None
 
 
 def _price(text: str) -> tuple[str, Decimal]:
     from constructs_triton.facts.instance_types import InstanceType  # noqa: PLC0415 - not for --help
+    from constructs_triton.planning.quantities import read_positive  # noqa: PLC0415
 
-    name, _, price = text.partition("=")
+    name, equals, price = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(
+            f'TYPE=PRICE is what it takes, got "{text}"; write ml.g5.xlarge=1.41'
+        )
     try:
-        return InstanceType.of(name).name, _number(price)
+        return InstanceType.of(name).name, read_positive(name, price)
     except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(f'{error} ("TYPE=PRICE")') from None
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(arguments: argparse.Namespace) -> int:

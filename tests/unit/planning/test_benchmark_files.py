@@ -1,0 +1,136 @@
+"""Benchmarks and prices from CSV files, and what is said of bad ones."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning import Measurement, read_measurements, read_prices
+
+HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour"
+GOOD = "a,ml.g5.xlarge,600,50,1.41"
+
+
+def refusal(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(InvalidValueError) as error:
+        read_measurements(path)
+    return str(error.value).replace(str(path), "FILE")
+
+
+def test_spreadsheets_file_is_read(tmp_path: Path) -> None:
+    """Byte order mark, CRLF, blanks, empty lines, quotes, other columns, capitals: all are no obstacle."""
+    path = tmp_path / "benchmark.csv"
+    path.write_bytes(
+        b"\xef\xbb\xbfModel Latency ms,Config,notes,Instance Type,Invocations per minute\r\n"
+        b'\r\n 49.5 ,"a, tuned",,ml.g5.xlarge,600\r\n,,,,\r\n'
+    )
+    assert read_measurements(path) == [
+        Measurement(
+            configuration="a, tuned",
+            instance_type="ml.g5.xlarge",
+            invocations_per_minute=600,
+            latency_ms=Decimal("49.5"),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (
+            "a,ml.g5.xlarge,600,fast,1",
+            'FILE: row 3, column "latency_ms": must be a number, got "fast"; write digits and a',
+        ),
+        ('a,ml.g5.xlarge,"1,335",50,1', 'column "invocations_per_minute": must be a number, got "1,335"'),
+        ("a,ml.g5.xlarge,1335,499,$0.94", 'column "price_per_hour": must be a number, got "$0.94"'),
+        ("a,ml.g5.xlarge,1e3,499,1", 'column "invocations_per_minute": must be a number, got "1e3"'),
+        ("a,ml.g5.xlarge,nan,499,1", 'column "invocations_per_minute": must be a number, got "nan"'),
+        ("a,ml.g5.xlarge,-5,499,1", 'column "invocations_per_minute": must be from 0.000001 to'),
+        ("a,ml.g5.xlarge,600,,1", 'column "latency_ms": must not be empty, got ""; fill it in'),
+        ("a,g5.xlarge,600,50,1", 'column "instance_type": must be the name of a SageMaker instance type'),
+        ("a,ml.g5.xlarge,600,50", "FILE: row 3: must have 5 cells like the headings, got 4"),
+        (
+            "a,ml.g5.xlarge,1,335,50,1",
+            "FILE: row 3: must have 5 cells like the headings, got 6; mend its commas",
+        ),
+        ("\x1b[31ma,ml.g5.xlarge,600,50,1", 'column "configuration": must be printable text on one line'),
+        ('"a"b,ml.g5.xlarge,600,50,1', "FILE: row 3: is not CSV"),
+    ],
+)
+def test_bad_cell_is_named(tmp_path: Path, row: str, message: str) -> None:
+    """File, row, column, value and mend are in the message."""
+    assert message in refusal(tmp_path / "b.csv", f"{HEADINGS}\n{GOOD}\n{row}\n{GOOD}\n")
+
+
+def test_all_bad_cells_are_named_at_once(tmp_path: Path) -> None:
+    """A line for each, in the order of the file; a file without one good row is cut off."""
+    lines = refusal(tmp_path / "b.csv", f"{HEADINGS}\na,x,y,50,1\n\n{GOOD}\na,ml.g5.xlarge,600,z,1\n").split(
+        "\n"
+    )
+    assert [line.split(": must")[0] for line in lines] == [
+        'FILE: row 2, column "instance_type"',
+        'FILE: row 2, column "invocations_per_minute"',
+        'FILE: row 5, column "latency_ms"',
+    ]
+    many = refusal(tmp_path / "b.csv", "\n".join([HEADINGS, *["a"] * 25]))
+    assert many.endswith("\nand 5 more")
+    assert many.count("\n") == 20
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "FILE: has no rows, got an empty file; begin it with configuration,instance_type,"),
+        (HEADINGS, "FILE: has no rows below its headings"),
+        (
+            "configuration,latency_ms\na,1",
+            'row 1: has no column "instance_type", got "configuration", "latency_ms"',
+        ),
+        (HEADINGS.replace(",", ";"), "separate the columns by commas"),
+        (f"config,{HEADINGS}\n", 'must have one column "configuration", got "config" and "configuration"'),
+        (b"\xff\xfea\x00", "FILE: must be UTF-8, got byte 0xff at offset 0"),
+        (
+            f"{HEADINGS}\n{'x' * 200_000},ml.g5.xlarge,600,50,1",
+            "FILE: row 2: is not CSV, got field larger than",
+        ),
+    ],
+)
+def test_bad_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
+    """A file that is no table, or lacks a column, is refused with what it has."""
+    assert message in refusal(tmp_path / "b.csv", content)
+
+
+def test_price_may_be_absent_from_a_row(tmp_path: Path) -> None:
+    """An empty price is no price, neither zero nor an error."""
+    path = tmp_path / "b.csv"
+    path.write_text(f"{HEADINGS}\n{GOOD}\nb,ml.g5.xlarge,600,50,\n")
+    assert [row.price_per_hour for row in read_measurements(path)] == [Decimal("1.41"), None]
+
+
+def test_absent_file_is_refused(tmp_path: Path) -> None:
+    """A path that cannot be read is an error of ours."""
+    with pytest.raises(
+        InvalidValueError, match=r"absent\.csv: cannot be read, got No such file or directory"
+    ):
+        read_measurements(tmp_path / "absent.csv")
+
+
+def test_prices_are_read_exactly(tmp_path: Path) -> None:
+    """A price is the decimal in the file."""
+    path = tmp_path / "prices.csv"
+    path.write_text("instance_type,price\nml.g4dn.xlarge,0.7364\nml.g5.xlarge,1.41\n")
+    assert read_prices(path) == {"ml.g4dn.xlarge": Decimal("0.7364"), "ml.g5.xlarge": Decimal("1.41")}
+
+
+def test_two_prices_of_one_type_are_refused(tmp_path: Path) -> None:
+    """Which of two prices holds is not guessed."""
+    path = tmp_path / "prices.csv"
+    path.write_text("instance_type,price_per_hour\nml.g5.xlarge,1.41\nml.g5.xlarge,1.5\n")
+    with pytest.raises(
+        InvalidValueError, match=r'row 3, column "instance_type": must not repeat, got "ml\.g5'
+    ):
+        read_prices(path)
