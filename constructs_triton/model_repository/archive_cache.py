@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from constructs_triton.model_repository.partial_folder import partial_folder, re
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 
+_SMALL = 100  # an archive below this part of the bound
+_EVICTION_SECONDS = 10
 _FORMAT = 1  # raise it when the same members make other bytes
 
 
@@ -60,6 +63,18 @@ class ArchiveCache:
             return False
         return True
 
+    def is_placed(self, key: ArchiveKey, destination: Path) -> bool:
+        """Whether ``destination`` is the archive of ``key`` already, as it was placed from here."""
+        archive, record = self._paths(key)
+        try:
+            held = json.loads(record.read_text())
+            if held != _state(archive) or held[1:] != _state(destination)[1:]:
+                return False
+            os.utime(record)
+        except (OSError, ValueError, TypeError):
+            return False
+        return True
+
     def add(self, key: ArchiveKey, source: Path) -> None:
         """Keep the archive at ``source``. A cache that cannot be written to is no error: it keeps nothing."""
         if source.stat().st_size > self._max_bytes:
@@ -75,11 +90,20 @@ class ArchiveCache:
                 # In this order: a record without an archive is found out, an archive without one is lost.
                 (folder / record.name).replace(record)
                 (folder / archive.name).replace(archive)
-            self._evict(keep=record)
+            if source.stat().st_size * _SMALL >= self._max_bytes or self._eviction_is_due():
+                self._evict(keep=record)
+
+    def _eviction_is_due(self) -> bool:
+        """Not after every small archive: looking at thousands of records would take longer than packing."""
+        stamp = self._directory / "evicted"
+        if time.time() - _last_change(stamp) / 1e9 < _EVICTION_SECONDS:
+            return False
+        stamp.touch()
+        return True
 
     def _evict(self, keep: Path) -> None:
         """Remove the least recently used archives until the bound holds."""
-        used = sorted(self._directory.glob("*/*.json"), key=_last_use, reverse=True)
+        used = sorted(self._directory.glob("*/*.json"), key=_last_change, reverse=True)
         total = 0
         for record in sorted(used, key=lambda path: path != keep):
             archive = _archive_of(record)
@@ -105,7 +129,7 @@ def _state(archive: Path) -> list[int]:
     return [status.st_ino, status.st_size, status.st_mtime_ns]
 
 
-def _last_use(record: Path) -> int:
+def _last_change(record: Path) -> int:
     try:
         return record.stat().st_mtime_ns
     except OSError:
@@ -116,4 +140,4 @@ def _link_or_copy(source: Path, destination: Path) -> None:
     try:
         os.link(source, destination)
     except OSError:  # another file system, or one without hard links
-        shutil.copyfile(source, destination)
+        shutil.copy2(source, destination)  # with its time of change, by which it is known again

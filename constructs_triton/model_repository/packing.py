@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from constructs_triton.model_config.report import Report
     from constructs_triton.model_repository.layout import ModelRepository
 
-__all__ = ["ARCHIVE_SUFFIX", "Archive", "Progress", "errors_left_by_packing", "fingerprint", "pack"]
+__all__ = [
+    "ARCHIVE_SUFFIX",
+    "Archive",
+    "ArchiveIdentity",
+    "Progress",
+    "errors_left_by_packing",
+    "find_packed",
+    "fingerprint",
+    "identify",
+    "pack",
+]
 
 ARCHIVE_SUFFIX = ".tar.gz"
 
@@ -54,6 +64,14 @@ class Archive:
     path: Path
     digest: str
     size_bytes: int
+    unpacked_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveIdentity:
+    """What an archive holds: its ``digest``, as of :class:`Archive`, and the sum of the contents in bytes."""
+
+    digest: str
     unpacked_size_bytes: int
 
 
@@ -99,9 +117,42 @@ def fingerprint(repository: ModelRepository, model_names: Collection[str], *, us
         ArchiveError: a file cannot or must not go into an archive.
         InvalidValueError: no such model.
     """
-    _check_names(repository, model_names, None)
-    members = _members(repository, model_names)
-    return digest_of(members, _contents(members, DigestCache(cache_directory()) if use_cache else None))
+    return identify(repository, {"": model_names}, use_cache=use_cache)[""].digest
+
+
+def identify(
+    repository: ModelRepository, archives: Mapping[str, Collection[str]], *, use_cache: bool = True
+) -> dict[str, ArchiveIdentity]:
+    """What many archives would hold, by the keys of ``archives``, which names the models of each.
+
+    Raises:
+        ArchiveError: a file cannot or must not go into an archive.
+        InvalidValueError: no such model.
+    """
+    for names in archives.values():
+        _check_names(repository, names, None)
+    members = {key: _members(repository, names) for key, names in archives.items()}
+    every = {member.name: member for each in members.values() for member in each}
+    contents = _contents(list(every.values()), DigestCache(cache_directory()) if use_cache else None)
+    return {key: ArchiveIdentity(digest_of(each, contents), _size(each)) for key, each in members.items()}
+
+
+def find_packed(
+    identity: ArchiveIdentity,
+    directory: Path,
+    *,
+    compression_level: int = DEFAULT_COMPRESSION_LEVEL,
+) -> Archive | None:
+    """The archive of ``identity`` where ``pack`` has put it, not touched since; ``None`` without one."""
+    path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
+    key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
+    if not ArchiveCache(cache_directory(), cache_bytes()).is_placed(key, path):
+        return None
+    return Archive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
+
+
+def _size(members: Sequence[Member]) -> int:
+    return sum(member.size for member in members)
 
 
 def _contents(members: Sequence[Member], cache: DigestCache | None) -> dict[str, ContentDigest]:
@@ -147,7 +198,9 @@ class _Packing:
             return None
         digest = digest_of(self.members, _contents(self.members, caches.digests))
         path = self._path(digest)
-        return self._archive(path, digest) if caches.archives.place(self._key(digest), path) else None
+        key = self._key(digest)
+        is_there = caches.archives.is_placed(key, path) or caches.archives.place(key, path)
+        return self._archive(path, digest) if is_there else None
 
     def _write(self, caches: _Caches | None) -> Archive:
         with partial_folder(self.directory) as folder:
@@ -160,13 +213,14 @@ class _Packing:
             path = self._path(digest)
             partial.replace(path)
         if caches is not None:
-            caches.digests.add(self.members, contents, begun)
+            if caches.digests.find(self.members) != contents:  # a commit takes longer than a small model
+                caches.digests.add(self.members, contents, begun)
             caches.archives.add(self._key(digest), path)
         return self._archive(path, digest)
 
     @property
     def _unpacked_size(self) -> int:
-        return sum(member.size for member in self.members)
+        return _size(self.members)
 
     def _counter(self) -> Callable[[int], None] | None:
         report = self.on_progress

@@ -1,0 +1,55 @@
+"""Remembers what was found out about a repository, as small JSON files by a digest of what it depends on."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+
+__all__ = ["ReportCache"]
+
+_MOST_REPORTS = 500
+
+
+class ReportCache:
+    """The JSON values of one user below ``directory``, the least recently used of which go first.
+
+    A cache that cannot be read or written to is no error: it knows nothing.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory / "reports"
+
+    def find(self, key: str) -> Any:
+        """The value kept under ``key``, or ``None``."""
+        path = self._path(key)
+        try:
+            value = json.loads(path.read_bytes())
+            os.utime(path)
+        except (OSError, ValueError):
+            return None
+        return value
+
+    def add(self, key: str, value: Any) -> None:
+        """Keep ``value`` under ``key``."""
+        with suppress(OSError):
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            remove_abandoned(self._directory)
+            with partial_folder(self._directory) as folder:
+                draft = folder / "report.json"
+                draft.write_text(json.dumps(value))
+                draft.replace(self._path(key))
+            self._evict()
+
+    def _evict(self) -> None:
+        with os.scandir(self._directory) as entries:
+            reports = [(entry.stat().st_mtime_ns, entry.path) for entry in entries if entry.is_file()]
+        for _, path in sorted(reports)[:-_MOST_REPORTS]:
+            Path(path).unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        return self._directory / f"{key}.json"
