@@ -2,32 +2,58 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, Stack
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypedDict, Unpack
+
+from aws_cdk import Duration, Stack, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk import _scaling_checks as checks
+from constructs_triton.cdk import _scaling_targets as targets
+from constructs_triton.cdk._backlog_scaling import add_first_instance_policy
+from constructs_triton.cdk._scaling_checks import TrackedMetric
 from constructs_triton.cdk._tokens import is_concrete
+from constructs_triton.cdk._tracked_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.metrics import variant_metric
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.facts.limits import MIN_CAPACITY_REAL_TIME, SAFETY_FACTOR, RangeLimit, check_range
 
-__all__ = ["TritonScalableInstanceCount"]
+__all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount"]
 
+_PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 _SERVICE_LINKED_ROLE = (
     "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
     "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 )
-_ONE_OR_MORE = RangeLimit(1, None, "GPUs")
+
+
+class ScalingPolicyOptions(TypedDict, total=False):
+    """What every policy takes that keeps a metric at its target.
+
+    ``scale_in_cooldown``, ``scale_out_cooldown``
+        Time after an instance went or came before the next one goes or comes; 300 s unless given, which is
+        the service's own default.
+    ``disable_scale_in``
+        Only ever add instances; another policy, or a schedule, has to take them away.
+    ``policy_name``
+        By default made from the construct's path.
+    """
+
+    scale_in_cooldown: Duration | None
+    scale_out_cooldown: Duration | None
+    disable_scale_in: bool
+    policy_name: str | None
 
 
 class TritonScalableInstanceCount(Construct):
     """The instance count of one variant as a target of Application Auto Scaling.
 
-    Made by ``auto_scale_instance_count``; takes any number of policies. With several, capacity grows when any
-    of them wants it and shrinks when all of them agree.
+    Made by ``auto_scale_instance_count``; takes any number of policies, each on a metric of its own. With
+    several, capacity grows when any of them wants it and shrinks when all of them agree.
     """
 
     def __init__(
@@ -40,12 +66,17 @@ class TritonScalableInstanceCount(Construct):
         instance_type: InstanceType,
         min_capacity: float,
         max_capacity: float,
+        is_asynchronous: bool = False,
     ) -> None:
-        check_capacity(min_capacity, max_capacity)
+        targets.check_capacity(min_capacity, max_capacity, is_asynchronous=is_asynchronous)
         super().__init__(scope, id)
+        self.min_capacity = min_capacity
+        self.max_capacity = max_capacity
         self._endpoint_name = endpoint_name
         self._variant_name = variant_name
         self._instance_type = instance_type
+        self._is_asynchronous = is_asynchronous
+        self._tracked: dict[str, TrackedMetric] = {}
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",
@@ -59,16 +90,20 @@ class TritonScalableInstanceCount(Construct):
             role=self._service_linked_role(),
         )
 
+    @property
+    def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
+        """The metrics that policies keep at a target, in the order the policies were added."""
+        return tuple(self._tracked.values())
+
+    # Policies that keep a metric at a target.
+
     def scale_on_gpu_utilization(
         self,
         id: str,
         *,
         target_utilization_percent: float = 60,
-        scale_in_cooldown: Duration | None = None,
-        scale_out_cooldown: Duration | None = None,
-        disable_scale_in: bool = False,
         gpu_count: float | None = None,
-        policy_name: str | None = None,
+        **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the GPUs busy to ``target_utilization_percent`` of **each** GPU.
 
@@ -76,19 +111,43 @@ class TritonScalableInstanceCount(Construct):
         multiplied by the GPUs of the instance type; a type that is not known, or a token, needs
         ``gpu_count``. Cool-downs are 600 s in and 200 s out unless given.
         """
-        check_range("target_utilization_percent", target_utilization_percent, RangeLimit(1, 100, "percent"))
-        gpus = self._gpus(gpu_count)
-        return self.scalable_target.scale_to_track_metric(
-            id,
-            custom_metric=variant_metric(
-                "GPUUtilization", endpoint_name=self._endpoint_name, variant_name=self._variant_name
-            ),
-            target_value=_product("target_utilization_percent", target_utilization_percent, gpus),
-            scale_in_cooldown=_seconds(scale_in_cooldown, 600),
-            scale_out_cooldown=_seconds(scale_out_cooldown, 200),
-            disable_scale_in=disable_scale_in,
-            policy_name=policy_name,
-        )
+        gpus = targets.gpus_of(self._instance_type, gpu_count)
+        target = targets.utilization_target(target_utilization_percent, gpus)
+        return self._track("GPUUtilization", id, target, _slow_to_shrink(options), units=gpus)
+
+    def scale_on_gpu_memory_utilization(
+        self,
+        id: str,
+        *,
+        target_utilization_percent: float = 60,
+        gpu_count: float | None = None,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the memory of **each** GPU filled to ``target_utilization_percent``.
+
+        Multiplied and cooled down as :meth:`scale_on_gpu_utilization` does. It helps a multi-model endpoint,
+        whose models spread over more instances; a single model fills each new GPU just as much.
+        """
+        gpus = targets.gpus_of(self._instance_type, gpu_count)
+        target = targets.utilization_target(target_utilization_percent, gpus)
+        return self._track("GPUMemoryUtilization", id, target, _slow_to_shrink(options), units=gpus)
+
+    def scale_on_cpu_utilization(
+        self,
+        id: str,
+        *,
+        target_utilization_percent: float = 60,
+        vcpu_count: float | None = None,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the CPUs busy to ``target_utilization_percent`` of **each** vCPU.
+
+        SageMaker reports CPU utilisation from 0 to 100 times the number of vCPUs, so that the target is
+        multiplied by those of the instance type; a type that is not known, or a token, needs ``vcpu_count``.
+        """
+        vcpus = targets.vcpus_of(self._instance_type, vcpu_count)
+        target = targets.utilization_target(target_utilization_percent, vcpus)
+        return self._track("CPUUtilization", id, target, options, units=vcpus)
 
     def scale_on_invocations_per_instance(
         self,
@@ -97,43 +156,206 @@ class TritonScalableInstanceCount(Construct):
         target_invocations_per_minute: float | None = None,
         max_requests_per_second: float | None = None,
         safety_factor: float = 0.5,
-        scale_in_cooldown: Duration | None = None,
-        scale_out_cooldown: Duration | None = None,
-        disable_scale_in: bool = False,
-        policy_name: str | None = None,
+        **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the invocations of each instance at a number a minute.
 
         Give it as ``target_invocations_per_minute``, or as what a load test found one instance to bear
-        (``max_requests_per_second``), of which ``safety_factor`` times 60 becomes the target. Cool-downs are
-        300 s unless given, which is the service's own default.
+        (``max_requests_per_second``), of which ``safety_factor`` times 60 becomes the target. Raises
+        ``InvalidValueError`` for an asynchronous endpoint, which does not publish the metric.
         """
-        target = _invocations_target(target_invocations_per_minute, max_requests_per_second, safety_factor)
-        return self.scalable_target.scale_to_track_metric(
-            id,
-            predefined_metric=appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE,
-            target_value=target,
-            scale_in_cooldown=scale_in_cooldown,
-            scale_out_cooldown=scale_out_cooldown,
-            disable_scale_in=disable_scale_in,
-            policy_name=policy_name,
+        checks.check_published("InvocationsPerInstance", is_asynchronous=self._is_asynchronous)
+        target = targets.invocations_target(
+            target_invocations_per_minute, max_requests_per_second, safety_factor
+        )
+        predefined = _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
+        return self._track("InvocationsPerInstance", id, target, options, predefined=predefined)
+
+    def scale_on_concurrent_requests(
+        self, id: str, *, target_concurrent_requests: float, **options: Unpack[ScalingPolicyOptions]
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the requests under way at once in each model, those queued in it included, at a number.
+
+        The metric is published every 10 s, so that instances are added within a minute; they go as slowly as
+        with any other. Raises ``InvalidValueError`` for an asynchronous endpoint.
+        """
+        checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
+        targets.check_positive("target_concurrent_requests", target_concurrent_requests)
+        predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
+        return self._track(
+            "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined
         )
 
-    def _gpus(self, gpu_count: float | None) -> float:
-        if gpu_count is not None:
-            check_range("gpu_count", gpu_count, _ONE_OR_MORE)
-            return gpu_count
-        if self._instance_type.gpus is None:
-            raise InvalidValueError(
-                "gpu_count: the GPUs of the instance type are not known, "
-                f'got instance type "{self._instance_type}"; say how many GPUs one instance has'
+    def scale_on_model_latency(
+        self,
+        id: str,
+        *,
+        target_latency: Duration,
+        statistic: str = "Average",
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the time the container takes to answer at ``target_latency``.
+
+        Latency has to fall when instances are added, which it does where requests wait for each other, and
+        not where a single one takes as long. ``statistic`` may be a percentile.
+        """
+        target = targets.microseconds("target_latency", target_latency)
+        return self._track("ModelLatency", id, target, options, statistic=statistic)
+
+    def scale_on_backlog(
+        self, id: str, *, target_backlog_per_instance: float, **options: Unpack[ScalingPolicyOptions]
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the queue of an asynchronous endpoint, per instance, at a number of requests.
+
+        Where ``min_capacity`` is zero, or known only at deployment, a second policy ``<id>FirstInstance``
+        brings the first instance once a request has waited for two minutes: without instances there is no
+        backlog per instance. Raises ``InvalidValueError`` for a real-time endpoint, which has no queue.
+        """
+        checks.check_published("ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous)
+        targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
+        policy = self._track("ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options)
+        if self.min_capacity == 0 or not is_concrete(self.min_capacity):
+            waiting = self._metric("HasBacklogWithoutCapacity")
+            add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
+        return policy
+
+    def scale_to_track_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        target_value: float,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep any metric, metric math and percentiles included, at ``target_value``.
+
+        The metric has to fall in proportion when instances are added. Its period is not used: the service
+        looks at each minute.
+        """
+        return self._track_metric(id, metric, target_value, options)
+
+    # Policies of other kinds.
+
+    def scale_on_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        scaling_steps: Sequence[appscaling.ScalingInterval],
+        adjustment_type: appscaling.AdjustmentType | None = None,
+        cooldown: Duration | None = None,
+        evaluation_periods: float | None = None,
+        datapoints_to_alarm: float | None = None,
+        metric_aggregation_type: appscaling.MetricAggregationType | None = None,
+        min_adjustment_magnitude: float | None = None,
+    ) -> appscaling.StepScalingPolicy:
+        """Change the count in steps, by how far a metric is above or below; needs two steps at least."""
+        checks.check_steps(scaling_steps)
+        return self.scalable_target.scale_on_metric(
+            id,
+            metric=metric,
+            scaling_steps=list(scaling_steps),
+            adjustment_type=adjustment_type,
+            cooldown=cooldown,
+            evaluation_periods=evaluation_periods,
+            datapoints_to_alarm=datapoints_to_alarm,
+            metric_aggregation_type=metric_aggregation_type,
+            min_adjustment_magnitude=min_adjustment_magnitude,
+        )
+
+    def scale_on_schedule(
+        self,
+        id: str,
+        *,
+        schedule: appscaling.Schedule,
+        min_capacity: float | None = None,
+        max_capacity: float | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        time_zone: TimeZone | None = None,
+    ) -> None:
+        """Change the bounds at a time; policies go on working between them. Times are UTC unless given."""
+        bounds = (min_capacity, max_capacity)
+        checks.check_schedule(id, *bounds, is_asynchronous=self._is_asynchronous)
+        self.scalable_target.scale_on_schedule(
+            id,
+            schedule=schedule,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            start_time=start_time,
+            end_time=end_time,
+            time_zone=time_zone,
+        )
+
+    def suspend(
+        self,
+        *,
+        dynamic_scaling_in: bool = True,
+        dynamic_scaling_out: bool = True,
+        scheduled_scaling: bool = True,
+    ) -> None:
+        """Stop policies from taking or adding instances, and schedules from changing bounds."""
+        target = self.scalable_target.node.default_child
+        assert isinstance(target, appscaling.CfnScalableTarget)
+        target.suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
+            dynamic_scaling_in_suspended=dynamic_scaling_in,
+            dynamic_scaling_out_suspended=dynamic_scaling_out,
+            scheduled_scaling_suspended=scheduled_scaling,
+        )
+
+    # How it is made.
+
+    def _track(
+        self,
+        metric_name: str,
+        id: str,
+        target_value: float,
+        options: ScalingPolicyOptions,
+        *,
+        units: float = 1,
+        statistic: str | None = None,
+        predefined: appscaling.PredefinedMetric | None = None,
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        metric = self._metric(metric_name, statistic)
+        return self._track_metric(id, metric, target_value, options, units=units, predefined=predefined)
+
+    def _track_metric(
+        self,
+        id: str,
+        metric: cloudwatch.IMetric,
+        target_value: float,
+        options: ScalingPolicyOptions,
+        *,
+        units: float = 1,
+        predefined: appscaling.PredefinedMetric | None = None,
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        checks.check_policy(id, options)
+        key = metric_key(self, metric)
+        checks.check_untracked(id, self._tracked.get(key))
+        policy = self.scalable_target.scale_to_track_metric(
+            id,
+            # CDK's class takes fewer kinds of metric than the service does, so that those that are not
+            # predefined are set on the resource itself.
+            predefined_metric=predefined or _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE,
+            target_value=target_value,
+            **options,
+        )
+        if predefined is None:
+            resource = policy.node.default_child
+            assert isinstance(resource, appscaling.CfnScalingPolicy)
+            resource.target_tracking_scaling_policy_configuration = _configuration(
+                metric, target_value, options
             )
-        if self._instance_type.gpus == 0:
-            raise InvalidValueError(
-                f'instance_type: has no NVIDIA GPU to scale on, got "{self._instance_type}"; '
-                "use a GPU instance type or scale_on_invocations_per_instance"
-            )
-        return self._instance_type.gpus
+        self._tracked[key] = TrackedMetric(id, metric_name_of(metric), target_value, units)
+        return policy
+
+    def _metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
+        return variant_metric(
+            metric_name,
+            endpoint_name=self._endpoint_name,
+            variant_name=self._variant_name,
+            statistic=statistic,
+        )
 
     def _service_linked_role(self) -> iam.IRole:
         stack = Stack.of(self)
@@ -141,47 +363,27 @@ class TritonScalableInstanceCount(Construct):
         return iam.Role.from_role_arn(self, "ServiceLinkedRole", arn, mutable=False)
 
 
-def check_capacity(min_capacity: float, max_capacity: float) -> None:
-    """Raise ``InvalidValueError`` unless the bounds are a range of instances, at least one."""
-    check_range("min_capacity", min_capacity, MIN_CAPACITY_REAL_TIME)
-    check_range("max_capacity", max_capacity, MIN_CAPACITY_REAL_TIME)
-    if is_concrete(min_capacity) and is_concrete(max_capacity) and min_capacity > max_capacity:
-        raise InvalidValueError(
-            f"min_capacity: must not be above max_capacity {max_capacity:g}, got {min_capacity:g}; "
-            "lower it or raise max_capacity"
-        )
+def _slow_to_shrink(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
+    """With the cool-downs of AWS's example for GPUs: loading models onto a new instance takes its time."""
+    scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
+    return {
+        **options,
+        "scale_in_cooldown": Duration.seconds(600) if scale_in is None else scale_in,
+        "scale_out_cooldown": Duration.seconds(200) if scale_out is None else scale_out,
+    }
 
 
-def _invocations_target(per_minute: float | None, per_second: float | None, safety_factor: float) -> float:
-    if per_minute is not None and per_second is None:
-        _check_positive("target_invocations_per_minute", per_minute)
-        return per_minute
-    if per_second is not None and per_minute is None:
-        _check_positive("max_requests_per_second", per_second)
-        _check_positive("safety_factor", safety_factor)
-        check_range("safety_factor", safety_factor, SAFETY_FACTOR)
-        return _product("max_requests_per_second", per_second, safety_factor * 60)
-    given = "neither" if per_minute is None else "both"
-    raise InvalidValueError(
-        "target_invocations_per_minute: exactly one of it and max_requests_per_second decides the target, "
-        f"got {given}; give one of them"
+def _configuration(
+    metric: cloudwatch.IMetric, target_value: float, options: ScalingPolicyOptions
+) -> appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty:
+    return appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
+        customized_metric_specification=customized_metric(metric),
+        target_value=target_value,
+        disable_scale_in=options.get("disable_scale_in"),
+        scale_in_cooldown=_seconds(options.get("scale_in_cooldown")),
+        scale_out_cooldown=_seconds(options.get("scale_out_cooldown")),
     )
 
 
-def _product(property: str, value: float, factor: float) -> float:
-    """``value * factor``, which CloudFormation cannot compute for a value it fills in later."""
-    if factor == 1 or (is_concrete(value) and is_concrete(factor)):
-        return value * factor
-    raise InvalidValueError(
-        f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is only known "
-        "at deployment; give a number"
-    )
-
-
-def _check_positive(property: str, value: float) -> None:
-    if is_concrete(value) and not value > 0:
-        raise InvalidValueError(f"{property}: must be above 0, got {value:g}; raise it")
-
-
-def _seconds(given: Duration | None, default: int) -> Duration:
-    return Duration.seconds(default) if given is None else given
+def _seconds(duration: Duration | None) -> float | None:
+    return None if duration is None else duration.to_seconds()

@@ -1,0 +1,100 @@
+"""Where SageMaker publishes each metric of an endpoint, and the statistic and unit that make sense of it.
+
+Sources: SageMaker developer guide, "Monitor SageMaker AI with Amazon CloudWatch" and "Alarms and logs for
+tracking metrics from asynchronous endpoints".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+__all__ = ["INSTANCE_NAMESPACE", "INVOCATION_NAMESPACE", "MetricDefinition", "metric_definition"]
+
+INVOCATION_NAMESPACE = "AWS/SageMaker"
+INSTANCE_NAMESPACE = "/aws/sagemaker/Endpoints"
+
+_COUNTS = (
+    "Invocations",
+    "InvocationsPerInstance",
+    "Invocation4XXErrors",
+    "Invocation5XXErrors",
+    "InvocationModelErrors",
+    "MidStreamErrors",
+    # Asynchronous endpoints.
+    "ExpiredRequests",
+    "InvocationFailures",
+    "NotificationFailures",
+    "RequestDownloadFailures",
+    "ResponseUploadFailures",
+)
+_TIMES_IN_MICROSECONDS = (
+    "ModelLatency",
+    "OverheadLatency",
+    # Response streams.
+    "FirstChunkLatency",
+    "FirstChunkModelLatency",
+    "FirstChunkOverheadLatency",
+    # Multi-model endpoints.
+    "ModelDownloadingTime",
+    "ModelLoadingTime",
+    "ModelLoadingWaitTime",
+    "ModelUnloadingTime",
+    # Asynchronous endpoints.
+    "RequestDownloadLatency",
+    "ResponseUploadLatency",
+    "TimeInBacklog",
+)
+_UTILIZATIONS = (
+    "CPUUtilization",
+    "DiskUtilization",
+    "GPUMemoryUtilization",
+    "GPUUtilization",
+    "MemoryUtilization",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDefinition:
+    """Where a metric is published and how to read it.
+
+    ``unit`` is what CloudWatch filters by, and is left out where the documentation has none.
+    ``has_variant_dimension`` is false for the queue of an asynchronous endpoint, which all variants share: a
+    ``VariantName`` beside the ``EndpointName`` would find nothing.
+    """
+
+    namespace: str
+    statistic: str
+    unit: cloudwatch.Unit | None = None
+    has_variant_dimension: bool = True
+
+
+@cache
+def _definitions() -> dict[str, MetricDefinition]:
+    unit = cloudwatch.Unit
+    table = {name: MetricDefinition(INVOCATION_NAMESPACE, "Sum") for name in _COUNTS}
+    for name in _TIMES_IN_MICROSECONDS:
+        table[name] = MetricDefinition(INVOCATION_NAMESPACE, "Average", unit.MICROSECONDS)
+    for name in _UTILIZATIONS:
+        table[name] = MetricDefinition(INSTANCE_NAMESPACE, "Average", unit.PERCENT)
+    return table | {
+        "ConcurrentRequestsPerModel": MetricDefinition(INVOCATION_NAMESPACE, "Maximum"),
+        "LoadedModelCount": MetricDefinition(INSTANCE_NAMESPACE, "Average"),
+        "ModelCacheHit": MetricDefinition(INVOCATION_NAMESPACE, "Average"),
+        "TotalProcessingTime": MetricDefinition(INVOCATION_NAMESPACE, "Average", unit.MILLISECONDS),
+        "ApproximateAgeOfOldestRequest": _queue("Maximum"),
+        "ApproximateBacklogSize": _queue("Average"),
+        "ApproximateBacklogSizePerInstance": _queue("Average"),
+        "HasBacklogWithoutCapacity": _queue("Average"),
+    }
+
+
+def _queue(statistic: str) -> MetricDefinition:
+    return MetricDefinition(INVOCATION_NAMESPACE, statistic, has_variant_dimension=False)
+
+
+def metric_definition(metric_name: str) -> MetricDefinition:
+    """What is known of a metric; one that is newer than the table counts as a sum over invocations."""
+    return _definitions().get(metric_name, MetricDefinition(INVOCATION_NAMESPACE, "Sum"))

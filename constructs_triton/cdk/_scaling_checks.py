@@ -1,0 +1,112 @@
+"""What a scaling policy must satisfy before it joins the tree."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk import aws_applicationautoscaling as appscaling
+
+from constructs_triton.cdk._metric_definitions import metric_definition
+from constructs_triton.cdk._scaling_targets import check_capacity
+from constructs_triton.cdk._tokens import is_concrete
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, check_name, check_range
+
+__all__ = [
+    "TrackedMetric",
+    "check_policy",
+    "check_published",
+    "check_schedule",
+    "check_steps",
+    "check_untracked",
+]
+
+_LEAST_STEPS = 2
+# botocore, application-autoscaling, ScheduledActionName.
+_NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedMetric:
+    """What a policy keeps a metric at.
+
+    ``target_value`` is in the metric's own range, which for utilisations is 100 times ``units``: the GPUs or
+    vCPUs of one instance.
+    """
+
+    policy_id: str
+    metric_name: str
+    target_value: float
+    units: float = 1
+
+
+def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
+    """Raise ``InvalidValueError`` for a metric that this kind of endpoint never publishes.
+
+    A policy on it would be accepted, and never fire. Source: SageMaker developer guide, "Alarms and logs for
+    tracking metrics from asynchronous endpoints".
+    """
+    is_of_queue = not metric_definition(metric_name).has_variant_dimension
+    if is_of_queue == is_asynchronous:
+        return
+    kind, other = ("a real-time", "scale_on_invocations_per_instance")
+    if is_asynchronous:
+        kind, other = ("an asynchronous", "scale_on_backlog")
+    raise InvalidValueError(
+        f"{metric_name}: is not published, so that a policy on it would never fire, "
+        f"got {kind} endpoint; use {other}"
+    )
+
+
+def check_policy(id: str, options: Mapping[str, object]) -> None:
+    """Raise ``InvalidValueError`` for cool-downs or a name that Application Auto Scaling would refuse."""
+    for name in ("scale_in_cooldown", "scale_out_cooldown"):
+        cooldown = options.get(name)
+        if isinstance(cooldown, Duration) and not cooldown.is_unresolved():
+            check_range(f"{id}.{name}", cooldown.to_seconds(), COOLDOWN_SECONDS)
+    policy_name = options.get("policy_name")
+    if isinstance(policy_name, str):
+        check_name(f"{id}.policy_name", policy_name, SCALING_POLICY_NAME)
+
+
+def check_untracked(id: str, other: TrackedMetric | None) -> None:
+    """Raise ``InvalidValueError`` where another policy keeps the same metric at a target.
+
+    Source: Application Auto Scaling user guide, "Target tracking scaling policies".
+    """
+    if other is not None:
+        raise InvalidValueError(
+            f'{id}: metric {other.metric_name} has a policy already, got "{other.policy_id}" and "{id}"; '
+            "give that one the target, or track another metric"
+        )
+
+
+def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
+    """Raise ``InvalidValueError`` for fewer steps than make a difference."""
+    if len(steps) < _LEAST_STEPS:
+        raise InvalidValueError(
+            f"scaling_steps: must be at least {_LEAST_STEPS}, got {len(steps)}; "
+            "one may have a change of 0, where nothing is to be done"
+        )
+
+
+def check_schedule(
+    id: str, min_capacity: float | None, max_capacity: float | None, *, is_asynchronous: bool
+) -> None:
+    """Raise ``InvalidValueError`` for a schedule that changes nothing, or sets bounds that are none."""
+    if is_concrete(id) and _NOT_IN_ACTION_NAMES.search(id):
+        raise InvalidValueError(
+            f'{id}: names the scheduled action, so that it cannot hold : / |, got "{id}"; rename it'
+        )
+    if min_capacity is None and max_capacity is None:
+        raise InvalidValueError(
+            f"{id}: a schedule changes min_capacity, max_capacity or both, got neither; give one of them"
+        )
+    least = 0 if is_asynchronous else 1
+    lower = least if min_capacity is None else min_capacity
+    check_capacity(
+        lower, max(lower, 1) if max_capacity is None else max_capacity, is_asynchronous=is_asynchronous
+    )

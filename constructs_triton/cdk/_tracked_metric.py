@@ -1,0 +1,118 @@
+"""A CloudWatch metric as a target tracking policy takes it, metric math included."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import Stack
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.errors import InvalidValueError
+
+__all__ = ["customized_metric", "metric_key", "metric_name_of"]
+
+_Policy = appscaling.CfnScalingPolicy
+_SINGLE_STATISTICS = frozenset({"Average", "Minimum", "Maximum", "SampleCount", "Sum"})
+_RESULT_ID = "result"
+
+
+def customized_metric(
+    metric: cloudwatch.IMetric,
+) -> appscaling.CfnScalingPolicy.CustomizedMetricSpecificationProperty:
+    """The ``CustomizedMetricSpecification`` of a metric.
+
+    A plain metric with one of the five statistics becomes the short form. Metric math and percentiles, which
+    CDK's own target tracking refuses, become a list of queries of which the last one counts. The period is
+    left out, since the service has no such field: it looks at each minute.
+    """
+    stat = metric.to_metric_config().metric_stat
+    if stat is not None and stat.statistic in _SINGLE_STATISTICS:
+        return _Policy.CustomizedMetricSpecificationProperty(
+            namespace=stat.namespace,
+            metric_name=stat.metric_name,
+            statistic=stat.statistic,
+            unit=_unit(stat),
+            dimensions=[
+                _Policy.MetricDimensionProperty(name=each.name, value=each.value)
+                for each in stat.dimensions or ()
+            ],
+        )
+    queries: dict[str, Any] = {}
+    _add_query(queries, _RESULT_ID, metric, is_result=True)
+    return _Policy.CustomizedMetricSpecificationProperty(metrics=list(queries.values()))
+
+
+def metric_key(scope: Construct, metric: cloudwatch.IMetric) -> str:
+    """What is the same text for two metrics exactly if they are the same metric; statistics do not count."""
+    return json.dumps(Stack.of(scope).resolve(_identity(metric)), sort_keys=True)
+
+
+def metric_name_of(metric: cloudwatch.IMetric) -> str:
+    """The metric's name, or its expression."""
+    config = metric.to_metric_config()
+    if config.metric_stat is not None:
+        return config.metric_stat.metric_name
+    return "" if config.math_expression is None else config.math_expression.expression
+
+
+def _identity(metric: cloudwatch.IMetric) -> Any:
+    config = metric.to_metric_config()
+    stat, expression = config.metric_stat, config.math_expression
+    if stat is not None:
+        dimensions = {each.name: each.value for each in stat.dimensions or ()}
+        return [stat.namespace, stat.metric_name, dimensions]
+    if expression is None:
+        return []
+    used = {name: _identity(each) for name, each in expression.using_metrics.items()}
+    return [expression.expression, used]
+
+
+def _add_query(
+    queries: dict[str, Any], id: str, metric: cloudwatch.IMetric, *, is_result: bool = False
+) -> None:
+    config = metric.to_metric_config()
+    stat, expression = config.metric_stat, config.math_expression
+    if expression is not None:
+        _add_queries(queries, expression.using_metrics)
+    query = _Policy.TargetTrackingMetricDataQueryProperty(
+        id=id,
+        expression=None if expression is None else expression.expression,
+        metric_stat=None if stat is None else _metric_stat(stat),
+        return_data=is_result,
+    )
+    # Two structs with the same content are equal; a second use of a metric is no second metric.
+    if queries.setdefault(id, query) != query:
+        raise InvalidValueError(
+            f'metric: an id stands for two metrics of the expression, got "{id}" twice; rename one of them'
+        )
+
+
+def _add_queries(queries: dict[str, Any], metrics: Mapping[str, cloudwatch.IMetric]) -> None:
+    for name, metric in metrics.items():
+        _add_query(queries, name, metric)
+
+
+def _metric_stat(stat: cloudwatch.MetricStatConfig) -> Any:
+    return _Policy.TargetTrackingMetricStatProperty(
+        metric=_Policy.TargetTrackingMetricProperty(
+            namespace=stat.namespace,
+            metric_name=stat.metric_name,
+            dimensions=[
+                _Policy.TargetTrackingMetricDimensionProperty(name=each.name, value=each.value)
+                for each in stat.dimensions or ()
+            ],
+        ),
+        stat=stat.statistic,
+        unit=_unit(stat),
+    )
+
+
+def _unit(stat: cloudwatch.MetricStatConfig) -> str | None:
+    """CloudWatch's spelling, where CDK has a member's name: ``BYTES_PER_SECOND`` is ``Bytes/Second``."""
+    if stat.unit_filter is None:
+        return None
+    return "/".join(word.capitalize() for word in stat.unit_filter.name.split("_PER_"))

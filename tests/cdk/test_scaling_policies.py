@@ -1,0 +1,361 @@
+"""Each kind of scaling policy, on a variant of an endpoint that is there already."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from cdk_apps import make_stack, only, resources, synthesize
+
+from constructs_triton.cdk import InstanceType, TritonScalableInstanceCount
+from constructs_triton.cdk.metrics import variant_metric
+from constructs_triton.errors import InvalidValueError
+
+NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
+DIMENSIONS = [{"Name": "EndpointName", "Value": "bert"}, {"Name": "VariantName", "Value": "blue"}]
+POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def make_count(
+    stack: cdk.Stack, instance_type: str = "ml.g5.xlarge", id: str = "Count", **props: Any
+) -> TritonScalableInstanceCount:
+    options = {"min_capacity": 1, "max_capacity": 5, **NAMES, **props}
+    return TritonScalableInstanceCount(stack, id, instance_type=InstanceType.of(instance_type), **options)
+
+
+def tracking(stack: cdk.Stack) -> dict[str, Any]:
+    """The configuration of the stack's only target tracking policy."""
+    policies = [each["Properties"] for each in resources(synthesize(stack), POLICY).values()]
+    (found,) = (each for each in policies if each["PolicyType"] == "TargetTrackingScaling")
+    result: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
+    return result
+
+
+def customized(metric_name: str, namespace: str, **others: str) -> dict[str, Any]:
+    return {"MetricName": metric_name, "Namespace": namespace, "Dimensions": DIMENSIONS, **others}
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "gpus"), [("ml.g5.xlarge", 1), ("ml.g5.12xlarge", 4), ("ml.p4d.24xlarge", 8)]
+)
+@pytest.mark.parametrize("metric", ["GPUUtilization", "GPUMemoryUtilization"])
+def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: int, metric: str) -> None:
+    """Both metrics run from 0 to 100 times the GPUs: 70 percent of each of four is 280."""
+    count = make_count(stack, instance_type)
+    add = (
+        count.scale_on_gpu_utilization
+        if metric == "GPUUtilization"
+        else count.scale_on_gpu_memory_utilization
+    )
+    add("Gpu", target_utilization_percent=70)
+    assert tracking(stack) == {
+        "TargetValue": 70 * gpus,
+        "CustomizedMetricSpecification": customized(
+            metric, "/aws/sagemaker/Endpoints", Statistic="Average", Unit="Percent"
+        ),
+        "ScaleInCooldown": 600,
+        "ScaleOutCooldown": 200,
+    }
+
+
+def test_cpu_target_counts_the_vcpus(stack: cdk.Stack) -> None:
+    """CPU utilisation runs from 0 to 100 times the vCPUs, of which this type has 16."""
+    make_count(stack, "ml.c5.4xlarge").scale_on_cpu_utilization("Cpu", target_utilization_percent=50)
+    assert tracking(stack) == {
+        "TargetValue": 800,
+        "CustomizedMetricSpecification": customized(
+            "CPUUtilization", "/aws/sagemaker/Endpoints", Statistic="Average", Unit="Percent"
+        ),
+    }
+
+
+def test_cpus_of_an_unknown_type_have_to_be_said(stack: cdk.Stack) -> None:
+    """A type newer than the table is no obstacle once its vCPUs are given."""
+    count = make_count(stack, "ml.c99.large")
+    with pytest.raises(InvalidValueError, match="vcpu_count: the vCPUs of the instance type are not known"):
+        count.scale_on_cpu_utilization("Cpu")
+    count.scale_on_cpu_utilization("Cpu", vcpu_count=2)
+    assert tracking(stack)["TargetValue"] == 120
+
+
+def test_concurrent_requests(stack: cdk.Stack) -> None:
+    """The metric that is published every 10 s is one that Application Auto Scaling knows by name."""
+    make_count(stack).scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
+    assert tracking(stack) == {
+        "TargetValue": 5,
+        "PredefinedMetricSpecification": {
+            "PredefinedMetricType": "SageMakerVariantConcurrentRequestsPerModelHighResolution"
+        },
+    }
+
+
+def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
+    """A duration becomes the unit that SageMaker publishes."""
+    make_count(stack).scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(250))
+    assert tracking(stack) == {
+        "TargetValue": 250_000,
+        "CustomizedMetricSpecification": customized(
+            "ModelLatency", "AWS/SageMaker", Statistic="Average", Unit="Microseconds"
+        ),
+    }
+
+
+def test_percentile_of_the_latency(stack: cdk.Stack) -> None:
+    """A percentile, which the short form has no room for, becomes a query."""
+    count = make_count(stack)
+    count.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(250), statistic="p99")
+    (query,) = tracking(stack)["CustomizedMetricSpecification"]["Metrics"]
+    assert query == {
+        "Id": "result",
+        "ReturnData": True,
+        "MetricStat": {
+            "Metric": {
+                "MetricName": "ModelLatency",
+                "Namespace": "AWS/SageMaker",
+                "Dimensions": DIMENSIONS,
+            },
+            "Stat": "p99",
+            "Unit": "Microseconds",
+        },
+    }
+
+
+def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
+    """Metric math, nested too, becomes queries of which the outermost expression counts."""
+    busy, invocations = (variant_metric(name, **NAMES) for name in ("GPUUtilization", "Invocations"))
+    inner = cloudwatch.MathExpression(expression="busy / 4", using_metrics={"busy": busy})
+    outer = cloudwatch.MathExpression(
+        expression="IF(calls > 10, each, 0)", using_metrics={"each": inner, "calls": invocations}
+    )
+    make_count(stack).scale_to_track_metric("Custom", metric=outer, target_value=55)
+    configuration = tracking(stack)
+    assert configuration["TargetValue"] == 55
+    queries = {each["Id"]: each for each in configuration["CustomizedMetricSpecification"]["Metrics"]}
+    assert {name: each.get("Expression") for name, each in queries.items()} == {
+        "busy": None,
+        "each": "busy / 4",
+        "calls": None,
+        "result": "IF(calls > 10, each, 0)",
+    }
+    assert [name for name, each in queries.items() if each["ReturnData"]] == ["result"]
+    assert queries["busy"]["MetricStat"]["Metric"]["Namespace"] == "/aws/sagemaker/Endpoints"
+
+
+def test_the_id_of_the_result_is_taken(stack: cdk.Stack) -> None:
+    """An id that means one thing inside and another outside would track the wrong metric."""
+    calls = variant_metric("Invocations", **NAMES)
+    expression = cloudwatch.MathExpression(expression="result / 4", using_metrics={"result": calls})
+    with pytest.raises(
+        InvalidValueError, match='an id stands for two metrics of the expression, got "result"'
+    ):
+        make_count(stack).scale_to_track_metric("Custom", metric=expression, target_value=55)
+
+
+def test_backlog_is_the_endpoints_alone(stack: cdk.Stack) -> None:
+    """The queue is published by EndpointName alone; with a variant beside it a policy never fires."""
+    count = make_count(stack, is_asynchronous=True)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    assert tracking(stack) == {
+        "TargetValue": 5,
+        "CustomizedMetricSpecification": {
+            "MetricName": "ApproximateBacklogSizePerInstance",
+            "Namespace": "AWS/SageMaker",
+            "Dimensions": [{"Name": "EndpointName", "Value": "bert"}],
+            "Statistic": "Average",
+        },
+    }
+    assert not resources(synthesize(stack), "AWS::CloudWatch::Alarm")
+
+
+def test_asynchronous_endpoint_returns_from_zero(stack: cdk.Stack) -> None:
+    """With a minimum of zero one more policy brings the first instance, as AWS documents it."""
+    count = make_count(stack, min_capacity=0, is_asynchronous=True)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    template = synthesize(stack)
+    (step,) = (
+        (name, each["Properties"])
+        for name, each in resources(template, POLICY).items()
+        if each["Properties"]["PolicyType"] == "StepScaling"
+    )
+    assert step[1]["StepScalingPolicyConfiguration"] == {
+        "AdjustmentType": "ChangeInCapacity",
+        "MetricAggregationType": "Average",
+        "Cooldown": 300,
+        "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
+    }
+    alarm = only(template, "AWS::CloudWatch::Alarm")
+    assert alarm.pop("AlarmDescription")
+    assert alarm == {
+        "MetricName": "HasBacklogWithoutCapacity",
+        "Namespace": "AWS/SageMaker",
+        "Dimensions": [{"Name": "EndpointName", "Value": "bert"}],
+        "Statistic": "Average",
+        "Period": 60,
+        "EvaluationPeriods": 2,
+        "DatapointsToAlarm": 2,
+        "Threshold": 1,
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        "TreatMissingData": "missing",
+        "AlarmActions": [{"Ref": step[0]}],
+    }
+    assert only(template, TARGET)["MinCapacity"] == 0
+
+
+def test_asynchronous_endpoints_do_not_publish_invocations(stack: cdk.Stack) -> None:
+    """A policy on a metric that an asynchronous endpoint does not publish is refused, with the one it has."""
+    count = make_count(stack, is_asynchronous=True)
+    with pytest.raises(
+        InvalidValueError, match=r"InvocationsPerInstance: is not published.*use scale_on_backlog"
+    ):
+        count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=100)
+    with pytest.raises(InvalidValueError, match="ConcurrentRequestsPerModel: is not published"):
+        count.scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
+
+
+def test_real_time_endpoints_have_no_backlog(stack: cdk.Stack) -> None:
+    """A backlog policy on a real-time endpoint would never fire."""
+    with pytest.raises(InvalidValueError, match="never fire, got a real-time endpoint"):
+        make_count(stack).scale_on_backlog("Backlog", target_backlog_per_instance=5)
+
+
+def test_zero_instances_only_where_a_queue_waits(stack: cdk.Stack) -> None:
+    """The message says the two ways out, and nothing is left in the tree."""
+    with pytest.raises(InvalidValueError, match="got 0; raise it to 1 or make the endpoint asynchronous"):
+        make_count(stack, min_capacity=0)
+    make_count(stack, min_capacity=0, is_asynchronous=True)
+
+
+def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
+    """Each schedule becomes an action of the target, in its own time zone."""
+    count = make_count(stack)
+    hours = appscaling.Schedule.cron(hour="8", minute="0")
+    count.scale_on_schedule("Morning", schedule=hours, min_capacity=3, time_zone=cdk.TimeZone.EUROPE_BERLIN)
+    count.scale_on_schedule(
+        "Evening", schedule=appscaling.Schedule.expression("cron(0 20 * * ? *)"), min_capacity=1
+    )
+    assert only(synthesize(stack), TARGET)["ScheduledActions"] == [
+        {
+            "ScheduledActionName": "Morning",
+            "Schedule": "cron(0 8 * * ? *)",
+            "Timezone": "Europe/Berlin",
+            "ScalableTargetAction": {"MinCapacity": 3},
+        },
+        {
+            "ScheduledActionName": "Evening",
+            "Schedule": "cron(0 20 * * ? *)",
+            "ScalableTargetAction": {"MinCapacity": 1},
+        },
+    ]
+
+
+@pytest.mark.parametrize(
+    ("id", "bounds", "message"),
+    [
+        ("Night", {}, "Night: a schedule changes min_capacity, max_capacity or both, got neither"),
+        ("Night", {"min_capacity": 0}, "min_capacity: must be at least 1"),
+        ("Night", {"min_capacity": 3, "max_capacity": 2}, "must not be above max_capacity 2, got 3"),
+        ("Night: off", {"min_capacity": 1}, "cannot hold"),
+    ],
+)
+def test_schedule_is_refused(stack: cdk.Stack, id: str, bounds: dict[str, Any], message: str) -> None:
+    """A schedule sets at least one bound, within what the endpoint allows, under a name the service takes."""
+    count = make_count(stack)
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_on_schedule(id, schedule=appscaling.Schedule.expression("rate(1 day)"), **bounds)
+
+
+def test_steps_on_any_metric(stack: cdk.Stack) -> None:
+    """Two steps become a policy with an alarm each way."""
+    steps = [
+        appscaling.ScalingInterval(upper=10, change=-1),
+        appscaling.ScalingInterval(lower=100, change=+2),
+    ]
+    count = make_count(stack)
+    count.scale_on_metric("Steps", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps)
+    template = synthesize(stack)
+    kinds = [each["Properties"]["PolicyType"] for each in resources(template, POLICY).values()]
+    assert kinds == ["StepScaling", "StepScaling"]
+    alarms = resources(template, "AWS::CloudWatch::Alarm").values()
+    assert sorted(each["Properties"]["Threshold"] for each in alarms) == [10, 100]
+    with pytest.raises(InvalidValueError, match="scaling_steps: must be at least 2, got 1"):
+        count.scale_on_metric("One", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps[:1])
+
+
+def test_options_of_a_policy(stack: cdk.Stack) -> None:
+    """Cool-downs, scale-in and the name reach the policy, of a short and of a long form alike."""
+    options: dict[str, Any] = {
+        "scale_in_cooldown": cdk.Duration.minutes(2),
+        "scale_out_cooldown": cdk.Duration.seconds(30),
+        "disable_scale_in": True,
+    }
+    count = make_count(stack)
+    count.scale_on_gpu_utilization("Gpu", policy_name="gpu", **options)
+    count.scale_on_concurrent_requests("Busy", target_concurrent_requests=5, policy_name="busy", **options)
+    policies = {
+        each["Properties"]["PolicyName"]: each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
+        for each in resources(synthesize(stack), POLICY).values()
+    }
+    for name in ("gpu", "busy"):
+        configuration = policies[name]
+        assert configuration["DisableScaleIn"] is True
+        assert (configuration["ScaleInCooldown"], configuration["ScaleOutCooldown"]) == (120, 30)
+
+
+def test_policy_name_is_checked(stack: cdk.Stack) -> None:
+    """A name that the service refuses is refused, and leaves no policy behind."""
+    count = make_count(stack)
+    with pytest.raises(InvalidValueError, match=r"Gpu\.policy_name: must have 1 to 256 characters"):
+        count.scale_on_gpu_utilization("Gpu", policy_name="x" * 300)
+    count.scale_on_gpu_utilization("Gpu")
+
+
+def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
+    """The service takes several target tracking policies only on different metrics, however they are said."""
+    count = make_count(stack)
+    count.scale_on_gpu_utilization("First")
+    with pytest.raises(
+        InvalidValueError, match='metric GPUUtilization has a policy already, got "First" and "Second"'
+    ):
+        count.scale_on_gpu_utilization("Second", target_utilization_percent=80)
+    same = variant_metric("GPUUtilization", **NAMES, statistic="Maximum")
+    with pytest.raises(InvalidValueError, match="has a policy already"):
+        count.scale_to_track_metric("Third", metric=same, target_value=80)
+    other = variant_metric("GPUUtilization", endpoint_name="bert", variant_name="green")
+    count.scale_to_track_metric("Fourth", metric=other, target_value=80)
+    assert [each.policy_id for each in count.tracked_metrics] == ["First", "Fourth"]
+
+
+def test_tracked_metrics_say_their_range(stack: cdk.Stack) -> None:
+    """The target in the metric's range, and how often 100 that range is."""
+    count = make_count(stack, "ml.g5.12xlarge")
+    count.scale_on_gpu_utilization("Gpu")
+    (tracked,) = count.tracked_metrics
+    assert (tracked.metric_name, tracked.target_value, tracked.units) == ("GPUUtilization", 240, 4)
+
+
+def test_suspension(stack: cdk.Stack) -> None:
+    """Scaling in can be stopped alone, as for a load test."""
+    make_count(stack).suspend(dynamic_scaling_out=False, scheduled_scaling=False)
+    assert only(synthesize(stack), TARGET)["SuspendedState"] == {
+        "DynamicScalingInSuspended": True,
+        "DynamicScalingOutSuspended": False,
+        "ScheduledScalingSuspended": False,
+    }
+
+
+def test_capacity_known_at_deployment(stack: cdk.Stack) -> None:
+    """With a minimum that only CloudFormation knows, the way back from zero is made to be safe."""
+    least = cdk.CfnParameter(stack, "Least", type="Number").value_as_number
+    count = make_count(stack, min_capacity=least, is_asynchronous=True)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    template = synthesize(stack)
+    assert only(template, TARGET)["MinCapacity"] == {"Ref": "Least"}
+    assert len(resources(template, POLICY)) == 2
