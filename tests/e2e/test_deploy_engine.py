@@ -73,7 +73,8 @@ def archive_of(assemblies: Path, variant: str, target_model: str) -> bytes:
     template = json.loads((assemblies / variant / f"{STACK}.template.json").read_text())
     (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
     keys = {each["TargetModel"]: each["SourceKey"] for each in sync["Properties"]["Archives"]}
-    return (assemblies / variant / keys[target_model]).read_bytes()
+    content: bytes = (assemblies / variant / keys[target_model]).read_bytes()
+    return content
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:

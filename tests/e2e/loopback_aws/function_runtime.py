@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import logging
 import os
 import sys
 import time
@@ -25,6 +26,7 @@ class Context:
         return int((total - (time.monotonic() - started)) * 1000)
 
 
+logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
 sys.path.insert(0, os.getcwd())  # noqa: PTH109 - nothing but the handler's own imports in this process
 module, name = os.environ["_HANDLER"].rsplit(".", 1)
 handler = getattr(importlib.import_module(module.replace("/", ".")), name)

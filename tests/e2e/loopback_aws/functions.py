@@ -53,6 +53,11 @@ class Functions:
         with self._idle:
             return self._running == 0
 
+    def wait(self) -> None:
+        """Until no invocation is running: one may go on after it has answered."""
+        with self._idle:
+            self._idle.wait_for(lambda: self._running == 0)
+
     def _invoker(self) -> Callable[..., str]:
         def invoke(function: Any, body: Any, request_headers: Any, response_headers: Any) -> str:
             event = json.loads(body or "{}")
@@ -75,6 +80,7 @@ class Functions:
         finally:
             with self._idle:
                 self._running -= 1
+                self._idle.notify_all()
 
     def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
         credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})

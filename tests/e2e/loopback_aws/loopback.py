@@ -56,6 +56,7 @@ class LoopbackAws:
             host, port = moto.get_host_and_port()
             self.api = ServiceApi(f"http://{host}:{port}", DEFAULT_ACCOUNT_ID, REGION)
             self._assemble()
+            cleanup.callback(self.functions.wait)
             for patch in self._patches():
                 cleanup.enter_context(patch)
             self.server = cleanup.enter_context(
@@ -132,6 +133,7 @@ class LoopbackAws:
         name = stack_name or artifact
         stack = self.stacks.find(name) or self.stacks.add(name)
         self.deployer.deploy(stack, template or assembly.template(artifact), {})
+        self.functions.wait()
         return stack
 
     def destroy(self, stack_name: str) -> Stack:
