@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
@@ -18,19 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_WIDE = 200  # columns of a table that nobody looks at: a pipe must not break lines
+_WIDE = 200  # characters; more than the table takes, so that no name or number is broken over two lines
+_NARROW = 120  # characters of a terminal; below, what concerns scaling is left to the summary and to --json
+_NARROW_COLUMNS = 8
 _COLUMNS = (
     ("", "left"),
     ("configuration", "left"),
     ("instance type", "left"),
-    ("invocations/min", "right"),
-    ("latency ms", "right"),
-    ("within bound", "left"),
+    ("invocations\nper min", "right"),
+    ("latency\nms", "right"),
+    ("within\nbound", "left"),
     ("instances", "right"),
-    ("cost/h", "right"),
-    ("max instances", "right"),
-    ("max cost/h", "right"),
-    ("target/min", "right"),
+    ("cost\nper h", "right"),
+    ("max\ninstances", "right"),
+    ("max cost\nper h", "right"),
+    ("target\nper min", "right"),
 )
 
 
@@ -166,23 +169,25 @@ def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | 
 def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
     from rich.console import Console  # noqa: PLC0415 - 50 ms that --json and --help need not pay
 
-    console = Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False)
-    console.print(_table(sorted(plans, key=_order), chosen))
+    width = get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    shown = len(_COLUMNS) if width >= _NARROW else _NARROW_COLUMNS
+    console = Console(width=_WIDE, highlight=False, markup=False)
+    console.print(_table(sorted(plans, key=_order), chosen, shown))
 
 
 def _order(plan: Plan) -> tuple[bool, Decimal]:
     return not plan.meets_latency, plan.cost_per_hour
 
 
-def _table(plans: Iterable[Plan], chosen: Plan | None) -> Table:
+def _table(plans: Iterable[Plan], chosen: Plan | None, shown: int) -> Table:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415 - a configuration's name may look like markup
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading, justify in _COLUMNS:
+    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=shown < len(_COLUMNS))
+    for heading, justify in _COLUMNS[:shown]:
         table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
     for plan in plans:
-        cells = (Text(cell) for cell in _cells(plan, plan is chosen))
+        cells = (Text(cell) for cell in _cells(plan, plan is chosen)[:shown])
         table.add_row(*cells, style="bold green" if plan is chosen else None)
     return table
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from constructs_triton.cli import plan
 from constructs_triton.errors import InvalidValueError
 
 BENCHMARK = Path(__file__).parent / "bert_benchmark.csv"
+GUIDE = Path(__file__).parents[3] / "docs" / "planning.md"
 PRICES = ("ml.g4dn.xlarge=0.7364", "ml.g4dn.2xlarge=0.94", "ml.g4dn.12xlarge=4.89")
 
 
@@ -28,8 +30,8 @@ def run(*words: str, latency_ms: str = "500", path: Path = BENCHMARK) -> int:
 def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
     """All 24 rows, those within the bound first, exactly one with a mark, and what to do below."""
     assert run("--price", *PRICES) == 0
-    headings, *rows, summary = capsys.readouterr().out.splitlines()
-    assert headings.split()[:2] == ["configuration", "instance"]
+    _, headings, *rows, summary = capsys.readouterr().out.splitlines()
+    assert headings.split()[:3] == ["configuration", "instance", "type"]
     assert len(rows) == 24
     assert [row.split() for row in rows if row.startswith("*")] == [
         ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62", "45", "42.30", "667.5"]
@@ -38,6 +40,26 @@ def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert summary.startswith(
         "* cheapest within 500 ms: trt-db on ml.g4dn.2xlarge, 23 instances at 21.62 an hour"
     )
+
+
+def test_guide_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example in the guide is the command's own output."""
+    run("--price", *PRICES)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "\n".join([*lines[:4], "...", lines[-1]]) in GUIDE.read_text()
+
+
+def test_narrow_terminal_breaks_no_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In 80 characters the table leaves out columns, and cuts neither a name nor a number."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    run("--price", *PRICES)
+    _, _, *rows, _ = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert len(rows) == 24
+    assert max(map(len, rows)) <= 80
+    assert rows[0].split() == ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62"]
 
 
 def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +90,7 @@ def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> N
     with pytest.raises(InvalidValueError, match=r"the quickest is trt-db on ml\.g4dn\.12xlarge with 278 ms"):
         run("--price", *PRICES, latency_ms="100")
     out = capsys.readouterr().out
-    assert len(out.splitlines()) == 25
+    assert len(out.splitlines()) == 2 + 24
     assert "*" not in out
     with pytest.raises(InvalidValueError):
         run("--price", *PRICES, "--json", latency_ms="100")
