@@ -5,12 +5,20 @@ Names resolve on first use (PEP 562), so that the client and the command line st
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from constructs_triton.lazy_names import lazy_names
+
 if TYPE_CHECKING:
+    from constructs_triton.cdk import AsyncInference as AsyncInference
+    from constructs_triton.cdk import CapacitySize as CapacitySize
+    from constructs_triton.cdk import CoreDump as CoreDump
+    from constructs_triton.cdk import DataCapture as DataCapture
+    from constructs_triton.cdk import Deployment as Deployment
     from constructs_triton.cdk import EndpointVariant as EndpointVariant
+    from constructs_triton.cdk import ImportedTritonEndpoint as ImportedTritonEndpoint
     from constructs_triton.cdk import ITritonEndpoint as ITritonEndpoint
+    from constructs_triton.cdk import MetricsConfig as MetricsConfig
     from constructs_triton.cdk import ModelArchive as ModelArchive
     from constructs_triton.cdk import ModelSource as ModelSource
     from constructs_triton.cdk import TritonEndpoint as TritonEndpoint
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
     from constructs_triton.cdk import TritonModelRepository as TritonModelRepository
     from constructs_triton.cdk import TritonMultiModelEndpoint as TritonMultiModelEndpoint
     from constructs_triton.cdk import TritonScalableInstanceCount as TritonScalableInstanceCount
+    from constructs_triton.cdk import TritonVariant as TritonVariant
+    from constructs_triton.cdk import TritonVpcEndpoints as TritonVpcEndpoints
     from constructs_triton.client import TritonClient as TritonClient
     from constructs_triton.errors import ConstructsTritonError as ConstructsTritonError
     from constructs_triton.facts.environment import TritonEnvironment as TritonEnvironment
@@ -28,12 +38,19 @@ if TYPE_CHECKING:
     from constructs_triton.findings import Severity as Severity
 
 _MODULE_OF = {
+    "AsyncInference": "constructs_triton.cdk",
+    "CapacitySize": "constructs_triton.cdk",
     "ConstructsTritonError": "constructs_triton.errors",
+    "CoreDump": "constructs_triton.cdk",
+    "DataCapture": "constructs_triton.cdk",
+    "Deployment": "constructs_triton.cdk",
     "EndpointVariant": "constructs_triton.cdk",
     "Finding": "constructs_triton.findings",
     "ITritonEndpoint": "constructs_triton.cdk",
+    "ImportedTritonEndpoint": "constructs_triton.cdk",
     "InferenceAmi": "constructs_triton.facts.inference_ami",
     "InstanceType": "constructs_triton.facts.instance_types",
+    "MetricsConfig": "constructs_triton.cdk",
     "ModelArchive": "constructs_triton.cdk",
     "ModelSource": "constructs_triton.cdk",
     "Severity": "constructs_triton.findings",
@@ -45,16 +62,9 @@ _MODULE_OF = {
     "TritonModelRepository": "constructs_triton.cdk",
     "TritonMultiModelEndpoint": "constructs_triton.cdk",
     "TritonScalableInstanceCount": "constructs_triton.cdk",
+    "TritonVariant": "constructs_triton.cdk",
+    "TritonVpcEndpoints": "constructs_triton.cdk",
 }
 
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605 - a list of names, though not a literal
-
-
-def __getattr__(name: str) -> object:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULE_OF[name]), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(__name__, _MODULE_OF)

@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="weights and version folders are stored elsewhere: judge the configurations alone",
     )
+    parser.add_argument(
+        "--archive",
+        action="store_true",
+        help="PATH is the unpacked content of one archive, and not a repository that packing would split",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
         "--server",
@@ -85,7 +90,7 @@ def _check(arguments: argparse.Namespace) -> Report:
     )
     repository = ModelRepository.from_directory(arguments.path)
     has_front_end = arguments.endpoint is not None or arguments.default_model is not None
-    return repository.check(target, is_packed=False, front_end=has_front_end)
+    return repository.check(target, is_packed=False, front_end=has_front_end, is_archive=arguments.archive)
 
 
 def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:

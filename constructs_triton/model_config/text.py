@@ -293,5 +293,7 @@ def format_model_config(message: Any) -> str:
     """
     from google.protobuf import text_format  # noqa: PLC0415 - see above
 
-    text: str = text_format.MessageToString(message, use_short_repeated_primitives=True, as_utf8=True)
+    text: str = text_format.MessageToString(
+        message, use_short_repeated_primitives=True, use_index_order=True, as_utf8=True
+    )
     return text

@@ -5,10 +5,12 @@ Names resolve on first use (PEP 562), so that checking pays for no archive code 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from constructs_triton.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from constructs_triton.model_repository.builder import ModelRepositoryBuilder as ModelRepositoryBuilder
     from constructs_triton.model_repository.inspection import ArchiveContents as ArchiveContents
     from constructs_triton.model_repository.inspection import inspect_archive as inspect_archive
     from constructs_triton.model_repository.layout import ModelRepository as ModelRepository
@@ -18,32 +20,25 @@ if TYPE_CHECKING:
     from constructs_triton.model_repository.packing import pack as pack
 
 _HOMES = {
-    "Archive": "packing",
-    "ArchiveContents": "inspection",
-    "ModelRepository": "layout",
-    "errors_left_by_packing": "packing",
-    "fingerprint": "packing",
-    "inspect_archive": "inspection",
-    "pack": "packing",
+    "Archive": ".packing",
+    "ArchiveContents": ".inspection",
+    "ModelRepository": ".layout",
+    "ModelRepositoryBuilder": ".builder",
+    "errors_left_by_packing": ".packing",
+    "fingerprint": ".packing",
+    "inspect_archive": ".inspection",
+    "pack": ".packing",
 }
 
 __all__ = [
     "Archive",
     "ArchiveContents",
     "ModelRepository",
+    "ModelRepositoryBuilder",
     "errors_left_by_packing",
     "fingerprint",
     "inspect_archive",
     "pack",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

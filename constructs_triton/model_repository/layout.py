@@ -116,21 +116,32 @@ class ModelRepository:
         return [name for name in self.models if name not in steps]
 
     def check(
-        self, target: Target | None = None, *, is_packed: bool = True, front_end: bool | None = None
+        self,
+        target: Target | None = None,
+        *,
+        is_packed: bool = True,
+        front_end: bool | None = None,
+        is_archive: bool = False,
     ) -> Report:
         """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
 
         ``front_end``: whether SageMaker's own rules are asked too; without a target, or where it is
         ``False``, every model is judged by Triton's alone. ``is_packed=False`` judges the folder as it lies
         there, as the content of one archive where it looks like one; otherwise the archives are those that
-        packing makes of it. Nothing is executed.
+        packing makes of it. ``is_archive`` says that it is the content of one archive, however it looks.
+        Nothing is executed.
         """
         from constructs_triton.model_config.judge import judge  # noqa: PLC0415 - the rules cost 20 ms
 
         has_front_end = target is not None if front_end is None else front_end
-        return judge(self._neighbourhood(target or Target(), is_packed, has_front_end), str(self.path))
+        around = self._neighbourhood(
+            target or Target(), is_packed and not is_archive, has_front_end, is_archive
+        )
+        return judge(around, str(self.path))
 
-    def _neighbourhood(self, endpoint: Target, is_packed: bool, front_end: bool) -> Neighbourhood:
+    def _neighbourhood(
+        self, endpoint: Target, is_packed: bool, front_end: bool, is_archive: bool
+    ) -> Neighbourhood:
         from constructs_triton.model_config.subject import Neighbourhood  # noqa: PLC0415 - as above
 
         models = self._models_for(endpoint, front_end)
@@ -142,7 +153,7 @@ class ModelRepository:
             target=endpoint,
             loaded=frozenset(name for top in served for name in _closure(top, models)),
             served=served,
-            archives=self._archives(served, models, is_packed),
+            archives=self._archives(served, models, is_packed, is_archive),
             front_end=front_end,
             is_packed=is_packed,
         )
@@ -166,11 +177,11 @@ class ModelRepository:
         return tuple(models)
 
     def _archives(
-        self, served: tuple[str, ...], models: Mapping[str, ModelFolder], is_packed: bool
+        self, served: tuple[str, ...], models: Mapping[str, ModelFolder], is_packed: bool, is_archive: bool
     ) -> tuple[ArchiveContent, ...]:
         from constructs_triton.model_config.subject import ArchiveContent  # noqa: PLC0415 - as above
 
-        if not is_packed and len(served) == 1:
+        if not is_packed and (len(served) == 1 or (is_archive and served)):
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)
         return tuple(ArchiveContent(name, tuple(_closure(name, models))) for name in served)

@@ -10,6 +10,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "constructs_triton"
 
 # A module imports only from modules above it.
 LAYERS = (
+    "lazy_names",
     "findings",
     "errors",
     "datatypes",

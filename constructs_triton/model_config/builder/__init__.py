@@ -7,8 +7,9 @@ puts steps together; the backend classes know what each backend asks for. Names 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from constructs_triton.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.builder.backends import Backend as Backend
@@ -53,38 +54,38 @@ if TYPE_CHECKING:
     from constructs_triton.model_config.builder.tensors import ModelTensorReshape as ModelTensorReshape
 
 _HOMES = {
-    "Backend": "backends",
-    "BatchInput": "tensors",
-    "BatchOutput": "tensors",
-    "DaliBackend": "backends",
-    "Ensemble": "ensemble",
-    "FilBackend": "backends",
-    "ModelConfig": "config",
-    "ModelDynamicBatching": "scheduling",
-    "ModelEnsembling": "scheduling",
-    "ModelInput": "tensors",
-    "ModelInstanceGroup": "instances",
-    "ModelMetrics": "lifecycle",
-    "ModelOperations": "lifecycle",
-    "ModelOptimizationPolicy": "optimization",
-    "ModelOutput": "tensors",
-    "ModelQueuePolicy": "scheduling",
-    "ModelRateLimiter": "instances",
-    "ModelRepositoryAgents": "lifecycle",
-    "ModelResponseCache": "lifecycle",
-    "ModelSequenceBatching": "scheduling",
-    "ModelTensorReshape": "tensors",
-    "ModelTransactionPolicy": "lifecycle",
-    "ModelVersionPolicy": "lifecycle",
-    "ModelWarmup": "lifecycle",
-    "OnnxruntimeBackend": "backends",
-    "OpenvinoBackend": "backends",
-    "PythonBackend": "backends",
-    "PytorchBackend": "backends",
-    "TensorflowBackend": "backends",
-    "TensorrtBackend": "backends",
-    "TensorrtllmBackend": "backends",
-    "VllmBackend": "backends",
+    "Backend": ".backends",
+    "BatchInput": ".tensors",
+    "BatchOutput": ".tensors",
+    "DaliBackend": ".backends",
+    "Ensemble": ".ensemble",
+    "FilBackend": ".backends",
+    "ModelConfig": ".config",
+    "ModelDynamicBatching": ".scheduling",
+    "ModelEnsembling": ".scheduling",
+    "ModelInput": ".tensors",
+    "ModelInstanceGroup": ".instances",
+    "ModelMetrics": ".lifecycle",
+    "ModelOperations": ".lifecycle",
+    "ModelOptimizationPolicy": ".optimization",
+    "ModelOutput": ".tensors",
+    "ModelQueuePolicy": ".scheduling",
+    "ModelRateLimiter": ".instances",
+    "ModelRepositoryAgents": ".lifecycle",
+    "ModelResponseCache": ".lifecycle",
+    "ModelSequenceBatching": ".scheduling",
+    "ModelTensorReshape": ".tensors",
+    "ModelTransactionPolicy": ".lifecycle",
+    "ModelVersionPolicy": ".lifecycle",
+    "ModelWarmup": ".lifecycle",
+    "OnnxruntimeBackend": ".backends",
+    "OpenvinoBackend": ".backends",
+    "PythonBackend": ".backends",
+    "PytorchBackend": ".backends",
+    "TensorflowBackend": ".backends",
+    "TensorrtBackend": ".backends",
+    "TensorrtllmBackend": ".backends",
+    "VllmBackend": ".backends",
 }
 
 __all__ = [
@@ -122,13 +123,4 @@ __all__ = [
     "VllmBackend",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{home}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -79,3 +79,14 @@ def test_text_of_a_repository_cannot_steer_the_terminal(
     (repository / "m" / "config.pbtxt").write_text('name: "\x1b[31m"\nbackend: "python"\n', encoding="utf-8")
     main(["check", str(repository)])
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two plain models are two archives of a multi-model endpoint, but a mistake in one archive."""
+    for name in ("m", "n"):
+        (repository / name / "1").mkdir(parents=True, exist_ok=True)
+        (repository / name / "1" / "model.onnx").touch()
+        (repository / name / "config.pbtxt").write_text('backend: "onnxruntime"\n', encoding="utf-8")
+    assert main(["check", str(repository), "--endpoint", "multi-model"]) == 0
+    assert main(["check", str(repository), "--endpoint", "multi-model", "--archive"]) == 1
+    assert "error[sagemaker-archive-order]" in capsys.readouterr().out
