@@ -12,8 +12,12 @@
     │   ├── RequestEncodingError              arrays that cannot become a request
     │   └── ResponseDecodingError             bytes that are no response
     ├── InvocationError                       an endpoint answered with an error; carries the status
-    └── LocalEndpointError                    the local run cannot start or go on
-        └── MissingDependencyError            an optional package or system library is absent
+    │   ├── EndpointThrottledError            too many requests (constructs_triton.client)
+    │   ├── ModelNotReadyError                a multi-model endpoint still loads the model (same place)
+    │   └── ModelOutOfMemoryError             the model does not fit beside the others (same place)
+    ├── LocalEndpointError                    the local run cannot start or go on
+    │   └── ContainerExitError                what the image's start script refuses (constructs_triton.local)
+    └── MissingDependencyError                an optional package or system library is absent
 
 Messages read ``<path>: <what is wrong>, got <value>; <the change that mends it>``.
 """
@@ -111,5 +115,5 @@ class LocalEndpointError(ConstructsTritonError):
     """The local run of an endpoint cannot start or go on."""
 
 
-class MissingDependencyError(LocalEndpointError):
+class MissingDependencyError(ConstructsTritonError):
     """An optional package or a system library is absent; the message names the command that installs it."""
