@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from constructs import Construct
 
-from constructs_triton.cdk._endpoint_props import EndpointProps
 from constructs_triton.cdk._served_models import ServedModels
 from constructs_triton.cdk.image import TritonImage
 from constructs_triton.cdk.model_repository import check_repository
+from constructs_triton.cdk.production_variant import VariantProps
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
@@ -34,7 +34,7 @@ class ContainerSettings:
     findings: tuple[Finding, ...]
 
 
-def container_settings(scope: Construct, models: ServedModels, props: EndpointProps) -> ContainerSettings:
+def container_settings(scope: Construct, models: ServedModels, props: VariantProps) -> ContainerSettings:
     """Decide everything; raises ``InvalidValueError`` for what the image or its Region would refuse."""
     image = TritonImage.dlc() if props.image is None else props.image
     image.check(scope)
@@ -53,7 +53,7 @@ def container_settings(scope: Construct, models: ServedModels, props: EndpointPr
     return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
 
 
-def check_models(models: ServedModels, settings: ContainerSettings, props: EndpointProps) -> list[Finding]:
+def check_models(models: ServedModels, settings: ContainerSettings, props: VariantProps) -> list[Finding]:
     """Judge the repository for this endpoint; errors raise ``RepositoryError``, new warnings come back."""
     machine = props.instance_type
     target = Target(
@@ -104,7 +104,7 @@ def _with_default_model(
 
 
 def _compatibility_findings(
-    image: TritonImage, environment: TritonEnvironment, models: ServedModels, props: EndpointProps
+    image: TritonImage, environment: TritonEnvironment, models: ServedModels, props: VariantProps
 ) -> list[Finding]:
     volume_size = None if props.volume_size is None else props.volume_size.to_gibibytes()
     variant = VariantFacts(
@@ -127,7 +127,7 @@ def _warnings(findings: Sequence[Finding]) -> list[Finding]:
     return list(findings)
 
 
-def _inference_ami(image: TritonImage, props: EndpointProps) -> tuple[str | None, list[Finding]]:
+def _inference_ami(image: TritonImage, props: VariantProps) -> tuple[str | None, list[Finding]]:
     if props.inference_ami_version is not None:
         return InferenceAmi.of(str(props.inference_ami_version)).version, []
     choice = default_inference_ami(image.version, props.instance_type)

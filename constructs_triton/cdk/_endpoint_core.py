@@ -1,9 +1,11 @@
-"""What the three kinds of endpoint share: role, model, endpoint configuration, endpoint."""
+"""What the three kinds of endpoint share: role, models, endpoint configuration, endpoint."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import jsii
-from aws_cdk import Duration, Resource
+from aws_cdk import Annotations, CfnResource, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -11,7 +13,8 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
-from constructs_triton.cdk._container import ContainerSettings, check_models, container_settings
+from constructs_triton.cdk._endpoint_base import EndpointBase
+from constructs_triton.cdk._endpoint_config import BoundVariant, make_endpoint_config, make_model
 from constructs_triton.cdk._endpoint_props import EndpointProps
 from constructs_triton.cdk._execution_role import (
     ExecutionRole,
@@ -19,18 +22,24 @@ from constructs_triton.cdk._execution_role import (
     network_statements,
     observability_statements,
 )
+from constructs_triton.cdk._mode_limits import check_mode
+from constructs_triton.cdk._network import check_routes, selected_subnets
+from constructs_triton.cdk._rollback_alarms import rollback_alarm
 from constructs_triton.cdk._served_models import ModelData, ServedModels
-from constructs_triton.cdk.image import ContainerImage
+from constructs_triton.cdk._sizing import Sizing
+from constructs_triton.cdk._variant_plan import VariantPlan, plan_variants
+from constructs_triton.cdk.deployment import Deployment
 from constructs_triton.cdk.model_repository import annotate
-from constructs_triton.cdk.scaling import TritonScalableInstanceCount
-from constructs_triton.cdk.variant import EndpointVariant
+from constructs_triton.cdk.variant import EndpointVariant, VariantOwner
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.findings import Finding
 
 __all__ = ["EndpointCore"]
 
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
-class EndpointCore(Resource):
+class EndpointCore(EndpointBase):
     """A SageMaker endpoint that runs Triton; see the three classes of ``constructs_triton.cdk.endpoint``.
 
     Everything that can be judged beforehand is judged before the construct joins the tree, so that a refused
@@ -38,42 +47,29 @@ class EndpointCore(Resource):
     """
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, props: EndpointProps) -> None:
-        settings = container_settings(scope, models, props)
-        warnings = check_models(models, settings, props)
+        plans = plan_variants(scope, models, props)
+        findings = check_mode(props, plans)
         super().__init__(scope, id, physical_name=props.endpoint_name)
-        self._models = models
         self._props = props
+        self._serves_many = models.serves_many
+        self._target_models = models.repository.target_models if models.serves_many else {}
+        self._async_inference = props.async_inference
+        self._is_asynchronous = props.async_inference is not None
+        self._alarms: list[str] = []
         self._connections = self._make_connections()
-        image = settings.image.bind(self, props.instance_type)
-        data = models.bind(self)
-        self._execution = self._make_role(image, data)
-        self._cfn_model = self._make_model(image, data, settings)
-        self._cfn_endpoint_config = self._make_endpoint_config(settings)
-        self._cfn_endpoint = sagemaker.CfnEndpoint(
-            self,
-            "Resource",
-            endpoint_name=props.endpoint_name,
-            endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
-        )
-        self._variants = (self._make_variant(),)
-        annotate(self, warnings)
+        self._bound = self._bind(plans)
+        self._execution = ExecutionRole.make(self, self._statements(), props.role)
+        self._cfn_models = [self._make_model(each) for each in self._bound]
+        self._cfn_endpoint_config = make_endpoint_config(self, props, self._bound, self._cfn_models)
+        self._cfn_endpoint = self._make_endpoint()
+        made = [self._make_variant(plan, model) for plan, model in zip(plans, self._cfn_models, strict=True)]
+        self._shadow_variant = made.pop() if props.shadow_variant is not None else None
+        self._variants = tuple(made)
+        self._set_deployment()
+        self._keep_on_removal()
+        self._annotate(findings)
 
     # What was made.
-
-    @property
-    def endpoint_name(self) -> str:
-        """The endpoint's name, as it is known at deployment."""
-        return self._get_resource_name_attribute(self._cfn_endpoint.attr_endpoint_name)
-
-    @property
-    def endpoint_arn(self) -> str:
-        """The endpoint's ARN."""
-        return self._get_resource_arn_attribute(
-            self._cfn_endpoint.attr_endpoint_arn,
-            service="sagemaker",
-            resource="endpoint",
-            resource_name=self._physical_name,
-        )
 
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
@@ -92,13 +88,13 @@ class EndpointCore(Resource):
 
     @property
     def cfn_model(self) -> sagemaker.CfnModel:
-        """The ``AWS::SageMaker::Model``; it has no name of its own, since any change replaces it."""
-        return self._cfn_model
+        """The ``AWS::SageMaker::Model`` of the only variant; each of several variants has its own."""
+        return self._only_variant().cfn_model
 
     @property
-    def variants(self) -> tuple[EndpointVariant, ...]:
-        """The production variants."""
-        return self._variants
+    def shadow_variant(self) -> EndpointVariant | None:
+        """The shadow variant, where there is one: its metrics and its scaling."""
+        return self._shadow_variant
 
     @property
     def role(self) -> iam.IRole:
@@ -122,52 +118,26 @@ class EndpointCore(Resource):
 
     # What can be done with it.
 
-    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call the endpoint (``sagemaker:InvokeEndpoint``)."""
-        return iam.Grant.add_to_principal(
-            grantee=grantee, actions=["sagemaker:InvokeEndpoint"], resource_arns=[self.endpoint_arn]
-        )
-
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Allow the containers something more, before the model is made."""
+        """Allow the containers something more, before the models are made."""
         result = self._execution.role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
-            self._cfn_model.node.add_dependency(result.policy_dependable)
+            for model in self._cfn_models:
+                model.node.add_dependency(result.policy_dependable)
 
-    def auto_scale_instance_count(
-        self, *, min_capacity: float, max_capacity: float
-    ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count of the endpoint's only variant."""
-        return self._only_variant().auto_scale_instance_count(
-            min_capacity=min_capacity, max_capacity=max_capacity
-        )
+    def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
+        """Roll a deployment back when one of the alarms goes off; 10 at most.
 
-    def metric(
-        self, metric_name: str, *, statistic: str | None = None, period: Duration | None = None
-    ) -> cloudwatch.Metric:
-        """Any metric SageMaker publishes for the endpoint's only variant, in its own namespace."""
-        return self._only_variant().metric(metric_name, statistic=statistic, period=period)
-
-    def metric_invocations(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """Number of invocations, summed over ``period``, a minute by default."""
-        return self.metric("Invocations", period=period)
-
-    def metric_gpu_utilization(self, *, period: Duration | None = None) -> cloudwatch.Metric:
-        """GPU utilisation in percent, from 0 to 100 **times** the number of GPUs of an instance."""
-        return self.metric("GPUUtilization", period=period)
-
-    def metric_model_latency(
-        self, *, statistic: str = "p99", period: Duration | None = None
-    ) -> cloudwatch.Metric:
-        """Time the container took to answer, in **microseconds**."""
-        return self.metric("ModelLatency", statistic=statistic, period=period)
-
-    def _only_variant(self) -> EndpointVariant:
-        if len(self._variants) != 1:
-            raise InvalidValueError(
-                f"{self.node.path}: several variants, got {len(self._variants)}; choose one of its variants"
-            )
-        return self._variants[0]
+        Without a ``deployment`` it is blue/green, all at once. An alarm on metrics of this endpoint needs an
+        ``alarm_name``, so that neither of the two waits for the other; otherwise ``InvalidValueError``.
+        """
+        limits.check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
+        found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
+        for alarm in found:
+            self._alarms.append(alarm.name)
+            self._execution.policy.add_statements(alarm.statement())
+        deployment = Deployment.all_at_once() if self._props.deployment is None else self._props.deployment
+        self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
 
     # How it is made.
 
@@ -179,40 +149,42 @@ class EndpointCore(Resource):
             groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=self._props.vpc)]
         return ec2.Connections(security_groups=list(groups))
 
-    def _make_role(self, image: ContainerImage, data: ModelData) -> ExecutionRole:
+    def _bind(self, plans: Sequence[VariantPlan]) -> list[BoundVariant]:
+        bound, data_of = [], dict[ServedModels, ModelData]()
+        for plan in plans:
+            scope = self if plan.is_only else Construct(self, f"{plan.construct_name}Variant")
+            if plan.models not in data_of:
+                data_of[plan.models] = plan.models.bind(self)
+            data = data_of[plan.models]
+            image = plan.settings.image.bind(scope, plan.props.instance_type)
+            bound.append(BoundVariant(plan, scope, image, data, Sizing.of(plan.props, data)))
+        return bound
+
+    def _statements(self) -> list[iam.PolicyStatement]:
+        props = self._props
         statements = [
-            *data.read_statements,
-            *image.pull_statements(),
+            *(statement for each in self._bound for statement in each.data.read_statements),
+            *(statement for each in self._bound for statement in each.image.pull_statements()),
             *observability_statements(self),
         ]
-        if self._props.vpc is not None:
+        if props.vpc is not None:
             statements += network_statements()
-        if self._props.encryption_key is not None:
-            statements += key_statements(self._props.encryption_key.key_arn)
-        if self._props.role is None:
-            return ExecutionRole.make(self, statements)
-        return ExecutionRole.extend(self._props.role, statements)
+        if props.encryption_key is not None:
+            statements += key_statements(props.encryption_key.key_arn)
+        dumps = [each.plan.props.core_dump for each in self._bound]
+        for feature in (props.data_capture, props.async_inference, *dumps):
+            if feature is not None:
+                statements += feature.statements()
+        return statements
 
-    def _make_model(
-        self, image: ContainerImage, data: ModelData, settings: ContainerSettings
-    ) -> sagemaker.CfnModel:
-        container = sagemaker.CfnModel.ContainerDefinitionProperty(
-            image=image.uri,
-            mode="MultiModel" if self._models.mode == "multi-model" else "SingleModel",
-            model_data_url=data.url,
-            environment=settings.environment,
-        )
-        model = sagemaker.CfnModel(
-            self,
-            "Model",
+    def _make_model(self, variant: BoundVariant) -> sagemaker.CfnModel:
+        return make_model(
+            variant,
             execution_role_arn=self._execution.role.role_arn,
-            primary_container=container,
+            policies=[self._execution.policy],
             enable_network_isolation=self._props.enable_network_isolation,
             vpc_config=self._vpc_config(),
         )
-        for dependency in (*self._execution.policies, *data.dependencies):
-            model.node.add_dependency(dependency)
-        return model
 
     def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
         if self._props.vpc is None or self._connections is None:
@@ -220,58 +192,67 @@ class EndpointCore(Resource):
         groups = self._connections.security_groups
         return sagemaker.CfnModel.VpcConfigProperty(
             security_group_ids=[group.security_group_id for group in groups],
-            subnets=_selected_subnet_ids(self._props.vpc, self._props.vpc_subnets),
+            subnets=selected_subnets(self._props.vpc, self._props.vpc_subnets).subnet_ids,
         )
 
-    def _make_endpoint_config(self, settings: ContainerSettings) -> sagemaker.CfnEndpointConfig:
-        key = self._props.encryption_key
-        return sagemaker.CfnEndpointConfig(
+    def _make_endpoint(self) -> sagemaker.CfnEndpoint:
+        endpoint = sagemaker.CfnEndpoint(
             self,
-            "EndpointConfig",
-            production_variants=[self._production_variant(settings)],
-            kms_key_id=None if key is None else key.key_arn,
+            "Resource",
+            endpoint_name=self._props.endpoint_name,
+            endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
         )
-
-    def _production_variant(
-        self, settings: ContainerSettings
-    ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-        props = self._props
-        return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-            variant_name=props.variant_name,
-            model_name=self._cfn_model.attr_model_name,
-            instance_type=props.instance_type.name,
-            initial_instance_count=props.initial_instance_count,
-            initial_variant_weight=props.initial_variant_weight,
-            inference_ami_version=settings.inference_ami_version,
-            volume_size_in_gb=None if props.volume_size is None else props.volume_size.to_gibibytes(),
-            container_startup_health_check_timeout_in_seconds=_seconds(
-                props.container_startup_health_check_timeout
-            ),
-            model_data_download_timeout_in_seconds=_seconds(props.model_data_download_timeout),
+        self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
+        self._endpoint_arn = self._get_resource_arn_attribute(
+            endpoint.attr_endpoint_arn,
+            service="sagemaker",
+            resource="endpoint",
+            resource_name=self._physical_name,
         )
+        return endpoint
 
-    def _make_variant(self) -> EndpointVariant:
+    def _make_variant(self, plan: VariantPlan, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
-            self,
-            cfn_endpoint=self._cfn_endpoint,
-            variant_name=self._props.variant_name,
-            instance_type=self._props.instance_type,
-            initial_instance_count=self._props.initial_instance_count,
+            # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
+            VariantOwner(
+                self, self._cfn_endpoint.attr_endpoint_name, self._cfn_endpoint, bool(self._is_asynchronous)
+            ),
+            variant_name=plan.props.variant_name,
+            instance_type=plan.props.instance_type,
+            initial_instance_count=plan.props.initial_instance_count,
+            cfn_model=model,
+            construct_name=plan.construct_name,
         )
 
+    def _set_deployment(self) -> None:
+        if self._props.deployment is not None:
+            self._cfn_endpoint.deployment_config = self._props.deployment.render([])
+            if self._props.deployment.alarms:
+                self.add_rollback_alarms(*self._props.deployment.alarms)
 
-def _selected_subnet_ids(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> list[str]:
-    if selection is None:
-        return vpc.select_subnets().subnet_ids
-    return vpc.select_subnets(
-        availability_zones=selection.availability_zones,
-        one_per_az=selection.one_per_az,
-        subnet_filters=selection.subnet_filters,
-        subnet_group_name=selection.subnet_group_name,
-        subnets=selection.subnets,
-        subnet_type=selection.subnet_type,
-    ).subnet_ids
+    def _keep_on_removal(self) -> None:
+        policy = self._props.removal_policy
+        if policy is None:
+            return
+        self._cfn_endpoint.apply_removal_policy(policy)
+        if policy is RemovalPolicy.DESTROY:
+            return
+        # A serving endpoint goes on needing all of these. What an update replaces is not kept.
+        parts = [*self._cfn_models, self._cfn_endpoint_config, self._execution.policy.node.default_child]
+        if self._props.role is None:
+            parts.append(self._execution.role.node.default_child)
+        for part in parts:
+            assert isinstance(part, CfnResource)
+            part.apply_removal_policy(policy, apply_to_update_replace_policy=False)
 
-
-def _seconds(duration: Duration | None) -> float | None:
-    return None if duration is None else duration.to_seconds()
+    def _annotate(self, findings: Sequence[Finding]) -> None:
+        for each in self._bound:
+            annotate(each.scope, [*each.plan.findings, *each.sizing.findings])
+        annotate(self, [*findings, *check_routes(self._props)])
+        key = self._props.encryption_key
+        if key is not None and any(each.plan.props.instance_type.local_storage_gb for each in self._bound):
+            # botocore sagemaker service model: CreateEndpointConfig, KmsKeyId.
+            Annotations.of(self).add_info_v2(
+                "constructs-triton:local-storage-has-its-own-key",
+                "encryption_key: does not encrypt local NVMe, which the instance's hardware encrypts already",
+            )

@@ -4,29 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Required, TypedDict
+from typing import Any, TypedDict
 
-from aws_cdk import Duration, Size
+from aws_cdk import Duration, RemovalPolicy, Size
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from constructs_triton.cdk._tokens import is_concrete
+from constructs_triton.cdk.async_inference import AsyncInference
+from constructs_triton.cdk.core_dump import CoreDump
+from constructs_triton.cdk.data_capture import DataCapture
+from constructs_triton.cdk.deployment import Deployment
 from constructs_triton.cdk.image import TritonImage
+from constructs_triton.cdk.metrics_config import MetricsConfig
+from constructs_triton.cdk.production_variant import RoutingStrategy, TritonVariant, VariantProps
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.environment import TritonEnvironment
 from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["EndpointOptions", "EndpointProps"]
+__all__ = ["EndpointOptions", "EndpointProps", "endpoint_props"]
+
+_DEFAULT_VARIANT_NAME = "AllTraffic"
 
 
 class EndpointOptions(TypedDict, total=False):
     """What every endpoint takes beside its models.
 
     ``instance_type``
-        Required. ``InstanceType.of("ml.g5.xlarge")``.
+        ``InstanceType.of("ml.g5.xlarge")``. Required, unless each variant has one of its own.
     ``image``
         ``TritonImage.dlc()`` by default, for GPUs or CPUs as the instance type demands.
     ``environment``
@@ -39,12 +47,29 @@ class EndpointOptions(TypedDict, total=False):
         1 by default; once scaling is on, a deployment keeps the count that scaling has reached.
     ``initial_variant_weight``
         1 by default; 0 is a variant that gets no traffic of its own.
+    ``variants``
+        Several production variants, 10 at most, in place of the one that the properties above and below
+        describe; what a ``TritonVariant`` leaves open is taken from here.
+    ``shadow_variant``
+        A variant that is sent copies of the requests and whose answers nobody sees, beside exactly one
+        production variant. Single-model endpoints only.
     ``inference_ami_version``
         The host's image, which brings the GPU driver: by default the one that the container image needs.
     ``volume_size``
-        Of the storage volume; refused for instance types that have local NVMe instead.
+        Of the storage volume; refused for instance types that have local NVMe instead. By default derived
+        from the archive where that is large.
     ``container_startup_health_check_timeout``, ``model_data_download_timeout``
-        From 60 s to an hour each.
+        From 60 s to an hour each; by default derived from the archive's size.
+    ``variant_instance_provision_timeout``
+        How long SageMaker looks for instances: 5 minutes to an hour.
+    ``routing_strategy``
+        Which instance a request goes to: ``"LEAST_OUTSTANDING_REQUESTS"`` (the default where one model is
+        served in real time) or ``"RANDOM"``. A multi-model endpoint keeps requests at the instances that
+        hold the model.
+    ``enable_ssm_access``
+        Lets Systems Manager into the container's host.
+    ``core_dump``
+        Where the core dump of a crashed container goes.
     ``vpc``, ``vpc_subnets``, ``security_groups``
         Where the containers' traffic goes; with a ``vpc`` alone a security group is made.
     ``enable_network_isolation``
@@ -53,75 +78,102 @@ class EndpointOptions(TypedDict, total=False):
         The execution role, which is granted what it needs; by default one with least privilege is made.
     ``encryption_key``
         KMS key of the storage volume.
+    ``data_capture``
+        Requests and answers, kept in S3.
+    ``async_inference``
+        Makes the endpoint asynchronous.
+    ``deployment``
+        How an update reaches the fleet, and what rolls it back: blue/green, all at once, by default.
+    ``metrics_config``
+        How often, and in what detail, metrics are published.
+    ``removal_policy``
+        ``RETAIN`` keeps a serving endpoint, and all it runs on, when it leaves the stack.
     """
 
-    instance_type: Required[InstanceType]
+    instance_type: InstanceType
     image: TritonImage | None
     environment: TritonEnvironment | Mapping[str, str] | None
     endpoint_name: str | None
     variant_name: str
     initial_instance_count: float
     initial_variant_weight: float
+    variants: Sequence[TritonVariant] | None
+    shadow_variant: TritonVariant | None
     inference_ami_version: InferenceAmi | str | None
     volume_size: Size | None
     container_startup_health_check_timeout: Duration | None
     model_data_download_timeout: Duration | None
+    variant_instance_provision_timeout: Duration | None
+    routing_strategy: RoutingStrategy | None
+    enable_ssm_access: bool | None
+    core_dump: CoreDump | None
     vpc: ec2.IVpc | None
     vpc_subnets: ec2.SubnetSelection | None
     security_groups: Sequence[ec2.ISecurityGroup] | None
     enable_network_isolation: bool | None
     role: iam.IRole | None
     encryption_key: kms.IKey | None
+    data_capture: DataCapture | None
+    async_inference: AsyncInference | None
+    deployment: Deployment | None
+    metrics_config: MetricsConfig | None
+    removal_policy: RemovalPolicy | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointProps:
-    """:class:`EndpointOptions` with its defaults; an instance has passed :meth:`check`."""
+    """:class:`EndpointOptions` with its defaults; an instance has passed its checks."""
 
-    instance_type: InstanceType
+    instance_type: InstanceType | None = None
     image: TritonImage | None = None
     environment: TritonEnvironment | Mapping[str, str] | None = None
     endpoint_name: str | None = None
-    variant_name: str = "AllTraffic"
+    variant_name: str | None = None
     initial_instance_count: float = 1
     initial_variant_weight: float = 1
+    variants: Sequence[TritonVariant] | None = None
+    shadow_variant: TritonVariant | None = None
     inference_ami_version: InferenceAmi | str | None = None
     volume_size: Size | None = None
     container_startup_health_check_timeout: Duration | None = None
     model_data_download_timeout: Duration | None = None
+    variant_instance_provision_timeout: Duration | None = None
+    routing_strategy: RoutingStrategy | None = None
+    enable_ssm_access: bool | None = None
+    core_dump: CoreDump | None = None
     vpc: ec2.IVpc | None = None
     vpc_subnets: ec2.SubnetSelection | None = None
     security_groups: Sequence[ec2.ISecurityGroup] | None = None
     enable_network_isolation: bool | None = None
     role: iam.IRole | None = None
     encryption_key: kms.IKey | None = None
+    data_capture: DataCapture | None = None
+    async_inference: AsyncInference | None = None
+    deployment: Deployment | None = None
+    metrics_config: MetricsConfig | None = None
+    removal_policy: RemovalPolicy | None = None
 
     def __post_init__(self) -> None:
-        self._check_names()
-        self._check_capacity()
-        self._check_timeouts()
-        self._check_network()
-
-    def _check_names(self) -> None:
-        limits.check_name("variant_name", self.variant_name, limits.VARIANT_NAME)
         if self.endpoint_name is not None:
             limits.check_name("endpoint_name", self.endpoint_name, limits.ENDPOINT_NAME)
+        self._check_network()
+        self._check_variants()
 
-    def _check_capacity(self) -> None:
-        count, weight = self.initial_instance_count, self.initial_variant_weight
-        limits.check_range("initial_instance_count", count, limits.INITIAL_INSTANCE_COUNT)
-        limits.check_range("initial_variant_weight", weight, limits.VARIANT_WEIGHT)
-        if self.volume_size is not None:
-            limits.check_range("volume_size", self.volume_size.to_gibibytes(), limits.VOLUME_SIZE_GB)
+    def variant_props(self, variant: TritonVariant | None) -> VariantProps:
+        """What is decided about a variant, or about the only one where there is no list of them."""
+        if variant is None:
+            values = {"variant_name": self.variant_name or _DEFAULT_VARIANT_NAME, **self._defaults()}
+            return VariantProps(**_with_instance_type(values))
+        own = {name: getattr(variant, name) for name in VariantProps.names()}
+        given = {name: value for name, value in own.items() if value is not None}
+        try:
+            values = {"variant_name": variant.variant_name, **self._defaults(), **given}
+            return VariantProps(**_with_instance_type(values))
+        except InvalidValueError as error:
+            raise InvalidValueError(f'variant "{variant.variant_name}" {error}') from None
 
-    def _check_timeouts(self) -> None:
-        startup, download = self.container_startup_health_check_timeout, self.model_data_download_timeout
-        _check_duration(
-            "container_startup_health_check_timeout",
-            startup,
-            limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
-        )
-        _check_duration("model_data_download_timeout", download, limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS)
+    def _defaults(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in VariantProps.names()}
 
     def _check_network(self) -> None:
         if self.vpc is None and (self.vpc_subnets is not None or self.security_groups is not None):
@@ -131,7 +183,53 @@ class EndpointProps:
         if self.security_groups is not None and is_concrete(list(self.security_groups)):
             limits.check_count("security_groups", self.security_groups, limits.SECURITY_GROUPS)
 
+    def _check_variants(self) -> None:
+        if self.variants is not None:
+            limits.check_count("variants", self.variants, limits.PRODUCTION_VARIANTS)
+            if self.variant_name is not None:
+                raise InvalidValueError(
+                    "variant_name: belongs to an endpoint without a list of variants, "
+                    f'got "{self.variant_name}"; name each of the variants'
+                )
+        self._check_names()
+        count = 1 if self.variants is None else len(self.variants)
+        if self.shadow_variant is not None and count != 1:
+            raise InvalidValueError(
+                f"shadow_variant: stands beside exactly one production variant, got {count}; leave one"
+            )
+        if self.deployment is not None and self.deployment.strategy == "ROLLING" and count > 1:
+            # AWS documentation: deployment guardrails, exclusions.
+            raise InvalidValueError(
+                f"deployment: rolling is not for several variants, got {count}; use a blue/green deployment"
+            )
 
-def _check_duration(property: str, value: Duration | None, limit: limits.RangeLimit) -> None:
-    if value is not None and not value.is_unresolved():
-        limits.check_range(property, value.to_seconds(), limit)
+    def _check_names(self) -> None:
+        listed = [*(self.variants or ()), *(() if self.shadow_variant is None else (self.shadow_variant,))]
+        names = [each.variant_name for each in listed]
+        if self.variants is None:
+            names.append(self.variant_name or _DEFAULT_VARIANT_NAME)
+        for name in names:
+            if names.count(name) > 1:
+                raise InvalidValueError(
+                    f'variants: each name may be there once, got "{name}" twice; rename one'
+                )
+
+
+def endpoint_props(options: Mapping[str, Any]) -> EndpointProps:
+    """The checked properties; a serverless endpoint is refused with the reason."""
+    if options.get("serverless_config") is not None:
+        # AWS documentation: serverless inference, feature exclusions.
+        raise InvalidValueError(
+            "serverless_config: serverless endpoints have no GPU, no multi-model mode, no VPC and at most "
+            f"6 GB of memory, which Triton's images are not made for, got {options['serverless_config']!r}; "
+            "use one small instance, or async_inference, which scales to zero"
+        )
+    return EndpointProps(**{name: value for name, value in options.items() if name != "serverless_config"})
+
+
+def _with_instance_type(values: dict[str, Any]) -> dict[str, Any]:
+    if values["instance_type"] is None:
+        raise InvalidValueError(
+            'instance_type: is needed, got none; write instance_type=InstanceType.of("ml.g5.xlarge")'
+        )
+    return values

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
-from constructs import Construct, IDependable
+from constructs import Construct
 
-__all__ = ["ExecutionRole", "key_statements", "network_statements", "observability_statements"]
+__all__ = [
+    "ExecutionRole",
+    "key_statements",
+    "merge_statements",
+    "network_statements",
+    "observability_statements",
+]
 
 _LOG_ACTIONS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
@@ -17,28 +25,60 @@ _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRole:
-    """A role, and what has to exist before the role can do what it was granted.
+    """A role, and the policy that has to exist before the role can do what it was granted.
 
     SageMaker reads the image and the archive with the role while it creates the model, so that the model
-    depends on ``policies``: the role alone exists before its policy does.
+    depends on ``policy``: the role alone exists before its policy does.
     """
 
     role: iam.IRole
-    policies: tuple[IDependable, ...]
+    policy: iam.Policy
 
     @classmethod
-    def make(cls, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> ExecutionRole:
-        """A role of the endpoint's own, trusted by SageMaker for resources of this account only."""
-        role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope))
-        policy = iam.Policy(scope, "ExecutionPolicy", statements=list(statements), roles=[role])
-        return cls(role, (policy,))
+    def make(
+        cls, scope: Construct, statements: Sequence[iam.PolicyStatement], given: iam.IRole | None
+    ) -> ExecutionRole:
+        """A role trusted by SageMaker for this account only, or the given one, and a policy for it.
 
-    @classmethod
-    def extend(cls, role: iam.IRole, statements: Sequence[iam.PolicyStatement]) -> ExecutionRole:
-        """A given role with the same statements; one that CDK must not change stays as it is."""
-        results = [role.add_to_principal_policy(statement) for statement in statements]
-        policies = [result.policy_dependable for result in results if result.policy_dependable is not None]
-        return cls(role, tuple(policies))
+        The policy belongs to the endpoint and not to a given role, which may serve other endpoints or come
+        from another stack; a role that CDK must not change is left alone, and the policy is then not made.
+        """
+        role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
+        policy = iam.Policy(scope, "ExecutionPolicy", statements=merge_statements(statements))
+        role.attach_inline_policy(policy)
+        return cls(role, policy)
+
+
+def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+    """One statement for all that differ only in their resources, each with an id of its own.
+
+    IAM refuses a policy in which two statements have the same id, as those of two variants would.
+    """
+    merged: dict[str, iam.PolicyStatement] = {}
+    for statement in statements:
+        allowed = json.dumps([statement.sid, sorted(statement.actions), statement.conditions], sort_keys=True)
+        if allowed in merged:
+            known = merged[allowed]
+            resources = [
+                *known.resources,
+                *(each for each in statement.resources if each not in known.resources),
+            ]
+            merged[allowed] = known.copy(resources=resources)
+        else:
+            merged[allowed] = statement
+    return _with_distinct_ids(list(merged.values()))
+
+
+def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+    counts: Counter[str] = Counter()
+    result = []
+    for statement in statements:
+        sid = statement.sid
+        if sid is not None:
+            counts[sid] += 1
+            statement = statement if counts[sid] == 1 else statement.copy(sid=f"{sid}{counts[sid]}")  # noqa: PLW2901
+        result.append(statement)
+    return result
 
 
 def observability_statements(scope: Construct) -> list[iam.PolicyStatement]:

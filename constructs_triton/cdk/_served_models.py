@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
+from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.errors import InvalidValueError
 
@@ -17,11 +18,17 @@ __all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
 
 @dataclass(frozen=True, slots=True)
 class ModelData:
-    """Where the container gets its models: the URL, what reading it takes, and what has to be there first."""
+    """Where the container gets its models: the URL, what reading it takes, and what has to be there first.
+
+    ``size_bytes`` and ``unpacked_size_bytes`` are those of the one archive that is loaded at start, ``None``
+    where there is no such archive or its size is not known.
+    """
 
     url: str
     read_statements: tuple[iam.PolicyStatement, ...]
     dependencies: tuple[IDependable, ...]
+    size_bytes: int | None = None
+    unpacked_size_bytes: int | None = None
 
 
 class ServedModels(ABC):
@@ -29,11 +36,21 @@ class ServedModels(ABC):
 
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"]
+    model_cache_setting: str | None
+
+    @property
+    def serves_many(self) -> bool:
+        """Whether each request names its model."""
+        return self.mode == "multi-model"
 
     @property
     @abstractmethod
     def default_model(self) -> str | None:
         """The model that ``/invocations`` reaches; ``None`` where each request names its own."""
+
+    @abstractmethod
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
+        """What a variant serves that has a repository, or a model, of its own."""
 
     @abstractmethod
     def bind(self, scope: Construct) -> ModelData:
@@ -47,6 +64,7 @@ class SingleModel(ServedModels):
     repository: TritonModelRepository
     model: str
     mode: Literal["single", "multi-model"] = "single"
+    model_cache_setting: None = None
 
     @classmethod
     def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
@@ -64,6 +82,9 @@ class SingleModel(ServedModels):
             )
         return cls(repository, ensemble)
 
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
+        return SingleModel.of_model(repository or self.repository, model or self.model)
+
     @property
     def default_model(self) -> str:
         return self.model
@@ -73,7 +94,9 @@ class SingleModel(ServedModels):
         statement = iam.PolicyStatement(
             sid="LoadModel", actions=["s3:GetObject"], resources=[archive.object_arn]
         )
-        return ModelData(archive.model_data_url, (statement,), ())
+        return ModelData(
+            archive.model_data_url, (statement,), (), archive.size_bytes, archive.unpacked_size_bytes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +105,22 @@ class MultipleModels(ServedModels):
 
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"] = "multi-model"
+    model_cache_setting: str | None = None
+
+    def __post_init__(self) -> None:
+        setting = self.model_cache_setting
+        if setting is not None and is_concrete(setting) and setting not in ("Enabled", "Disabled"):
+            raise InvalidValueError(
+                f'model_cache_setting: must be "Enabled" or "Disabled", got "{setting}"; write one of them'
+            )
+
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
+        if model is not None:
+            raise InvalidValueError(
+                f'model: a multi-model endpoint serves all models of its repository, got "{model}"; '
+                "leave it out, or give the variant a model_repository"
+            )
+        return self if repository is None else replace(self, repository=repository)
 
     @property
     def default_model(self) -> None:

@@ -1,43 +1,63 @@
-"""A production variant of an endpoint."""
+"""A production variant of an endpoint: its scaling and its metrics."""
 
 from __future__ import annotations
 
-from aws_cdk import Duration
-from aws_cdk import aws_cloudwatch as cloudwatch
+from dataclasses import dataclass
+
+from aws_cdk import Annotations
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from constructs_triton.cdk._scaling_targets import check_capacity
 from constructs_triton.cdk._tokens import is_concrete
-from constructs_triton.cdk.metrics import variant_metric
-from constructs_triton.cdk.scaling import TritonScalableInstanceCount, check_capacity
+from constructs_triton.cdk.metrics import VariantMetrics
+from constructs_triton.cdk.scaling import TritonScalableInstanceCount
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["EndpointVariant"]
+__all__ = ["EndpointVariant", "VariantOwner"]
+
+_CHANGE_NOTE = (
+    'variant "{name}" is registered for scaling: SageMaker refuses a deployment that changes its instance '
+    "type or removes it; first deploy without its scaling, or add a variant of another name beside it"
+)
 
 
-class EndpointVariant:
-    """One production variant: its scaling and its metrics.
+@dataclass(frozen=True, slots=True)
+class VariantOwner:
+    """The endpoint that a variant belongs to.
 
-    ``endpoint`` is the construct that scaling is added to, ``cfn_endpoint`` the resource inside it.
+    ``construct`` is what scaling is added to; ``cfn_endpoint`` is ``None`` for an endpoint that was imported,
+    whose deployments are somebody else's.
+    """
+
+    construct: Construct
+    endpoint_name: str
+    cfn_endpoint: sagemaker.CfnEndpoint | None = None
+    is_asynchronous: bool = False
+
+
+class EndpointVariant(VariantMetrics):
+    """One production variant, or the shadow variant.
+
+    ``initial_instance_count`` is ``None`` where it is not known, as for an imported endpoint.
     """
 
     def __init__(
         self,
-        endpoint: Construct,
+        owner: VariantOwner,
         *,
-        cfn_endpoint: sagemaker.CfnEndpoint,
         variant_name: str,
         instance_type: InstanceType,
-        initial_instance_count: float,
-        position: int = 0,
+        initial_instance_count: float | None = None,
+        cfn_model: sagemaker.CfnModel | None = None,
+        construct_name: str,
     ) -> None:
         self.variant_name = variant_name
-        # A construct id cannot hold a token; the variant's place in the list is as stable as its name.
-        self._construct_name = variant_name if is_concrete(variant_name) else f"Variant{position}"
         self.instance_type = instance_type
-        self._endpoint = endpoint
-        self._cfn_endpoint = cfn_endpoint
+        self._cfn_model = cfn_model
+        self._construct_name = construct_name
+        self._owner = owner
         self._initial_instance_count = initial_instance_count
         self._scalable: TritonScalableInstanceCount | None = None
 
@@ -46,14 +66,25 @@ class EndpointVariant:
         """What :meth:`auto_scale_instance_count` made; ``None`` where the variant does not scale."""
         return self._scalable
 
+    @property
+    def cfn_model(self) -> sagemaker.CfnModel:
+        """The variant's ``AWS::SageMaker::Model``; raises ``InvalidValueError`` on an imported endpoint."""
+        if self._cfn_model is None:
+            raise InvalidValueError(
+                f'cfn_model: is not known of an imported endpoint, got variant "{self.variant_name}"; '
+                "ask the construct that made it"
+            )
+        return self._cfn_model
+
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
     ) -> TritonScalableInstanceCount:
         """Let Application Auto Scaling choose the instance count between two bounds, both included.
 
-        Raises ``InvalidValueError`` where the initial count is outside of them, or on a second call.
+        ``min_capacity`` may be 0 on an asynchronous endpoint only. Raises ``InvalidValueError`` where the
+        initial count is outside of the bounds, or on a second call.
         """
-        check_capacity(min_capacity, max_capacity)
+        check_capacity(min_capacity, max_capacity, is_asynchronous=self._owner.is_asynchronous)
         self._check_initial_count(min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(
@@ -61,41 +92,43 @@ class EndpointVariant:
                 "add further policies to what the first call returned"
             )
         self._scalable = TritonScalableInstanceCount(
-            self._endpoint,
+            self._owner.construct,
             f"{self._construct_name}InstanceCount",
-            endpoint_name=self._cfn_endpoint.attr_endpoint_name,
+            endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
             instance_type=self.instance_type,
             min_capacity=min_capacity,
             max_capacity=max_capacity,
+            is_asynchronous=self._owner.is_asynchronous,
         )
         self._retain_instance_count()
         return self._scalable
 
-    def metric(
-        self, metric_name: str, *, statistic: str | None = None, period: Duration | None = None
-    ) -> cloudwatch.Metric:
-        """Any metric SageMaker publishes for the variant, in its own namespace, over a minute by default."""
-        return variant_metric(
-            metric_name,
-            endpoint_name=self._cfn_endpoint.attr_endpoint_name,
-            variant_name=self.variant_name,
-            statistic=statistic,
-            period=period,
-        )
+    def _metric_endpoint_name(self) -> str:
+        return self._owner.endpoint_name
+
+    def _metric_variant_name(self) -> str:
+        return self.variant_name
 
     def _retain_instance_count(self) -> None:
+        endpoint = self._owner.cfn_endpoint
+        if endpoint is None:
+            return
         # A deployment keeps the count that scaling has reached, and only that: without the exclusions it
         # would also ignore a changed weight or data capture.
-        self._cfn_endpoint.retain_all_variant_properties = True
-        self._cfn_endpoint.exclude_retained_variant_properties = [
+        endpoint.retain_all_variant_properties = True
+        endpoint.exclude_retained_variant_properties = [
             sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
             for name in ("DesiredWeight", "DataCaptureConfig")
         ]
+        name = self.variant_name if is_concrete(self.variant_name) else self._construct_name
+        Annotations.of(self._owner.construct).add_info_v2(
+            "constructs-triton:scaled-variant-change", _CHANGE_NOTE.format(name=name)
+        )
 
     def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
         count = self._initial_instance_count
-        if not all(is_concrete(value) for value in (count, min_capacity, max_capacity)):
+        if count is None or not all(is_concrete(value) for value in (count, min_capacity, max_capacity)):
             return
         if not min_capacity <= count <= max_capacity:
             raise InvalidValueError(

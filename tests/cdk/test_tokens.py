@@ -69,6 +69,7 @@ def test_parameters_reach_every_property(stack: cdk.Stack, tmp_path: Path) -> No
         "VolumeSizeInGB": {"Ref": "Volume"},
         "ContainerStartupHealthCheckTimeoutInSeconds": {"Ref": "Startup"},
         "ModelDataDownloadTimeoutInSeconds": {"Ref": "Download"},
+        "RoutingConfig": {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"},
     }
     assert only(template, "AWS::SageMaker::Endpoint")["EndpointName"] == {"Ref": "Name"}
     target = only(template, "AWS::ApplicationAutoScaling::ScalableTarget")

@@ -1,0 +1,20 @@
+"""Durations as CloudFormation wants them, and checked where they are known."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration
+
+from constructs_triton.facts.limits import RangeLimit, check_range
+
+__all__ = ["check_duration", "seconds"]
+
+
+def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
+    """Raise ``InvalidValueError`` for a duration outside ``limit`` (seconds); ``None`` and tokens pass."""
+    if value is not None and not value.is_unresolved():
+        check_range(property, value.to_seconds(), limit)
+
+
+def seconds(duration: Duration | None) -> float | None:
+    """The duration in seconds, ``None`` where there is none."""
+    return None if duration is None else duration.to_seconds()
