@@ -105,10 +105,25 @@ def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[jsonschema.V
         yield jsonschema.ValidationError(f"{value!r} does not match {pattern!r}")
 
 
+def _enum(_: Any, values: list[Any], value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if str(value) not in [str(each) for each in values]:
+        yield jsonschema.ValidationError(f"{value!r} is not one of {values!r}")
+
+
+def _minimum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) < limit:
+        yield jsonschema.ValidationError(f"{value!r} is less than the minimum of {limit}")
+
+
+def _maximum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.ValidationError]:
+    if _is_number(None, value) and float(value) > limit:
+        yield jsonschema.ValidationError(f"{value!r} is greater than the maximum of {limit}")
+
+
 # CloudFormation takes every scalar as a text as well, which is what a parameter always is.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
-    {"pattern": _pattern},
+    {"pattern": _pattern, "enum": _enum, "minimum": _minimum, "maximum": _maximum},
     type_checker=jsonschema.Draft7Validator.TYPE_CHECKER.redefine_many(
         {
             "number": _is_number,

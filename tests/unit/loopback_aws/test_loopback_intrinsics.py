@@ -1,0 +1,90 @@
+"""Intrinsic functions and conditions of the CloudFormation stand-in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import loopback_path  # noqa: F401
+import pytest
+from loopback_aws.errors import TemplateError
+from loopback_aws.intrinsics import Resolver, Scope
+from loopback_aws.template import Template
+
+BODY: dict[str, Any] = {
+    "Parameters": {"Stage": {"Type": "String"}},
+    "Mappings": {"Accounts": {"us-east-1": {"account": "763104351884"}}},
+    "Conditions": {
+        "IsLive": {"Fn::Equals": [{"Ref": "Stage"}, "live"]},
+        "IsTest": {"Fn::Not": [{"Condition": "IsLive"}]},
+        "Both": {"Fn::And": [{"Condition": "IsLive"}, {"Condition": "IsTest"}]},
+        "Either": {"Fn::Or": [{"Condition": "IsLive"}, {"Condition": "IsTest"}]},
+    },
+    "Resources": {"Bucket": {"Type": "AWS::S3::Bucket"}},
+}
+
+
+@pytest.fixture
+def resolver() -> Resolver:
+    """Within a stack of one bucket."""
+    scope = Scope(
+        pseudo={"AWS::Region": "us-east-1", "AWS::AccountId": "123456789012"},
+        parameters={"Stage": "live"},
+        physical_ids={"Bucket": "my-bucket"},
+        attributes={"Bucket": {"Arn": "arn:aws:s3:::my-bucket"}},
+        exports={"Shared": "value"},
+    )
+    return Resolver(Template(BODY), scope)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"Ref": "AWS::Region"}, "us-east-1"),
+        ({"Ref": "Stage"}, "live"),
+        ({"Ref": "Bucket"}, "my-bucket"),
+        ({"Fn::GetAtt": ["Bucket", "Arn"]}, "arn:aws:s3:::my-bucket"),
+        ({"Fn::GetAtt": "Bucket.Arn"}, "arn:aws:s3:::my-bucket"),
+        ({"Fn::Join": ["-", ["a", {"Ref": "Stage"}, 3]]}, "a-live-3"),
+        ({"Fn::Sub": "${Bucket}/${Bucket.Arn}/${!Literal}"}, "my-bucket/arn:aws:s3:::my-bucket/${Literal}"),
+        ({"Fn::Sub": ["${Name}-${Stage}", {"Name": {"Ref": "Bucket"}}]}, "my-bucket-live"),
+        ({"Fn::Select": ["1", {"Fn::Split": [":", "a:b:c"]}]}, "b"),
+        ({"Fn::Base64": "text"}, "dGV4dA=="),
+        ({"Fn::FindInMap": ["Accounts", {"Ref": "AWS::Region"}, "account"]}, "763104351884"),
+        ({"Fn::If": ["IsTest", 1, {"Ref": "Stage"}]}, "live"),
+        ({"Fn::ImportValue": "Shared"}, "value"),
+        ({"a": {"Ref": "AWS::NoValue"}, "b": [{"Ref": "AWS::NoValue"}, 1]}, {"b": [1]}),
+    ],
+)
+def test_values_are_resolved(resolver: Resolver, value: Any, expected: Any) -> None:
+    """Every intrinsic function that is known gives what CloudFormation gives."""
+    assert resolver.resolve(value) == expected
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"Fn::Cidr": ["10.0.0.0/16", 1, 8]},
+        {"Fn::Join": ["", []], "other": 1},
+        {"Ref": "Nothing"},
+        {"Fn::GetAtt": ["Bucket", "Nothing"]},
+        {"Fn::GetAtt": ["Nothing", "Arn"]},
+        {"Fn::Select": [3, ["a"]]},
+        {"Fn::FindInMap": ["Accounts", "eu-west-1", "account"]},
+        {"Fn::If": ["Nothing", 1, 2]},
+        {"Fn::ImportValue": "Nothing"},
+        {"Fn::Sub": "${Nothing}"},
+    ],
+)
+def test_what_is_not_known_is_an_error(resolver: Resolver, value: Any) -> None:
+    """An intrinsic, a name or an attribute that leads nowhere raises, and is never passed on as it stands."""
+    with pytest.raises(TemplateError):
+        resolver.resolve(value)
+
+
+def test_conditions_combine(resolver: Resolver) -> None:
+    """Conditions refer to each other through Not, And and Or."""
+    verdicts = {name: resolver.condition(name) for name in BODY["Conditions"]}
+    assert verdicts == {"IsLive": True, "IsTest": False, "Both": False, "Either": True}
+    assert resolver.holds({"Fn::Contains": [["test", "live"], {"Ref": "Stage"}]})
+    with pytest.raises(TemplateError, match="condition function is not known"):
+        resolver.holds({"Fn::EachMemberIn": [[], []]})

@@ -1,0 +1,76 @@
+"""IAM policies as the loopback AWS evaluates them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import loopback_path  # noqa: F401
+import pytest
+from loopback_aws.policy import Decision, PolicyError, Service, decide
+
+READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/models/*"}
+
+
+def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
+    """What the statements say about reading an object under the prefix, unless the request says otherwise."""
+    asked: dict[str, Any] = {
+        "action": "s3:GetObject",
+        "resource": "arn:aws:s3:::bucket/models/a.tar.gz",
+        "context": {},
+    }
+    return decide([{"Statement": list(statements)}], **{**asked, **request})
+
+
+def test_allow_needs_action_and_resource() -> None:
+    """A statement allows what matches both of its patterns, and nothing else."""
+    assert verdict(READ) is Decision.ALLOWED
+    assert verdict(READ, action="s3:PutObject") is Decision.NOT_GRANTED
+    assert verdict(READ, resource="arn:aws:s3:::bucket/other/a") is Decision.NOT_GRANTED
+    assert verdict({**READ, "Action": ["s3:Put*", "s3:get*"]}) is Decision.ALLOWED
+
+
+def test_deny_wins() -> None:
+    """An explicit denial outweighs any number of grants."""
+    assert verdict(READ, {**READ, "Effect": "Deny"}, READ) is Decision.DENIED
+
+
+@pytest.mark.parametrize(
+    ("condition", "context", "holds"),
+    [
+        ({"StringEquals": {"a": ["x", "y"]}}, {"a": "y"}, True),
+        ({"StringEquals": {"a": "x"}}, {}, False),
+        ({"StringNotEquals": {"a": "x"}}, {}, True),
+        ({"StringNotEquals": {"a": "x"}}, {"a": "x"}, False),
+        ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "models/"}, True),
+        ({"StringLike": {"s3:prefix": "models/*"}}, {"s3:prefix": "other/"}, False),
+        ({"ArnLike": {"a": "arn:aws:sagemaker:*:1:*"}}, {"a": "arn:aws:sagemaker:us-east-1:1:model/m"}, True),
+        ({"Bool": {"aws:SecureTransport": "false"}}, {"aws:SecureTransport": "true"}, False),
+        ({"StringEquals": {"a": "x"}, "Bool": {"b": "true"}}, {"a": "x", "b": "false"}, False),
+    ],
+)
+def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], holds: bool) -> None:
+    """All operators of a condition have to hold; a key that is missing holds only for a negated one."""
+    expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
+    assert verdict({**READ, "Condition": condition}, context=context) is expected
+
+
+def test_trust_names_the_service() -> None:
+    """A trust policy lets in the service it names and nobody else."""
+    trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+    asked: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
+    assert verdict(trust, principal=Service("lambda.amazonaws.com"), **asked) is Decision.ALLOWED
+    assert verdict(trust, principal=Service("ec2.amazonaws.com"), **asked) is Decision.NOT_GRANTED
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        {**READ, "NotResource": "*"},
+        {**READ, "Condition": {"IpAddress": {"aws:SourceIp": "10.0.0.0/8"}}},
+        {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
+    ],
+)
+def test_what_is_not_known_raises(statement: dict[str, Any]) -> None:
+    """An element, an operator or a variable that is not evaluated here is never taken for nothing."""
+    with pytest.raises(PolicyError):
+        verdict(statement)
