@@ -25,6 +25,8 @@ __all__ = [
     "gpus_of",
     "invocations_target",
     "microseconds",
+    "not_multiplied",
+    "product",
     "utilization_target",
     "vcpus_of",
 ]
@@ -78,7 +80,7 @@ def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous:
 
 def check_plan(plan: CapacityPlan, instance_type: InstanceType) -> None:
     """Raise ``InvalidValueError`` where a plan was measured on another instance type."""
-    if is_concrete(instance_type.name) and plan.instance_type != instance_type.name:
+    if instance_type.is_known and plan.instance_type != instance_type.name:
         raise InvalidValueError(
             f'instance_type: the plan was measured on "{plan.instance_type}", got "{instance_type}"; '
             "use that type or a plan of this one"
@@ -117,7 +119,7 @@ def _units(
 def utilization_target(percent: float, units: float) -> float:
     """The target for a metric that runs from 0 to 100 times ``units``."""
     check_range("target_utilization_percent", percent, _PERCENT)
-    return _product("target_utilization_percent", percent, units)
+    return product("target_utilization_percent", percent, units)
 
 
 def invocations_target(per_minute: float | None, per_second: float | None, safety_factor: float) -> float:
@@ -129,7 +131,7 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
         check_positive("max_requests_per_second", per_second)
         check_positive("safety_factor", safety_factor)
         check_range("safety_factor", safety_factor, SAFETY_FACTOR)
-        return _product("max_requests_per_second", per_second, safety_factor * 60)
+        return product("max_requests_per_second", per_second, safety_factor * 60)
     given = "neither" if per_minute is None else "both"
     raise InvalidValueError(
         "target_invocations_per_minute: exactly one of it and max_requests_per_second decides the target, "
@@ -140,7 +142,7 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
 def microseconds(property: str, duration: Duration) -> float:
     """A duration in the unit that SageMaker publishes latencies in."""
     if duration.is_unresolved():
-        raise _not_multiplied(property)
+        raise not_multiplied(property)
     value = float(duration.to_milliseconds()) * 1000
     check_positive(property, value)
     return value
@@ -152,14 +154,15 @@ def check_positive(property: str, value: float) -> None:
         raise InvalidValueError(f"{property}: must be above 0, got {value:g}; raise it")
 
 
-def _product(property: str, value: float, factor: float) -> float:
-    """``value * factor``, which CloudFormation cannot compute for a value it fills in later."""
+def product(property: str, value: float, factor: float) -> float:
+    """``value * factor``; refuses a value that CloudFormation fills in later, since it cannot compute."""
     if factor == 1 or (is_concrete(value) and is_concrete(factor)):
         return value * factor
-    raise _not_multiplied(property)
+    raise not_multiplied(property)
 
 
-def _not_multiplied(property: str) -> InvalidValueError:
+def not_multiplied(property: str) -> InvalidValueError:
+    """The error for a value that would have to be computed with at deployment."""
     return InvalidValueError(
         f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is only known "
         "at deployment; give a number"
