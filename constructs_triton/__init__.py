@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from constructs_triton.cdk import MetricsConfig as MetricsConfig
     from constructs_triton.cdk import ModelArchive as ModelArchive
     from constructs_triton.cdk import ModelSource as ModelSource
+    from constructs_triton.cdk import TritonAlarms as TritonAlarms
+    from constructs_triton.cdk import TritonDashboard as TritonDashboard
     from constructs_triton.cdk import TritonEndpoint as TritonEndpoint
     from constructs_triton.cdk import TritonEnsembleEndpoint as TritonEnsembleEndpoint
     from constructs_triton.cdk import TritonImage as TritonImage
@@ -54,7 +56,9 @@ _MODULE_OF = {
     "ModelArchive": "constructs_triton.cdk",
     "ModelSource": "constructs_triton.cdk",
     "Severity": "constructs_triton.findings",
+    "TritonAlarms": "constructs_triton.cdk",
     "TritonClient": "constructs_triton.client",
+    "TritonDashboard": "constructs_triton.cdk",
     "TritonEndpoint": "constructs_triton.cdk",
     "TritonEnsembleEndpoint": "constructs_triton.cdk",
     "TritonEnvironment": "constructs_triton.facts.environment",

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from constructs_triton.cdk._archive_assets import ModelArchive
 from constructs_triton.cdk._endpoint_props import EndpointOptions
+from constructs_triton.cdk.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.async_inference import AsyncInference
 from constructs_triton.cdk.core_dump import CoreDump
+from constructs_triton.cdk.dashboard import TritonDashboard
 from constructs_triton.cdk.data_capture import DataCapture
 from constructs_triton.cdk.deployment import CapacitySize, Deployment
 from constructs_triton.cdk.endpoint import (
@@ -32,6 +34,7 @@ from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = [
+    "AlarmThresholds",
     "AsyncInference",
     "CapacitySize",
     "CoreDump",
@@ -46,6 +49,8 @@ __all__ = [
     "MetricsConfig",
     "ModelArchive",
     "ModelSource",
+    "TritonAlarms",
+    "TritonDashboard",
     "TritonEndpoint",
     "TritonEnsembleEndpoint",
     "TritonEnvironment",

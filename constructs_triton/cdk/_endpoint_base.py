@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 import jsii
-from aws_cdk import CfnOutput, Resource
+from aws_cdk import CfnOutput, Duration, Resource
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
+from constructs_triton.cdk._scaling_targets import CapacityPlan
+from constructs_triton.cdk.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.async_inference import AsyncInference
+from constructs_triton.cdk.dashboard import TritonDashboard
 from constructs_triton.cdk.metrics import VariantMetrics
 from constructs_triton.cdk.scaling import TritonScalableInstanceCount
 from constructs_triton.cdk.variant import EndpointVariant
@@ -54,6 +59,16 @@ class EndpointBase(VariantMetrics, Resource):
     def variants(self) -> tuple[EndpointVariant, ...]:
         """The production variants."""
         return self._variants
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether requests are queued; of an imported endpoint as far as that was said."""
+        return bool(self._is_asynchronous)
+
+    @property
+    def is_multi_model(self) -> bool:
+        """Whether each request names its model; of an imported endpoint as far as that was said."""
+        return bool(self._serves_many)
 
     def variant(self, variant_name: str) -> EndpointVariant:
         """The production variant of that name; raises ``InvalidValueError`` where there is none."""
@@ -146,6 +161,41 @@ class EndpointBase(VariantMetrics, Resource):
         """Let Application Auto Scaling choose the instance count of the endpoint's only variant."""
         return self._only_variant().auto_scale_instance_count(
             min_capacity=min_capacity, max_capacity=max_capacity
+        )
+
+    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+        """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`."""
+        return self._only_variant().apply_plan(plan)
+
+    def add_alarms(
+        self,
+        id: str = "Alarms",
+        *,
+        actions: Sequence[cloudwatch.IAlarmAction] = (),
+        alarm_name_prefix: str | None = None,
+        **thresholds: Unpack[AlarmThresholds],
+    ) -> TritonAlarms:
+        """Alarms on the endpoint, once its scaling is set up; properties as of :class:`TritonAlarms`."""
+        return TritonAlarms(
+            self, id, endpoint=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
+        )
+
+    def add_dashboard(
+        self,
+        id: str = "Dashboard",
+        *,
+        dashboard_name: str | None = None,
+        model_latency_objective: Duration | None = None,
+        default_interval: Duration | None = None,
+    ) -> TritonDashboard:
+        """A dashboard of the endpoint, once its scaling is set up; see :class:`TritonDashboard`."""
+        return TritonDashboard(
+            self,
+            id,
+            endpoints=[self],
+            dashboard_name=dashboard_name,
+            model_latency_objective=model_latency_objective,
+            default_interval=default_interval,
         )
 
     def export_outputs(self, *, export_name_prefix: str | None = None) -> None:

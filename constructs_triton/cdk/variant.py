@@ -8,7 +8,7 @@ from aws_cdk import Annotations
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk._scaling_targets import check_capacity
+from constructs_triton.cdk._scaling_targets import CapacityPlan, check_capacity, check_plan
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.metrics import VariantMetrics
 from constructs_triton.cdk.scaling import TritonScalableInstanceCount
@@ -103,6 +103,18 @@ class EndpointVariant(VariantMetrics):
         )
         self._retain_instance_count()
         return self._scalable
+
+    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+        """Scale within a plan's bounds, on invocations per instance at its target.
+
+        ``plan`` is a ``constructs_triton.planning.Plan``, or has its attributes. Start the variant with its
+        ``initial_instance_count``. Raises ``InvalidValueError`` for a plan of another instance type.
+        """
+        check_plan(plan, self.instance_type)
+        count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
+        target = plan.target_invocations_per_minute
+        count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=target)
+        return count
 
     def _metric_endpoint_name(self) -> str:
         return self._owner.endpoint_name
