@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 
-from constructs_triton.cdk import EndpointVariant, InstanceType, TritonEndpoint
+from constructs_triton.cdk import InstanceType, TritonEndpoint, TritonVariant
 from constructs_triton.errors import InvalidValueError
 
 SEEDS_POLICY = {
@@ -201,16 +201,9 @@ def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path
 
 def test_two_variants_of_one_endpoint_scale(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaling belongs to a variant: a second one has ids, target and metric dimensions of its own."""
-    endpoint = make_endpoint(stack, tmp_path, variant_name="blue")
-    green = EndpointVariant(
-        endpoint,
-        cfn_endpoint=endpoint.cfn_endpoint,
-        variant_name="green",
-        instance_type=InstanceType.of("ml.g5.12xlarge"),
-        initial_instance_count=1,
-        position=1,
-    )
-    for variant in (*endpoint.variants, green):
+    green = TritonVariant(variant_name="green", instance_type=InstanceType.of("ml.g5.12xlarge"))
+    endpoint = make_endpoint(stack, tmp_path, variants=[TritonVariant(variant_name="blue"), green])
+    for variant in endpoint.variants:
         count = variant.auto_scale_instance_count(min_capacity=1, max_capacity=2)
         count.scale_on_gpu_utilization("Gpu")
     template = synthesize(stack)

@@ -1,0 +1,307 @@
+"""Updates of an endpoint: how they reach the fleet, what rolls them back, what they keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from cdk_apps import (
+    ENVIRONMENT,
+    add_repository,
+    flat,
+    make_app,
+    make_stack,
+    only,
+    resources,
+    synthesize,
+    write_model,
+)
+
+from constructs_triton.cdk import CapacitySize, Deployment, InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    write_model(tmp_path / "models", "model")
+    return tmp_path / "models"
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
+    options = {"instance_type": GPU, **props}
+    return TritonEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), model="model", **options
+    )
+
+
+def endpoint_alarm(
+    scope: cdk.Stack, endpoint: TritonEndpoint, name: str | None = "digits-5xx"
+) -> cloudwatch.Alarm:
+    return endpoint.metric("Invocation5XXErrors").create_alarm(
+        scope, "Errors", threshold=1, evaluation_periods=2, alarm_name=name
+    )
+
+
+def deployment_config(template: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = only(template, "AWS::SageMaker::Endpoint")["DeploymentConfig"]
+    return result
+
+
+MINUTES = cdk.Duration.minutes
+STRATEGIES: list[tuple[Deployment, dict[str, Any]]] = [
+    (
+        Deployment.blue_green_canary(canary_size=CapacitySize.instances(1), termination_wait=MINUTES(5)),
+        {
+            "BlueGreenUpdatePolicy": {
+                "TrafficRoutingConfiguration": {
+                    "Type": "CANARY",
+                    "CanarySize": {"Type": "INSTANCE_COUNT", "Value": 1},
+                    "WaitIntervalInSeconds": 600,
+                },
+                "TerminationWaitInSeconds": 300,
+            }
+        },
+    ),
+    (
+        Deployment.blue_green_linear(wait_interval=MINUTES(2), maximum_execution_timeout=MINUTES(60)),
+        {
+            "BlueGreenUpdatePolicy": {
+                "TrafficRoutingConfiguration": {
+                    "Type": "LINEAR",
+                    "LinearStepSize": {"Type": "CAPACITY_PERCENT", "Value": 25},
+                    "WaitIntervalInSeconds": 120,
+                },
+                "MaximumExecutionTimeoutInSeconds": 3600,
+            }
+        },
+    ),
+    (
+        Deployment.all_at_once(),
+        {
+            "BlueGreenUpdatePolicy": {
+                "TrafficRoutingConfiguration": {"Type": "ALL_AT_ONCE", "WaitIntervalInSeconds": 0}
+            }
+        },
+    ),
+    (
+        Deployment.rolling(rollback_maximum_batch_size=CapacitySize.percent(100)),
+        {
+            "RollingUpdatePolicy": {
+                "MaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 25},
+                "WaitIntervalInSeconds": 300,
+                "RollbackMaximumBatchSize": {"Type": "CAPACITY_PERCENT", "Value": 100},
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("deployment", "expected"), STRATEGIES, ids=["canary", "linear", "at once", "rolling"]
+)
+def test_strategies(stack: cdk.Stack, path: Path, deployment: Deployment, expected: dict[str, Any]) -> None:
+    """Each way to deploy becomes the policy that SageMaker knows it by."""
+    make_endpoint(stack, path, deployment=deployment)
+    assert deployment_config(synthesize(stack)) == expected
+
+
+OUT_OF_RANGE: list[tuple[str, Any, str]] = [
+    ("canary", lambda: Deployment.blue_green_canary(canary_size=CapacitySize.percent(51)), "from 1 to 50"),
+    ("step", lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(5)), "from 10 to 50"),
+    ("batch", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.percent(51)), "from 5 to 50"),
+    ("no instance", lambda: Deployment.rolling(maximum_batch_size=CapacitySize.instances(0)), "at least 1"),
+    ("wait", lambda: Deployment.rolling(wait_interval=MINUTES(61)), "wait_interval: must be from 0 to 3600"),
+    (
+        "shorter than its waits",
+        lambda: Deployment.blue_green_canary(
+            wait_interval=MINUTES(10), termination_wait=MINUTES(5), maximum_execution_timeout=MINUTES(15)
+        ),
+        "must be longer than the waits of 900 s, got 900 s",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"), [row[1:] for row in OUT_OF_RANGE], ids=[row[0] for row in OUT_OF_RANGE]
+)
+def test_sizes_and_times_out_of_range(make: Any, message: str) -> None:
+    """What SageMaker would refuse in the middle of a deployment is refused when it is written."""
+    with pytest.raises(InvalidValueError, match=message):
+        make()
+
+
+def test_rolling_is_not_for_several_variants(stack: cdk.Stack, path: Path) -> None:
+    """AWS excludes it, so that the endpoint is refused before it joins the tree."""
+    variants = [TritonVariant(variant_name=name) for name in ("a", "b")]
+    with pytest.raises(InvalidValueError, match="rolling is not for several variants, got 2"):
+        make_endpoint(stack, path, variants=variants, deployment=Deployment.rolling())
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, path: Path) -> None:
+    """The alarm refers to the endpoint, and the endpoint to the alarm's name as text: no circle."""
+    endpoint = make_endpoint(stack, path, deployment=Deployment.blue_green_canary())
+    endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint))
+    template = synthesize(stack)
+    config = deployment_config(template)
+    assert config["AutoRollbackConfiguration"] == {"Alarms": [{"AlarmName": "digits-5xx"}]}
+    assert config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "CANARY"
+    assert depends_on(template, "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint")
+    assert not depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
+    (policy,) = resources(template, "AWS::IAM::Policy").values()
+    (seen,) = [
+        each
+        for each in policy["Properties"]["PolicyDocument"]["Statement"]
+        if each["Action"] == "cloudwatch:DescribeAlarms"
+    ]
+    assert flat(seen["Resource"]) == (
+        "arn:<AWS::Partition>:cloudwatch:eu-west-1:123456789012:alarm:digits-5xx"
+    )
+
+
+def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
+    """CloudFormation would find a circle; the error says which alarm needs a name."""
+    endpoint = make_endpoint(stack, path)
+    with pytest.raises(InvalidValueError, match='got none for "Test/Errors"; give it alarm_name'):
+        endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint, name=None))
+    assert "DeploymentConfig" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
+
+
+def test_alarm_on_something_else_exists_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
+    """It may be nameless and handed over with the deployment: the endpoint simply refers to it."""
+    other = cloudwatch.Metric(namespace="Shop", metric_name="Orders").create_alarm(
+        stack, "Orders", threshold=1, evaluation_periods=1
+    )
+    make_endpoint(stack, path, deployment=Deployment.all_at_once(alarms=[other]))
+    template = synthesize(stack)
+    assert depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
+
+
+def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
+    """An imported alarm has a name; a composite one may be made of the endpoint's, so that it needs one."""
+    endpoint = make_endpoint(stack, path)
+    imported = cloudwatch.Alarm.from_alarm_arn(
+        stack, "Imported", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:shop"
+    )
+    rule = cloudwatch.AlarmRule.any_of(endpoint_alarm(stack, endpoint))
+    composite = cloudwatch.CompositeAlarm(stack, "Both", alarm_rule=rule, composite_alarm_name="both")
+    endpoint.add_rollback_alarms(imported, composite)
+    config = deployment_config(synthesize(stack))
+    names = [each["AlarmName"] for each in config["AutoRollbackConfiguration"]["Alarms"]]
+    assert names == ["shop", "both"]
+    nameless = cloudwatch.CompositeAlarm(stack, "Nameless", alarm_rule=rule)
+    with pytest.raises(InvalidValueError, match="needs a name that is written out"):
+        endpoint.add_rollback_alarms(nameless)
+
+
+def test_alarm_of_another_stack(path: Path) -> None:
+    """Alarms in a stack that is deployed after the endpoint's are known to it by name alone."""
+    app = make_app()
+    serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))
+    endpoint = make_endpoint(serving, path)
+    endpoint.add_rollback_alarms(endpoint_alarm(watching, endpoint))
+    assembly = app.synth()
+    template = assembly.get_stack_artifact(serving.artifact_id).template
+    assert deployment_config(template)["AutoRollbackConfiguration"]["Alarms"] == [{"AlarmName": "digits-5xx"}]
+    assert [each.id for each in assembly.get_stack_artifact(serving.artifact_id).dependencies] == [
+        f"{serving.artifact_id}.assets"
+    ]
+
+
+def test_at_most_ten_alarms(stack: cdk.Stack, path: Path) -> None:
+    """Counted over all calls."""
+    endpoint = make_endpoint(stack, path)
+    alarms = [cloudwatch.Alarm.from_alarm_name(stack, f"A{n}", f"alarm-{n}") for n in range(11)]
+    endpoint.add_rollback_alarms(*alarms[:10])
+    with pytest.raises(InvalidValueError, match="alarms: must be from 1 to 10 alarms, got 11"):
+        endpoint.add_rollback_alarms(alarms[10])
+
+
+def test_weight_changes_under_scaling(path: Path) -> None:
+    """With scaling on a deployment keeps the instance count, and only that: a new weight takes effect."""
+    rendered = []
+    for weight in (1, 5):
+        stack = make_stack()
+        endpoint = make_endpoint(stack, path, initial_variant_weight=weight)
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+        template = synthesize(stack)
+        (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+        rendered.append((variant["InitialVariantWeight"], only(template, "AWS::SageMaker::Endpoint")))
+    assert [weight for weight, _ in rendered] == [1, 5]
+    for _, endpoint_properties in rendered:
+        assert endpoint_properties["RetainAllVariantProperties"] is True
+        assert endpoint_properties["ExcludeRetainedVariantProperties"] == [
+            {"VariantPropertyType": "DesiredWeight"},
+            {"VariantPropertyType": "DataCaptureConfig"},
+        ]
+
+
+def test_change_under_scaling_is_annotated_and_can_be_acknowledged(path: Path) -> None:
+    """That a scaled variant keeps its machine is said where it can be seen, until somebody has seen it."""
+
+    def notes(acknowledge: bool) -> list[str]:
+        stack = make_stack()
+        endpoint = make_endpoint(stack, path, variant_name="blue")
+        assert infos(stack) == []
+        if acknowledge:
+            cdk.Annotations.of(endpoint).acknowledge_info("constructs-triton:scaled-variant-change")
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+        return infos(stack)
+
+    (note,) = notes(acknowledge=False)
+    assert 'variant "blue" is registered for scaling' in note
+    assert notes(acknowledge=True) == []
+
+
+def test_scaling_is_gone_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
+    """The scalable target refers to the endpoint, so that CloudFormation removes it first."""
+    make_endpoint(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    template = synthesize(stack)
+    assert depends_on(template, "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::SageMaker::Endpoint")
+
+
+def test_retained_endpoint_keeps_what_it_runs_on(path: Path) -> None:
+    """Model, configuration, role and policy stay with it; what an update replaces does not pile up."""
+    stack = make_stack()
+    make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.RETAIN)
+    template = synthesize(stack)
+    kinds = (
+        "SageMaker::Endpoint",
+        "SageMaker::EndpointConfig",
+        "SageMaker::Model",
+        "IAM::Role",
+        "IAM::Policy",
+    )
+    kept = {kind: next(iter(resources(template, f"AWS::{kind}").values())) for kind in kinds}
+    assert {each["DeletionPolicy"] for each in kept.values()} == {"Retain"}
+    assert "UpdateReplacePolicy" not in kept["SageMaker::Model"]
+    assert kept["SageMaker::Endpoint"]["UpdateReplacePolicy"] == "Retain"
+
+
+def test_destroyed_endpoint_goes(stack: cdk.Stack, path: Path) -> None:
+    """An explicit DESTROY is CloudFormation's default, said aloud."""
+    make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.DESTROY)
+    (endpoint,) = resources(synthesize(stack), "AWS::SageMaker::Endpoint").values()
+    assert endpoint["DeletionPolicy"] == "Delete"
+
+
+def infos(stack: cdk.Stack) -> list[str]:
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    return [str(entry.data) for entry in entries if entry.type == "aws:cdk:info"]
+
+
+def depends_on(template: dict[str, Any], kind: str, on: str) -> bool:
+    """Whether a resource of one type refers to one of another."""
+    names = resources(template, on)
+    text = str(list(resources(template, kind).values()))
+    return any(f"'{name}'" in text for name in names)

@@ -1,0 +1,396 @@
+"""Several variants of one endpoint, and what follows from the size of their archives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_s3 as s3
+from cdk_apps import (
+    add_repository,
+    make_app,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_model,
+    write_repository,
+)
+
+from constructs_triton.cdk import (
+    CoreDump,
+    InstanceType,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonImage,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+)
+from constructs_triton.cdk._served_models import ModelData
+from constructs_triton.cdk._sizing import Sizing
+from constructs_triton.cdk.production_variant import VariantProps
+from constructs_triton.errors import InvalidValueError, RepositoryError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+CPU = InstanceType.of("ml.c5.xlarge")
+GB = 10**9
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
+    options = {"instance_type": GPU, **props}
+    return TritonEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), model="scale", **options
+    )
+
+
+def make_many(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEndpoint:
+    options = {"instance_type": GPU, **props}
+    return TritonMultiModelEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), **options
+    )
+
+
+def variants(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    found = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    return {each["VariantName"]: each for each in found}
+
+
+def warnings(stack: cdk.Stack) -> str:
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    return "\n".join(str(entry.data) for entry in entries if entry.type == "aws:cdk:warning")
+
+
+def test_variants_take_from_the_endpoint_what_they_leave_open(stack: cdk.Stack, path: Path) -> None:
+    """Each variant has its own machine, count, weight and model; zero is a weight like any other."""
+    make_endpoint(
+        stack,
+        path,
+        initial_instance_count=3,
+        variants=[
+            TritonVariant(variant_name="blue", initial_variant_weight=9),
+            TritonVariant(
+                variant_name="green",
+                model="shift",
+                instance_type=CPU,
+                initial_instance_count=1,
+                initial_variant_weight=0,
+                environment={"SAGEMAKER_TRITON_THREAD_COUNT": "8"},
+            ),
+        ],
+    )
+    template = synthesize(stack)
+    blue, green = variants(template).values()
+    assert (blue["InstanceType"], blue["InitialInstanceCount"], blue["InitialVariantWeight"]) == (
+        "ml.g5.xlarge",
+        3,
+        9,
+    )
+    assert (green["InstanceType"], green["InitialInstanceCount"], green["InitialVariantWeight"]) == (
+        "ml.c5.xlarge",
+        1,
+        0,
+    )
+    models = resources(template, "AWS::SageMaker::Model")
+    served = {name: each["Properties"]["PrimaryContainer"] for name, each in models.items()}
+    own = served[green["ModelName"]["Fn::GetAtt"][0]]
+    assert own["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "shift"
+    assert own["Environment"]["SAGEMAKER_TRITON_THREAD_COUNT"] == "8"
+    assert own["Image"].endswith("-cpu")
+    assert "InferenceAmiVersion" not in green
+
+
+def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Path) -> None:
+    """One statement names both archives, and no statement's id is there twice, which IAM refuses."""
+    for release in ("old", "new"):
+        write_model(tmp_path / release, "model")
+    (tmp_path / "new" / "model" / "1" / "labels.txt").write_text("a newer release")
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, tmp_path / "old", "Old"),
+        model="model",
+        instance_type=GPU,
+        variants=[
+            TritonVariant(variant_name="old"),
+            TritonVariant(
+                variant_name="new", model_repository=add_repository(stack, tmp_path / "new", "New")
+            ),
+        ],
+    )
+    template = synthesize(stack)
+    assert len(statements(template)["LoadModel"]["Resource"]) == 2
+    (policy,) = resources(template, "AWS::IAM::Policy").values()
+    ids = [each["Sid"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    assert len(ids) == len(set(ids))
+
+
+def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Statements that differ in their condition stay apart, under ids that differ as well."""
+    for name in ("one", "two"):
+        write_model(tmp_path / name, name)
+    bucket = s3.Bucket(stack, "Bucket")
+    one, two = (
+        add_repository(stack, tmp_path / name, name, bucket=bucket, prefix=f"{name}/")
+        for name in ("one", "two")
+    )
+    TritonMultiModelEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=one,
+        instance_type=GPU,
+        variants=[
+            TritonVariant(variant_name="one"),
+            TritonVariant(variant_name="two", model_repository=two),
+        ],
+    )
+    found = statements(synthesize(stack))
+    listed = [found[sid]["Condition"]["StringLike"]["s3:prefix"] for sid in ("ListModels", "ListModels2")]
+    assert listed == [["one/*"], ["two/*"]]
+    assert "[ack: constructs-triton:multi-model-variants-undocumented]" in warnings(stack)
+
+
+def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Path, tmp_path: Path) -> None:
+    """Each variant's parts hang from a scope of their own, also where both build an image (D2)."""
+    (tmp_path / "image").mkdir()
+    (tmp_path / "image" / "Dockerfile").write_text("FROM scratch\n")
+    image = TritonImage.from_asset(str(tmp_path / "image"), triton_version="26.05")
+    make_endpoint(
+        stack,
+        path,
+        image=image,
+        variants=[TritonVariant(variant_name="Resource"), TritonVariant(variant_name="Role")],
+    )
+    assert len(variants(synthesize(stack))) == 2
+
+
+def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path) -> None:
+    """What the endpoint offers for its only variant, each of several offers for itself."""
+    endpoint = make_endpoint(
+        stack,
+        path,
+        variants=[TritonVariant(variant_name="blue"), TritonVariant(variant_name="green")],
+    )
+    green = endpoint.variant("green")
+    green.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    assert stack.resolve(green.metric_invocations().dimensions)["VariantName"] == "green"
+    assert green.cfn_model is not endpoint.variant("blue").cfn_model
+    for ask in (lambda: endpoint.metric("Invocations"), lambda: endpoint.cfn_model):
+        with pytest.raises(InvalidValueError, match="several variants, got 2"):
+            ask()
+    with pytest.raises(InvalidValueError, match='has the variants "blue", "green", got "red"'):
+        endpoint.variant("red")
+
+
+def test_shadow_variant_stands_beside_its_production_variant(stack: cdk.Stack, path: Path) -> None:
+    """Its weight is the share of requests that are copied to it; it is no production variant."""
+    endpoint = make_endpoint(
+        stack,
+        path,
+        shadow_variant=TritonVariant(
+            variant_name="next", image=TritonImage.dlc("25.09"), initial_variant_weight=0.5
+        ),
+    )
+    template = synthesize(stack)
+    (shadow,) = only(template, "AWS::SageMaker::EndpointConfig")["ShadowProductionVariants"]
+    assert (shadow["VariantName"], shadow["InitialVariantWeight"]) == ("next", 0.5)
+    assert list(variants(template)) == ["AllTraffic"]
+    assert [each.variant_name for each in endpoint.variants] == ["AllTraffic"]
+    assert endpoint.shadow_variant is not None
+    assert endpoint.shadow_variant.metric_invocations().metric_name == "Invocations"
+
+
+BLUE, GREEN = TritonVariant(variant_name="blue"), TritonVariant(variant_name="green")
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("same name", {"variants": [BLUE, BLUE]}, 'got "blue" twice'),
+    ("none", {"variants": []}, "variants: must be from 1 to 10"),
+    ("eleven", {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]}, "lower it to 10"),
+    ("two names", {"variants": [BLUE], "variant_name": "green"}, "name each of the variants"),
+    ("two and shadow", {"variants": [BLUE, GREEN], "shadow_variant": BLUE}, "twice"),
+    (
+        "two beside shadow",
+        {"variants": [BLUE, GREEN], "shadow_variant": TritonVariant(variant_name="s")},
+        "exactly one production variant, got 2",
+    ),
+    (
+        "own property",
+        {"variants": [TritonVariant(variant_name="blue", initial_instance_count=0)]},
+        'variant "blue" initial_instance_count: must be at least 1',
+    ),
+    (
+        "own machine",
+        {"variants": [TritonVariant(variant_name="blue", instance_type=InstanceType.of("ml.c7g.xlarge"))]},
+        'variant "blue" .*x86_64 only',
+    ),
+    ("no machine", {"instance_type": None}, "instance_type: is needed, got none"),
+    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "serverless endpoints have no GPU"),
+    ("routing", {"routing_strategy": "KV_AWARE"}, "language model containers"),
+    ("routing word", {"routing_strategy": "RANDON"}, 'did you mean "RANDOM"'),
+    ("provision", {"variant_instance_provision_timeout": cdk.Duration.minutes(4)}, "from 300 to 3600"),
+]
+
+
+@pytest.mark.parametrize(("props", "message"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_refused_variants_leave_nothing_behind(
+    stack: cdk.Stack, path: Path, props: dict[str, Any], message: str
+) -> None:
+    """The error names the variant and the property, and the endpoint does not join the tree."""
+    with pytest.raises(InvalidValueError, match=message):
+        make_endpoint(stack, path, **props)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_each_variant_is_judged_with_its_own_machine(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A model that wants a GPU is refused for the one variant that has none."""
+    config = (
+        'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
+        'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
+    )
+    write_model(tmp_path, "scale", config=config)
+    with pytest.raises(RepositoryError, match="KIND_GPU"):
+        make_endpoint(
+            stack,
+            tmp_path,
+            variants=[BLUE, TritonVariant(variant_name="green", instance_type=CPU)],
+        )
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_multi_model_refuses_what_it_cannot_do(stack: cdk.Stack, path: Path) -> None:
+    """No shadow variant, and no model of a variant's own: it serves all of its repository."""
+    with pytest.raises(InvalidValueError, match="shadow_variant: not on multi-model endpoints"):
+        make_many(stack, path, shadow_variant=BLUE)
+    repository = stack.node.find_child("Models")
+    with pytest.raises(InvalidValueError, match="serves all models of its repository"):
+        TritonMultiModelEndpoint(
+            stack,
+            "Endpoint",
+            model_repository=repository,  # type: ignore[arg-type] # found again by its id
+            instance_type=GPU,
+            variants=[TritonVariant(variant_name="blue", model="scale")],
+        )
+
+
+def test_routing_by_outstanding_requests_where_one_model_is_served(path: Path) -> None:
+    """A multi-model endpoint goes by which instance holds the model, so that nothing is set there."""
+    one, many, chosen = make_stack(), make_stack(), make_stack()
+    make_endpoint(one, path)
+    make_many(many, path)
+    make_endpoint(chosen, path, routing_strategy="RANDOM")
+    (rendered,) = variants(synthesize(one)).values()
+    assert rendered["RoutingConfig"] == {"RoutingStrategy": "LEAST_OUTSTANDING_REQUESTS"}
+    (rendered,) = variants(synthesize(many)).values()
+    assert "RoutingConfig" not in rendered
+    (rendered,) = variants(synthesize(chosen)).values()
+    assert rendered["RoutingConfig"] == {"RoutingStrategy": "RANDOM"}
+
+
+def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -> None:
+    """They reach the variant, and the role may write the dumps below their prefix only."""
+    bucket = s3.Bucket(stack, "Dumps")
+    make_endpoint(
+        stack,
+        path,
+        enable_ssm_access=True,
+        core_dump=CoreDump(bucket=bucket),
+        variant_instance_provision_timeout=cdk.Duration.minutes(20),
+    )
+    template = synthesize(stack)
+    (rendered,) = variants(template).values()
+    assert rendered["EnableSSMAccess"] is True
+    assert rendered["VariantInstanceProvisionTimeoutInSeconds"] == 1200
+    assert "core-dumps" in str(rendered["CoreDumpConfig"]["DestinationS3Uri"])
+    assert "/core-dumps/*" in str(statements(template)["WriteCoreDump"]["Resource"])
+
+
+def test_cache_setting_of_a_multi_model_endpoint(path: Path) -> None:
+    """It reaches the container, and only two words are allowed."""
+    stack = make_stack()
+    make_many(stack, path, model_cache_setting="Disabled")
+    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
+    with pytest.raises(InvalidValueError, match='must be "Enabled" or "Disabled", got "off"'):
+        make_many(make_stack(), path, model_cache_setting="off")
+
+
+SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [
+    (1, 1, (None, 600, 600)),
+    (3 * GB, 6 * GB, (None, 660, 720)),
+    (20 * GB, 20 * GB, (41, 960, 960)),
+    (500 * GB, 500 * GB, (512, 3600, 3600)),
+]
+
+
+@pytest.mark.parametrize(("packed", "unpacked", "expected"), SIZES)
+def test_volume_and_timeouts_follow_from_the_archive(
+    packed: int, unpacked: int, expected: tuple[float | None, float, float]
+) -> None:
+    """Ten minutes and one for each 3 GB; a volume beyond the default where both do not fit on it."""
+    props = VariantProps(variant_name="v", instance_type=CPU)
+    sizing = Sizing.of(props, ModelData("s3://b/k.tar.gz", (), (), packed, unpacked))
+    download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
+    assert (sizing.volume_size_gib, download, startup) == expected
+    assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
+
+
+def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
+    """A prefix has no size, local NVMe takes no volume, and what the user says stands."""
+    given = VariantProps(
+        variant_name="v",
+        instance_type=CPU,
+        volume_size=cdk.Size.gibibytes(100),
+        model_data_download_timeout=cdk.Duration.seconds(61),
+        container_startup_health_check_timeout=cdk.Duration.seconds(62),
+    )
+    big = ModelData("s3://b/k.tar.gz", (), (), 100 * GB, 100 * GB)
+    assert Sizing.of(given, big) == Sizing(100, 61, 62)
+    nvme = VariantProps(variant_name="v", instance_type=GPU)
+    assert Sizing.of(nvme, big).volume_size_gib is None
+    assert Sizing.of(nvme, ModelData("s3://b/models/", (), ())) == Sizing(None, None, None)
+
+
+def test_names_of_variants_may_be_tokens(path: Path) -> None:
+    """Ids are then made from the places in the list."""
+    stack = make_stack(None)
+    names = [cdk.CfnParameter(stack, name).value_as_string for name in ("First", "Second")]
+    endpoint = make_endpoint(stack, path, variants=[TritonVariant(variant_name=name) for name in names])
+    for each in endpoint.variants:
+        each.auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    template = synthesize(stack)
+    rendered = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    assert [each["VariantName"] for each in rendered] == [{"Ref": "First"}, {"Ref": "Second"}]
+    assert len(resources(template, "AWS::ApplicationAutoScaling::ScalableTarget")) == 2
+
+
+def test_everything_twice_in_one_stack_and_in_a_stage(path: Path) -> None:
+    """Two endpoints of one repository in one stack, and the same again in a stage, without a collision."""
+    app = make_app()
+    stage = cdk.Stage(app, "Stage")
+    for scope in (app, stage):
+        stack = cdk.Stack(scope, "Test")
+        repository = add_repository(stack, path)
+        for id in ("A", "B"):
+            TritonEnsembleEndpoint(
+                stack,
+                id,
+                model_repository=repository,
+                ensemble="pipeline",
+                instance_type=GPU,
+                variants=[BLUE, GREEN],
+            )
+    assembly = app.synth()
+    nested = assembly.get_nested_assembly("assembly-Stage")
+    for found in (*assembly.stacks, *nested.stacks):
+        assert len(resources(found.template, "AWS::SageMaker::Model")) == 4
