@@ -7,6 +7,7 @@ command that was asked for is imported, so that ``--help`` costs nothing.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ COMMANDS = {
     "pack": Command("pack", "write the archives of a model repository"),
     "config": Command("config", "show a model's configuration, its tensors and an ensemble's graph"),
     "facts": Command("facts", "what AWS publishes of images, instance types and variables"),
+    "plan": Command("plan", "instances, scaling target and cost from a measured benchmark"),
     "local": Command("local", "run a synthesized endpoint here, with the real Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print what comes back"),
 }
@@ -53,6 +55,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_ERRORS
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FINE
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from constructs_triton.cli import COMMANDS
+
 HEAVY = {"jsii", "aws_cdk", "constructs", "grpc", "gevent", "tritonclient"}
 
 REPORT = "import json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
@@ -27,6 +29,7 @@ def _loaded(code: str) -> set[str]:
         "import constructs_triton.client",
         "import constructs_triton.wire",
         "import constructs_triton.model_repository",
+        "import constructs_triton.planning",
     ],
 )
 def test_import_starts_nothing(code: str) -> None:
@@ -34,7 +37,7 @@ def test_import_starts_nothing(code: str) -> None:
     assert not _loaded(code) & (HEAVY | {"boto3", "botocore"})
 
 
-@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["pack", "--help"], ["local", "--help"]])
+@pytest.mark.parametrize("words", [["--help"], *([name, "--help"] for name in COMMANDS)])
 def test_help_starts_nothing(words: list[str]) -> None:
     """The help of a command loads neither the CDK, nor grpc, nor boto3, nor NumPy."""
     code = f"""
