@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton.errors import InvalidValueError
+
 if TYPE_CHECKING:
     from constructs_triton.local.gateway import RunningEndpoint
 
@@ -28,8 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     summary = "start every endpoint of a cloud assembly and serve SageMaker's runtime API on loopback"
     up = actions.add_parser("up", help=summary, description=summary)
     # fmt: off
-    up.add_argument("assembly", nargs="?", type=Path, default=Path("cdk.out"), metavar="CDK_OUT",
+    up.add_argument("assembly", nargs="?", type=Path, metavar="CDK_OUT",
                     help="the folder that `cdk synth` wrote (default: cdk.out)")
+    up.add_argument("--aws-endpoint-url", metavar="URL",
+                    help="serve what is deployed at this AWS endpoint instead, its archives taken from S3")
     up.add_argument("--stack", metavar="NAME", help="only the endpoints of this stack")
     up.add_argument("--endpoint", metavar="NAME", help="only this endpoint")
     up.add_argument("--port", type=int, default=8080,
@@ -55,8 +59,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - aiohttp, for this alone
 
+    _refuse_two_sources(arguments)
     options = RunOptions(
-        assembly=arguments.assembly,
+        assembly=arguments.assembly or Path("cdk.out"),
+        aws_endpoint_url=arguments.aws_endpoint_url,
         stack=arguments.stack,
         endpoint=arguments.endpoint,
         port=arguments.port,
@@ -69,6 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
     )
     LocalRun(options, _say, _print_json if arguments.json else _print_ready).run()
     return 0
+
+
+def _refuse_two_sources(arguments: argparse.Namespace) -> None:
+    """What is deployed is found through SageMaker, which knows neither assemblies nor stacks."""
+    if arguments.aws_endpoint_url is None:
+        return
+    for name, value in (("CDK_OUT", arguments.assembly), ("--stack", arguments.stack)):
+        if value is not None:
+            raise InvalidValueError(
+                f"{name}: belongs to a synthesized app, got {str(value)!r} with --aws-endpoint-url; "
+                "leave one of them out"
+            )
 
 
 def _say(text: str) -> None:
@@ -115,6 +133,8 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
         model = container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
         return [f"  variant {name}: {model}"]
     models = ", ".join(sorted(container.archives)) or "no archive yet"
+    if container.fetch_archive is not None:
+        return [f"  variant {name}: the archives below {container.model_data_url}, fetched when called"]
     return [
         f"  variant {name}: {models}",
         f"  archives that are put into {variant.multi_model.prefix} can be called at once",

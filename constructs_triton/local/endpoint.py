@@ -65,6 +65,37 @@ class LocalEndpoint:
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         return cls(["local", "up", str(path), "--json", "--until-stdin-closes", *given])
 
+    @classmethod
+    def from_aws(
+        cls,
+        aws_endpoint_url: str,
+        *,
+        endpoint: str | None = None,
+        port: int = 0,
+        python: str | Path | None = None,
+        tritonserver: str | Path | None = None,
+        memory_limit_mib: int | None = None,
+        startup_timeout_seconds: float | None = None,
+        invocation_timeout_seconds: float | None = None,
+    ) -> Self:
+        """The endpoints deployed at an AWS endpoint, for instance one on loopback in tests.
+
+        SageMaker is asked what they are and S3 for their archives, with the environment's credentials and
+        Region; the options are those of ``local up``.
+        """
+        options = {
+            "--aws-endpoint-url": aws_endpoint_url,
+            "--endpoint": endpoint,
+            "--port": port,
+            "--python": python,
+            "--tritonserver": tritonserver,
+            "--memory-limit": memory_limit_mib,
+            "--startup-timeout": startup_timeout_seconds,
+            "--invocation-timeout": invocation_timeout_seconds,
+        }
+        given = [f"{name}={value}" for name, value in options.items() if value is not None]
+        return cls(["local", "up", "--json", "--until-stdin-closes", *given])
+
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
             [

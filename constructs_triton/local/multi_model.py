@@ -79,9 +79,7 @@ class MultiModelContainer:
         """Put the archives that the deployment copies below the prefix."""
         self.prefix.mkdir()
         for target_model, path in archives.items():
-            link = self.prefix / target_model
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path.resolve())
+            self._link(target_model, path)
 
     async def path_of(self, target_model: str) -> str:
         """Where to send a request for this model, after it was loaded.
@@ -103,7 +101,7 @@ class MultiModelContainer:
     async def _wait_for_load(self, target_model: str) -> None:
         load = self._loads.get(target_model)
         if load is None:
-            load = asyncio.create_task(self._load(target_model, self._archive(target_model)))
+            load = asyncio.create_task(self._load(target_model))
             self._loads[target_model] = load
             load.add_done_callback(lambda _: self._loads.pop(target_model, None))
             # Where every caller has lost patience nobody asks how it went, which asyncio would complain of.
@@ -116,6 +114,8 @@ class MultiModelContainer:
     def _archive(self, target_model: str) -> Path:
         path = self.prefix / target_model
         is_below = self.prefix in path.parents and ".." not in path.parts
+        if is_below and not path.is_file():
+            self._fetch(target_model)
         if not is_below or not path.is_file():
             bucket, _, prefix = self._server.container.model_data_url.removeprefix("s3://").partition("/")
             raise validation_error(
@@ -125,7 +125,20 @@ class MultiModelContainer:
             )
         return path
 
-    async def _load(self, target_model: str, archive: Path) -> None:
+    def _fetch(self, target_model: str) -> None:
+        """Bring an archive from where the endpoint is deployed, if it is and has one."""
+        fetch = self._server.container.fetch_archive
+        archive = None if fetch is None else fetch(target_model)
+        if archive is not None:
+            self._link(target_model, archive)
+
+    def _link(self, target_model: str, archive: Path) -> None:
+        link = self.prefix / target_model
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(archive.resolve())
+
+    async def _load(self, target_model: str) -> None:
+        archive = await asyncio.to_thread(self._archive, target_model)
         async with self._change:
             url = await self._unpack(target_model, archive)
             answer = await self._post_load(target_model, url)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,8 @@ class ContainerPlan:
 
     ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a multi-model
     container, by the ``TargetModel`` that callers name. ``model_data_url`` is what the template says.
+    ``fetch_archive`` brings an archive that is not here yet, where the container is deployed; it gives
+    ``None`` for a target model that there is no archive of.
     """
 
     model: str
@@ -25,6 +27,7 @@ class ContainerPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     archive: Path | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
+    fetch_archive: Callable[[str], Path | None] | None = None
 
     @property
     def is_multi_model(self) -> bool:

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -41,9 +42,13 @@ _READ_BUFFER_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What to run, and where. ``port`` 0 takes any free one."""
+    """What to run, and where. ``port`` 0 takes any free one.
+
+    With ``aws_endpoint_url`` the endpoints are those deployed there, not those of the assembly.
+    """
 
     assembly: Path
+    aws_endpoint_url: str | None = None
     stack: str | None = None
     endpoint: str | None = None
     port: int = 8080
@@ -87,7 +92,7 @@ class LocalRun:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
-        plans = read_endpoints(options.assembly, stack=options.stack, endpoint=options.endpoint)
+        plans = await self._plans(stack)
         settings = ServerSettings(
             installation=find_installation(options.tritonserver),
             python=inspect_python(options.python),
@@ -101,6 +106,17 @@ class LocalRun:
         application = gateway_application({endpoint.plan.name: endpoint for endpoint in endpoints}, session)
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
+
+    async def _plans(self, stack: AsyncExitStack) -> Sequence[EndpointPlan]:
+        options = self.options
+        if options.aws_endpoint_url is None:
+            return read_endpoints(options.assembly, stack=options.stack, endpoint=options.endpoint)
+        from constructs_triton.local.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
+
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="constructs-triton-deployed-"))
+        return await asyncio.to_thread(
+            read_deployed_endpoints, options.aws_endpoint_url, Path(folder), endpoint=options.endpoint
+        )
 
 
 async def _start_variants(

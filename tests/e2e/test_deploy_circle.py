@@ -1,0 +1,89 @@
+"""What was deployed is what is served: from a stack on a loopback AWS to predictions of the real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import numpy as np
+import pytest
+from deploy_synth import STACK, synthesize
+from loopback_aws import LoopbackAws
+from stack_view import StackView
+
+from constructs_triton.client import TritonClient
+from constructs_triton.errors import InvocationError, LocalEndpointError
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+
+ONES = {"x": np.ones((1, 4), dtype=np.float32)}
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return synthesize(tmp_path_factory.mktemp("assemblies"), "first", "added_model")
+
+
+@pytest.fixture(scope="module")
+def view(assemblies: Path) -> Iterator[StackView]:
+    """The stack, deployed."""
+    with LoopbackAws() as aws:
+        aws.bootstrap()
+        assert aws.deploy(assemblies / "first", STACK).status == "CREATE_COMPLETE"
+        yield StackView(aws, STACK)
+
+
+@pytest.fixture(scope="module")
+def local(view: StackView) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_aws(view.aws.endpoint_url) as running:
+        yield running
+
+
+def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None) -> float:
+    """What a model adds to one."""
+    client = TritonClient.for_endpoint(endpoint, endpoint_url=local.endpoint_url, target_model=target_model)
+    (first, *_) = client.infer(ONES)["y"].flatten()
+    return float(first) - 1
+
+
+def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint) -> None:
+    """The run serves the endpoints that SageMaker lists, under their names."""
+    assert set(local.endpoint_names) == {view.output("SingleName"), view.output("ManyName")}
+
+
+def test_deployed_models_predict(view: StackView, local: LocalEndpoint) -> None:
+    """Each model answers from the archive that the deployment put into S3."""
+    many = view.output("ManyName")
+    assert predict(local, view.output("SingleName")) == 1
+    assert predict(local, many, "alpha.tar.gz") == 1
+    assert predict(local, many, "beta.tar.gz") == 2
+
+
+def test_model_added_to_the_prefix_is_served_without_a_deployment(
+    view: StackView, local: LocalEndpoint, assemblies: Path
+) -> None:
+    """An archive that comes to lie below the prefix can be called at once; before that it is not found."""
+    many = view.output("ManyName")
+    with pytest.raises(InvocationError, match="Failed to download model data"):
+        predict(local, many, "gamma.tar.gz")
+    template = json.loads((assemblies / "added_model" / f"{STACK}.template.json").read_text())
+    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
+    keys = {each["TargetModel"]: each["SourceKey"] for each in sync["Properties"]["Archives"]}
+    bucket, _, prefix = view.output("ModelsUrl").removeprefix("s3://").partition("/")
+    archive = assemblies / "added_model" / keys["gamma.tar.gz"]
+    s3 = boto3.client("s3", endpoint_url=view.aws.endpoint_url)
+    s3.upload_file(str(archive), bucket, f"{prefix}gamma.tar.gz")
+    assert predict(local, many, "gamma.tar.gz") == 3
+
+
+def test_what_is_not_deployed_is_named(view: StackView) -> None:
+    """An endpoint that SageMaker does not list, and an address where nothing listens, are told apart."""
+    nothing = LocalEndpoint.from_aws(view.aws.endpoint_url, endpoint="nothing")
+    with pytest.raises(LocalEndpointError, match="no endpoint is called 'nothing'"), nothing:
+        pass
+    nowhere = LocalEndpoint.from_aws("http://127.0.0.1:1")
+    with pytest.raises(LocalEndpointError, match="gave no answer that helps"), nowhere:
+        pass
