@@ -1,4 +1,4 @@
-"""``constructs-triton local up``: the endpoints of a synthesized app, here, with the real Triton server."""
+"""``constructs-triton local up``: endpoints of an app, a repository or an archive, with the real server."""
 
 from __future__ import annotations
 
@@ -27,15 +27,21 @@ _SNIPPET = """
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``local`` and its one action, ``up``."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    summary = "start every endpoint of a cloud assembly and serve SageMaker's runtime API on loopback"
+    summary = "start endpoints with the real Triton server and serve SageMaker's runtime API on loopback"
     up = actions.add_parser("up", help=summary, description=summary)
     # fmt: off
-    up.add_argument("assembly", nargs="?", type=Path, metavar="CDK_OUT",
-                    help="the folder that `cdk synth` wrote (default: cdk.out)")
+    up.add_argument("source", nargs="?", type=Path, metavar="PATH",
+                    help="the folder that `cdk synth` wrote, a model repository, or a .tar.gz "
+                         "(default: cdk.out)")
     up.add_argument("--aws-endpoint-url", metavar="URL",
                     help="serve what is deployed at this AWS endpoint instead, its archives taken from S3")
     up.add_argument("--stack", metavar="NAME", help="only the endpoints of this stack")
-    up.add_argument("--endpoint", metavar="NAME", help="only this endpoint")
+    up.add_argument("--endpoint", metavar="NAME",
+                    help="only this endpoint; of a repository or an archive, its name")
+    up.add_argument("--model", metavar="NAME", help="of a repository or an archive, the model to serve")
+    up.add_argument("--multi-model", action="store_true",
+                    help="serve each top-level model of a repository, or each archive of a folder, "
+                         "by TargetModel")
     up.add_argument("--port", type=int, default=8080,
                     help="port on 127.0.0.1; 0 takes a free one (default: 8080)")
     up.add_argument("--python", type=Path, metavar="PATH",
@@ -48,6 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                     help="how long a server may take to start (default: the template's, else 120)")
     up.add_argument("--invocation-timeout", type=float, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
+    up.add_argument("--bucket-folder", type=Path, metavar="DIR",
+                    help="a folder that stands for S3, a sub-folder a bucket, for asynchronous endpoints")
+    up.add_argument("--no-private-mounts", action="store_true",
+                    help="do not show each server its models at /opt/ml")
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON when ready instead of text")
     up.add_argument("--until-stdin-closes", action="store_true",
@@ -61,16 +71,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     _refuse_two_sources(arguments)
     options = RunOptions(
-        assembly=arguments.assembly or Path("cdk.out"),
+        source=arguments.source or Path("cdk.out"),
         aws_endpoint_url=arguments.aws_endpoint_url,
         stack=arguments.stack,
         endpoint=arguments.endpoint,
+        model=arguments.model,
+        is_multi_model=arguments.multi_model,
         port=arguments.port,
         python=arguments.python,
         tritonserver=arguments.tritonserver,
         memory_limit_bytes=arguments.memory_limit * 2**20 if arguments.memory_limit else None,
         startup_timeout_seconds=arguments.startup_timeout,
         invocation_timeout_seconds=arguments.invocation_timeout,
+        bucket_folder=arguments.bucket_folder,
+        uses_private_mounts=not arguments.no_private_mounts,
         until_stdin_closes=arguments.until_stdin_closes,
     )
     LocalRun(options, _say, _print_json if arguments.json else _print_ready).run()
@@ -81,7 +95,12 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
     """What is deployed is found through SageMaker, which knows neither assemblies nor stacks."""
     if arguments.aws_endpoint_url is None:
         return
-    for name, value in (("CDK_OUT", arguments.assembly), ("--stack", arguments.stack)):
+    for name, value in (
+        ("PATH", arguments.source),
+        ("--stack", arguments.stack),
+        ("--model", arguments.model),
+        ("--multi-model", arguments.multi_model or None),
+    ):
         if value is not None:
             raise InvalidValueError(
                 f"{name}: belongs to a synthesized app, got {str(value)!r} with --aws-endpoint-url; "

@@ -13,7 +13,7 @@ from typing import Any
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
-from constructs_triton.local.plans import ContainerPlan, EndpointPlan, VariantPlan
+from constructs_triton.local.plans import AsyncPlan, ContainerPlan, EndpointPlan, VariantPlan
 
 __all__ = ["read_endpoints"]
 
@@ -170,6 +170,7 @@ class _StackReader:
                 shadow_variants=self._variants(config.get("ShadowProductionVariants", [])),
                 region=self._template.region,
                 account=self._template.account,
+                asynchronous=_asynchronous(config.get("AsyncInferenceConfig")),
             )
 
     def _resource(self, type: str, name: str, wanted_by: str) -> dict[str, Any]:
@@ -217,6 +218,7 @@ class _StackReader:
             image=container.get("Image", ""),
             model_data_url=url,
             environment={key: _text(value) for key, value in container.get("Environment", {}).items()},
+            model_cache_setting=container.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
         )
         if container.get("Mode") == "MultiModel":
             return replace(plan, archives=self._archives_below(url))
@@ -241,9 +243,15 @@ class _StackReader:
         for logical_id in self._template.resources_of_type(_SYNC_TYPE):
             sync = self._template.properties(logical_id)
             if f"{sync['DestinationBucket']}/{sync['DestinationPrefix']}" == bucket_and_prefix:
-                for archive in sync.get("Archives", []):
+                for archive in self._listed_archives(sync, logical_id):
                     found[archive["TargetModel"]] = self._asset(archive["SourceKey"], archive["TargetModel"])
         return found
+
+    def _listed_archives(self, sync: Mapping[str, Any], logical_id: str) -> list[dict[str, Any]]:
+        """The archives of a sync: in the list that it names, or in the template itself."""
+        if "ManifestKey" not in sync:
+            return list(sync.get("Archives", []))
+        return list(_read_json(self._asset(sync["ManifestKey"], logical_id))["archives"])
 
     def _asset(self, key: str, wanted_by: str) -> Path:
         path = self._assets.get(key)
@@ -259,6 +267,15 @@ class _StackReader:
 def _key_of(url: str) -> str:
     """The object key of an ``s3://`` or virtual-host style ``https://`` location."""
     return url.partition("://")[2].partition("/")[2]
+
+
+def _asynchronous(config: Mapping[str, Any] | None) -> AsyncPlan | None:
+    if config is None:
+        return None
+    output = config.get("OutputConfig", {})
+    at_once = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
+    plan = AsyncPlan(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
+    return replace(plan, max_concurrent_invocations=int(at_once)) if at_once else plan
 
 
 def _text(value: Any) -> str:

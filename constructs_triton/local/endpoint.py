@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -50,11 +51,14 @@ class LocalEndpoint:
         memory_limit_mib: int | None = None,
         startup_timeout_seconds: float | None = None,
         invocation_timeout_seconds: float | None = None,
+        bucket_folder: str | Path | None = None,
+        uses_private_mounts: bool = True,
     ) -> Self:
         """The endpoints of the folder that ``cdk synth`` wrote; the options are those of ``local up``."""
         options = {
             "--stack": stack,
             "--endpoint": endpoint,
+            "--bucket-folder": bucket_folder,
             "--port": port,
             "--python": python,
             "--tritonserver": tritonserver,
@@ -62,8 +66,33 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
-        given = [f"{name}={value}" for name, value in options.items() if value is not None]
-        return cls(["local", "up", str(path), "--json", "--until-stdin-closes", *given])
+        return cls._of([str(path)] if uses_private_mounts else [str(path), "--no-private-mounts"], options)
+
+    @classmethod
+    def from_repository(
+        cls,
+        path: str | Path,
+        *,
+        model: str | None = None,
+        is_multi_model: bool = False,
+        endpoint: str | None = None,
+        port: int = 0,
+        python: str | Path | None = None,
+        memory_limit_mib: int | None = None,
+    ) -> Self:
+        """One endpoint of a model repository or an archive, as ``local up PATH`` runs it.
+
+        It is called ``endpoint``, else like the folder. ``model`` is the one that is served where there are
+        several; ``is_multi_model`` serves them all, by ``TargetModel``.
+        """
+        options = {
+            "--model": model,
+            "--endpoint": endpoint,
+            "--port": port,
+            "--python": python,
+            "--memory-limit": memory_limit_mib,
+        }
+        return cls._of([str(path), "--multi-model"] if is_multi_model else [str(path)], options)
 
     @classmethod
     def from_aws(
@@ -93,17 +122,20 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
+        return cls._of([], options)
+
+    @classmethod
+    def _of(cls, words: Sequence[str], options: Mapping[str, object]) -> Self:
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
-        return cls(["local", "up", "--json", "--until-stdin-closes", *given])
+        return cls(["local", "up", *words, "--json", "--until-stdin-closes", *given])
+
+    def _command(self) -> list[str]:
+        program = "from constructs_triton.cli import main; raise SystemExit(main())"
+        return [sys.executable, "-c", program, *self._arguments]
 
     def __enter__(self) -> Self:
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from constructs_triton.cli import main; raise SystemExit(main())",
-                *self._arguments,
-            ],
+            self._command(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,

@@ -10,12 +10,15 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from uuid import uuid4
 
 import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
+from constructs_triton.local.async_inference import AsyncInvocations, BucketFolder
 from constructs_triton.local.event_stream import payload_part
 from constructs_triton.local.multi_model import TARGET_MODEL_HEADER, MultiModelContainer
 from constructs_triton.local.plans import EndpointPlan, VariantPlan
@@ -63,8 +66,9 @@ class LocalVariant:
                 "/ping stays 200, so on SageMaker too it fails until the container or the model is replaced"
             )
 
-    async def path_of(self, target_model: str | None) -> str:
-        """Where on the server a request goes. Raises ``RuntimeApiError``."""
+    @asynccontextmanager
+    async def use(self, target_model: str | None) -> AsyncIterator[str]:
+        """Where on the server a request goes, while the block lasts. Raises ``RuntimeApiError``."""
         if not self.server.is_ready:
             raise service_unavailable(
                 f"The container of variant {self.plan.name} is starting; please try again"
@@ -72,10 +76,12 @@ class LocalVariant:
         if self.multi_model is None:
             if target_model is not None:
                 raise validation_error("TargetModel is only accepted by multi-model endpoints; leave it out")
-            return "/invocations"
+            yield "/invocations"
+            return
         if target_model is None:
             raise validation_error("A multi-model endpoint needs TargetModel; name one of its archives")
-        return await self.multi_model.path_of(target_model)
+        async with self.multi_model.use(target_model) as path:
+            yield path
 
 
 class RunningEndpoint:
@@ -117,10 +123,23 @@ class _Invocation:
 
 
 class _Gateway:
-    def __init__(self, endpoints: Mapping[str, RunningEndpoint], session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self,
+        endpoints: Mapping[str, RunningEndpoint],
+        session: aiohttp.ClientSession,
+        bucket_folder: Path | None,
+    ) -> None:
         self._endpoints = endpoints
         self._session = session
         self._mirrors: set[asyncio.Task[None]] = set()
+        self._queues = {} if bucket_folder is None else self._make_queues(BucketFolder(bucket_folder))
+
+    def _make_queues(self, folder: BucketFolder) -> dict[str, AsyncInvocations]:
+        return {
+            name: AsyncInvocations(each.plan, each.plan.asynchronous, folder, partial(self._send, each))
+            for name, each in self._endpoints.items()
+            if each.plan.asynchronous is not None
+        }
 
     async def invoke(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, _relay)
@@ -128,10 +147,29 @@ class _Gateway:
     async def invoke_with_response_stream(self, request: web.Request) -> web.StreamResponse:
         return await self._answer(request, _relay_as_events)
 
-    async def refuse_async(self, _: web.Request) -> web.StreamResponse:
-        """Asynchronous invocations read from S3 and write to it: nothing here stands for that."""
-        message = "Asynchronous invocations do not run on a local endpoint; call invoke_endpoint"
-        return validation_error(message).response()
+    async def invoke_async(self, request: web.Request) -> web.StreamResponse:
+        try:
+            endpoint = self._endpoint(request.match_info["name"])
+            if endpoint.plan.asynchronous is None:
+                raise validation_error(
+                    f"Endpoint {endpoint.plan.name} is not an asynchronous endpoint; call invoke_endpoint"
+                )
+            if endpoint.plan.name not in self._queues:
+                raise validation_error(
+                    "Asynchronous invocations need a folder that stands for S3; "
+                    "start the local run with --bucket-folder"
+                )
+            return await self._queues[endpoint.plan.name].accept(request)
+        except RuntimeApiError as error:
+            return error.response()
+
+    async def _send(
+        self, endpoint: RunningEndpoint, headers: Mapping[str, str], body: bytes, timeout: float
+    ) -> bytes:
+        """A queued request's way to the container."""
+        call = _Invocation(endpoint, None, headers, body, ())
+        async with self._call(call, endpoint.choose(None), aiohttp.ClientTimeout(timeout)) as answer:
+            return await answer.read()
 
     async def ping(self, _: web.Request) -> web.Response:
         """200 while every container is ready; for scripts that wait, not part of SageMaker's API."""
@@ -151,6 +189,10 @@ class _Gateway:
 
     async def _read(self, request: web.Request) -> _Invocation:
         endpoint = self._endpoint(request.match_info["name"])
+        if endpoint.plan.asynchronous is not None:
+            raise validation_error(
+                f"Endpoint {endpoint.plan.name} is asynchronous; call invoke_endpoint_async"
+            )
         shadows = endpoint.shadows_of_next()
         return _Invocation(
             endpoint=endpoint,
@@ -167,12 +209,19 @@ class _Gateway:
         return self._endpoints[name]
 
     @asynccontextmanager
-    async def _call(self, call: _Invocation, variant: LocalVariant) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _call(
+        self, call: _Invocation, variant: LocalVariant, timeout: aiohttp.ClientTimeout | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The container's answer, which is a good one. Raises ``RuntimeApiError`` for any other."""
         plan = call.endpoint.plan
-        url = variant.server.url + await variant.path_of(call.target_model)
+        timeout = timeout or self._session.timeout
         try:
-            async with self._session.post(url, data=call.body, headers=call.headers) as answer:
+            async with (
+                variant.use(call.target_model) as path,
+                self._session.post(
+                    variant.server.url + path, data=call.body, headers=call.headers, timeout=timeout
+                ) as answer,
+            ):
                 if answer.status != 200:
                     message = await answer.read()
                     variant.explain(message)
@@ -257,15 +306,20 @@ def _headers_to_caller(answer: Mapping[str, str], variant: str) -> CIMultiDict[s
 
 
 def gateway_application(
-    endpoints: Mapping[str, RunningEndpoint], session: aiohttp.ClientSession
+    endpoints: Mapping[str, RunningEndpoint],
+    session: aiohttp.ClientSession,
+    bucket_folder: Path | None = None,
 ) -> web.Application:
-    """The web application that answers for these endpoints."""
-    gateway = _Gateway(endpoints, session)
+    """The web application that answers for these endpoints.
+
+    ``bucket_folder`` stands for S3 where endpoints are asynchronous.
+    """
+    gateway = _Gateway(endpoints, session, bucket_folder)
     application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(
         "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream
     )
-    application.router.add_post("/endpoints/{name}/async-invocations", gateway.refuse_async)
+    application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
     return application

@@ -12,12 +12,14 @@ import contextlib
 import ctypes
 import json
 import os
+import runpy
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +64,27 @@ def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has a single thread
+            preexec_fn=_preparation(request.get("mounts")),  # noqa: PLW1509 - a single thread runs here
         )
     _say({"started": server.pid})
     return server
+
+
+def _preparation(mounts: dict[str, str] | None) -> Callable[[], None]:
+    """What the server's process does before it becomes the server."""
+    if mounts is None:
+        return _die_with_parent
+    enter = runpy.run_path(mounts["program"])["enter"]
+
+    def prepare() -> None:
+        try:
+            enter(Path(mounts["source"]))
+        except OSError as error:
+            os.write(2, f"error: {error}\n".encode())
+            os._exit(71)
+        _die_with_parent()  # after: a change of rights makes the kernel forget it
+
+    return prepare
 
 
 def _die_with_parent() -> None:

@@ -1,4 +1,6 @@
-"""Fits the unpacked copy of a model repository to this machine: GPU instance groups run on the CPU.
+"""Fits the unpacked copy of a model repository to this machine.
+
+GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs.
 
 Only the copy changes, never the archive. A ``config.pbtxt`` that does not parse is left for the server to
 refuse, in its own words.
@@ -6,8 +8,9 @@ refuse, in its own words.
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,19 +30,26 @@ _PLATFORM_BACKENDS = {
 
 
 def prepare_models(repository: Path, say: Callable[[str], None]) -> dict[str, Any]:
-    """Rewrite what needs a GPU and return each model's configuration by directory name.
+    """Rewrite what does not fit this machine and return each model's configuration by directory name.
 
     A ``config.pbtxt`` at the root, as a multi-model archive may have it, is named ``""``. ``say`` is told
-    which models were relaxed; on a machine with a GPU nothing is.
+    which models were changed and how; on a machine with a GPU its groups stay as they are.
     """
     configs = dict(_read_configs(repository))
+    cpus = os.cpu_count() or 1
     relaxed = [] if _has_gpu() else [name for name, config in configs.items() if _relax(config)]
-    for name in relaxed:
+    limited = [name for name, config in configs.items() if _limit(config, cpus)]
+    for name in {*relaxed, *limited}:
         (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
     if relaxed:
-        names = ", ".join(sorted(name or "the model at the archive's root" for name in relaxed))
-        say(f"no GPU here: GPU instance groups run on the CPU: {names}")
+        say(f"no GPU here: GPU instance groups run on the CPU: {_names(relaxed)}")
+    if limited:
+        say(f"{cpus} CPUs here: instance groups with more instances have {cpus}: {_names(limited)}")
     return configs
+
+
+def _names(models: Iterable[str]) -> str:
+    return ", ".join(sorted(name or "the model at the archive's root" for name in models))
 
 
 def require_backends(configs: Mapping[str, Any], default_model: str, installed: frozenset[str]) -> None:
@@ -83,6 +93,14 @@ def _relax(config: Any) -> bool:
         group.ClearField("gpus")
         group.ClearField("secondary_devices")
         group.kind = group.KIND_CPU
+    return bool(groups)
+
+
+def _limit(config: Any, cpus: int) -> bool:
+    """Lower the counts of CPU groups that exceed the machine; whether there were any."""
+    groups = [group for group in config.instance_group if group.kind != group.KIND_GPU and group.count > cpus]
+    for group in groups:
+        group.count = cpus
     return bool(groups)
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
 
-__all__ = ["available_bytes", "require_shared_memory", "session_bytes"]
+__all__ = ["available_bytes", "fit_shared_memory", "session_bytes"]
 
 _SHARED_MEMORY = "/dev/shm"
+#: The Python backend refuses to start with less for an instance.
+_LEAST_BYTES = 2**20
 
 
 def session_bytes(session: int) -> int:
@@ -27,20 +29,24 @@ def available_bytes() -> int:
     raise OSError("/proc/meminfo: has no MemAvailable")
 
 
-def require_shared_memory(instances: int, default_bytes: int) -> None:
-    """Refuse Python models that cannot all have their region.
+def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) -> int:
+    """The bytes that each instance of a Python model takes at its start, from where it grows.
 
-    Each instance of a Python model takes ``default_bytes`` at its start and grows from there. Raises
-    ``LocalEndpointError``.
+    What the user has chosen stays; the image's default shrinks where the machine has less, down to 1 MiB.
+    Raises ``LocalEndpointError`` where not all instances can have their region.
     """
     status = os.statvfs(_SHARED_MEMORY)
     free = status.f_bavail * status.f_frsize
-    if instances * default_bytes > free:
-        raise LocalEndpointError(
-            f"{_SHARED_MEMORY}: {instances} Python model instances take {default_bytes} bytes each, got "
-            f"{free} bytes free; enlarge it (docker run --shm-size) or lower "
-            "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
-        )
+    share = free // max(1, instances)
+    if default_bytes <= share:
+        return default_bytes
+    if not is_chosen and share >= 2 * _LEAST_BYTES:
+        return share // 2 // 4096 * 4096  # the other half is for them to grow into
+    raise LocalEndpointError(
+        f"{_SHARED_MEMORY}: {instances} Python model instances take {default_bytes} bytes each, got "
+        f"{free} bytes free; enlarge it (docker run --shm-size) or lower "
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+    )
 
 
 def _session(process: Path) -> int | None:

@@ -1,7 +1,8 @@
 """The life cycle of the models of a multi-model container, as SageMaker drives it.
 
-A model is loaded when it is first called, stays loaded while there is room, and the least recently used one
-goes when the container says 507 or the server grows over its memory bound. Unpacked files stay on disk.
+A model is loaded when it is first called and stays loaded while there is room. When the container says 507
+or the server grows over its memory bound, the least recently used of those that nobody is calling goes; its
+unpacked files stay on disk. With ``ModelCacheSetting`` ``Disabled`` each goes after its call, files and all.
 Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_server.cc for the answers.
 """
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +26,12 @@ from constructs_triton.local.hang_traps import refuse_hang_traps
 from constructs_triton.local.local_model import prepare_models
 from constructs_triton.local.memory import session_bytes
 from constructs_triton.local.plans import EndpointPlan
-from constructs_triton.local.runtime_errors import model_error, model_not_ready, validation_error
+from constructs_triton.local.runtime_errors import (
+    RuntimeApiError,
+    model_error,
+    model_not_ready,
+    validation_error,
+)
 from constructs_triton.local.server import TritonServer
 from constructs_triton.local.unpacking import unpack
 
@@ -62,6 +69,9 @@ class MultiModelContainer:
         self._generation = server.generation
         self._loaded: OrderedDict[str, None] = OrderedDict()
         self._loads: dict[str, asyncio.Task[None]] = {}
+        self._uses: Counter[str] = Counter()
+        self._discards: set[asyncio.Task[None]] = set()
+        self._caches = server.container.model_cache_setting != "Disabled"
         # One change at a time: servers before 2.65 lose track when a load and an unload overlap.
         self._change = asyncio.Lock()
 
@@ -81,17 +91,38 @@ class MultiModelContainer:
         for target_model, path in archives.items():
             self._link(target_model, path)
 
-    async def path_of(self, target_model: str) -> str:
-        """Where to send a request for this model, after it was loaded.
+    @asynccontextmanager
+    async def use(self, target_model: str) -> AsyncIterator[str]:
+        """Where to send a request for this model, which stays loaded while the block lasts.
 
         Raises ``RuntimeApiError``: no such archive, refused by the server, or not loaded in time.
         """
         self._forget_after_restart()
-        if target_model not in self._loaded:
-            await self._wait_for_load(target_model)
-        if target_model in self._loaded:
-            self._loaded.move_to_end(target_model)
-        return f"/models/{_hash(target_model)}/invoke"
+        self._uses[target_model] += 1
+        try:
+            if target_model not in self._loaded:
+                await self._wait_for_load(target_model)
+            if target_model in self._loaded:
+                self._loaded.move_to_end(target_model)
+            yield f"/models/{_hash(target_model)}/invoke"
+        finally:
+            self._release(target_model)
+
+    def _release(self, target_model: str) -> None:
+        self._uses[target_model] -= 1
+        if self._uses[target_model] == 0:
+            del self._uses[target_model]
+            if not self._caches:
+                discard = asyncio.create_task(self._discard(target_model))
+                self._discards.add(discard)
+                discard.add_done_callback(self._discards.discard)
+
+    async def _discard(self, target_model: str) -> None:
+        async with self._change:
+            if target_model in self._loaded and target_model not in self._uses:
+                with suppress(RuntimeApiError):  # the server has just ended: nothing is loaded any more
+                    await self._unload(target_model)
+                await asyncio.to_thread(shutil.rmtree, self._directory(target_model), ignore_errors=True)
 
     def _forget_after_restart(self) -> None:
         if self._generation != self._server.generation:
@@ -161,10 +192,12 @@ class MultiModelContainer:
                 raise validation_error(f"Failed to extract model data archive: {error}") from error
             await asyncio.to_thread(self._prepare, directory / "model")
         # With its configuration at the archive's root the server takes the url's parent as the repository,
-        # but only below /opt/ml/models. Giving the parent itself has the same effect anywhere: its only
-        # folder, "model", is the model's.
+        # but only below /opt/ml/models. Without that place, giving the parent itself has the same effect:
+        # its only folder, "model", is the model's.
+        needs_parent = not self._server.settings.has_private_mounts
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
-        return str(directory if has_root_config else directory / "model")
+        model = directory if has_root_config and needs_parent else directory / "model"
+        return self._server.as_seen_by_server(model)
 
     def _prepare(self, model: Path) -> None:
         settings = self._server.settings
@@ -185,14 +218,18 @@ class MultiModelContainer:
         )
 
     async def _unload_oldest(self, keep: str | None = None) -> bool:
-        """Unload the least recently used model; whether there was one."""
-        oldest = next((name for name in self._loaded if name != keep), None)
+        """Unload the least recently used model that nobody is calling; whether there was one."""
+        idle = (name for name in self._loaded if name != keep and name not in self._uses)
+        oldest = next(idle, None)
         if oldest is None:
             return False
-        del self._loaded[oldest]
-        # Without the header that the model was loaded with, the server waits 350 s and unloads nothing.
-        await self._call("DELETE", f"/models/{_hash(oldest)}", oldest, None)
+        await self._unload(oldest)
         return True
+
+    async def _unload(self, target_model: str) -> None:
+        del self._loaded[target_model]
+        # Without the header that the model was loaded with, the server waits 350 s and unloads nothing.
+        await self._call("DELETE", f"/models/{_hash(target_model)}", target_model, None)
 
     async def _shrink(self, keep: str) -> None:
         while await asyncio.to_thread(self._memory_bytes) > self._memory_limit_bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from constructs_triton.local.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
 
-__all__ = ["ContainerPlan", "EndpointPlan", "VariantPlan"]
+__all__ = ["AsyncPlan", "ContainerPlan", "EndpointPlan", "VariantPlan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class ContainerPlan:
     environment: Mapping[str, str] = field(default_factory=dict)
     archive: Path | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
+    #: ``Disabled``: a multi-model container gives a model up after each call.
+    model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None
 
     @property
@@ -47,6 +49,15 @@ class VariantPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class AsyncPlan:
+    """Where an asynchronous endpoint writes (``s3://`` prefixes), and how many requests run at once."""
+
+    output_path: str
+    failure_path: str | None = None
+    max_concurrent_invocations: int = 4
+
+
+@dataclass(frozen=True, slots=True)
 class EndpointPlan:
     """An endpoint: ``name`` is what callers give as ``EndpointName``."""
 
@@ -56,3 +67,4 @@ class EndpointPlan:
     shadow_variants: tuple[VariantPlan, ...] = ()
     region: str = LOCAL_REGION
     account: str = LOCAL_ACCOUNT
+    asynchronous: AsyncPlan | None = None

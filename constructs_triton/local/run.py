@@ -18,7 +18,6 @@ import aiohttp
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton.local.assembly import read_endpoints
 from constructs_triton.local.gateway import (
     INVOCATION_TIMEOUT_SECONDS,
     LocalVariant,
@@ -29,12 +28,14 @@ from constructs_triton.local.installation import find_installation, inspect_pyth
 from constructs_triton.local.memory import available_bytes
 from constructs_triton.local.multi_model import MultiModelContainer
 from constructs_triton.local.plans import EndpointPlan, VariantPlan
+from constructs_triton.local.private_mounts import CONTAINER_FOLDER, why_unavailable
 from constructs_triton.local.server import ServerSettings, TritonServer
+from constructs_triton.local.sources import read_source
 
 __all__ = ["LocalRun", "RunOptions"]
 
 _HOST = "127.0.0.1"
-#: The part of the free memory that the models of a multi-model container may take unless told otherwise.
+#: The part of the free memory that all multi-model containers share equally unless told otherwise.
 _MEMORY_SHARE = 0.7
 #: Above this reading pauses; the default of 64 KiB pauses a tensor's body many times.
 _READ_BUFFER_BYTES = 4 * 2**20
@@ -42,21 +43,26 @@ _READ_BUFFER_BYTES = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What to run, and where. ``port`` 0 takes any free one.
+    """What to run, and where: ``source`` is a cloud assembly, a repository or an archive.
 
-    With ``aws_endpoint_url`` the endpoints are those deployed there, not those of the assembly.
+    With ``aws_endpoint_url`` the endpoints are those deployed there, not those of ``source``. ``port`` 0
+    takes any free one. ``bucket_folder`` stands for S3 where endpoints are asynchronous.
     """
 
-    assembly: Path
+    source: Path
     aws_endpoint_url: str | None = None
     stack: str | None = None
     endpoint: str | None = None
+    model: str | None = None
+    is_multi_model: bool = False
     port: int = 8080
     python: Path | None = None
     tritonserver: Path | None = None
     memory_limit_bytes: int | None = None
     startup_timeout_seconds: float | None = None
     invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
+    bucket_folder: Path | None = None
+    uses_private_mounts: bool = True
     until_stdin_closes: bool = False
 
 
@@ -93,24 +99,48 @@ class LocalRun:
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
         plans = await self._plans(stack)
-        settings = ServerSettings(
-            installation=find_installation(options.tritonserver),
-            python=inspect_python(options.python),
-            say=self.say,
-            startup_timeout_seconds=options.startup_timeout_seconds,
-        )
+        settings = self._settings()
         listener = stack.enter_context(_listen(options.port))
         session = await stack.enter_async_context(_client_session(options.invocation_timeout_seconds))
         variants = await _start_variants(plans, settings, session, options.memory_limit_bytes, stack)
         endpoints = [RunningEndpoint(plan, variants[plan.name]) for plan in plans]
-        application = gateway_application({endpoint.plan.name: endpoint for endpoint in endpoints}, session)
+        by_name = {endpoint.plan.name: endpoint for endpoint in endpoints}
+        application = gateway_application(by_name, session, options.bucket_folder)
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
+
+    def _settings(self) -> ServerSettings:
+        """What all servers share. Raises ``LocalEndpointError`` where something is absent."""
+        installation = find_installation(self.options.tritonserver)
+        python = inspect_python(self.options.python)
+        reason = "--no-private-mounts was given"
+        if self.options.uses_private_mounts:
+            reason = why_unavailable([installation.executable, python.executable]) or ""
+        if reason:
+            self.say(
+                f"{CONTAINER_FOLDER}: cannot be given to each server here ({reason}); models that open files "
+                "by that path do not find them, the path that initialize gets is right in both places"
+            )
+        return ServerSettings(
+            installation=installation,
+            python=python,
+            say=self.say,
+            startup_timeout_seconds=self.options.startup_timeout_seconds,
+            has_private_mounts=not reason,
+        )
 
     async def _plans(self, stack: AsyncExitStack) -> Sequence[EndpointPlan]:
         options = self.options
         if options.aws_endpoint_url is None:
-            return read_endpoints(options.assembly, stack=options.stack, endpoint=options.endpoint)
+            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="constructs-triton-packed-"))
+            return read_source(
+                options.source,
+                Path(scratch),
+                stack=options.stack,
+                endpoint=options.endpoint,
+                model=options.model,
+                is_multi_model=options.is_multi_model,
+            )
         from constructs_triton.local.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
 
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="constructs-triton-deployed-"))
@@ -130,13 +160,15 @@ async def _start_variants(
     starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
     servers: list[TritonServer] = []
     stack.push_async_callback(_stop_all, servers)
+    pairs = [(plan, variant) for plan in plans for variant in (*plan.variants, *plan.shadow_variants)]
+    multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
+    limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE / max(1, multi_models))
     async with _first_error() as group:
-        for plan in plans:
-            for variant in (*plan.variants, *plan.shadow_variants):
-                server = _server_of(plan, variant, settings)
-                servers.append(server)
-                start = _start_variant(plan, variant, server, session, memory_limit_bytes)
-                starts.setdefault(plan.name, []).append(group.create_task(start))
+        for plan, variant in pairs:
+            server = _server_of(plan, variant, settings)
+            servers.append(server)
+            start = _start_variant(plan, variant, server, session, limit)
+            starts.setdefault(plan.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 
 
@@ -166,13 +198,12 @@ async def _start_variant(
     variant: VariantPlan,
     server: TritonServer,
     session: aiohttp.ClientSession,
-    memory_limit_bytes: int | None,
+    memory_limit_bytes: int,
 ) -> LocalVariant:
     await server.start()
     if not variant.container.is_multi_model:
         return LocalVariant(variant, server, None)
-    limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE)
-    multi_model = MultiModelContainer(plan, server, session, limit)
+    multi_model = MultiModelContainer(plan, server, session, memory_limit_bytes)
     multi_model.place(variant.container.archives)
     return LocalVariant(variant, server, multi_model)
 

@@ -19,17 +19,19 @@ import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.target import Target
-from constructs_triton.local import keeper
+from constructs_triton.local import keeper, private_mounts
+from constructs_triton.local.backends import make_backends
 from constructs_triton.local.hang_traps import refuse_hang_traps
 from constructs_triton.local.installation import ModelPython, TritonInstallation
 from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
-from constructs_triton.local.memory import require_shared_memory
+from constructs_triton.local.memory import fit_shared_memory
 from constructs_triton.local.plans import ContainerPlan
 from constructs_triton.local.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.unpacking import unpack
 
 __all__ = ["ServerSettings", "TritonServer"]
 
+_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: How long a server may take to answer its first ping where the template does not say.
 _STARTUP_TIMEOUT_SECONDS = 120.0
 _PING_INTERVAL_SECONDS = 0.05
@@ -47,6 +49,8 @@ class ServerSettings:
     python: ModelPython
     say: Callable[[str], None]
     startup_timeout_seconds: float | None = None
+    #: Whether each server sees its own folder at /opt/ml, as in the container.
+    has_private_mounts: bool = False
 
 
 @dataclass(slots=True)
@@ -64,6 +68,8 @@ class TritonServer:
     generation: int = field(init=False, default=0)
     #: The server's process, which is also its session and its process group.
     process_id: int = field(init=False, default=0)
+    #: Variables that fit the server to this machine, where the template does not set them.
+    _fitted: dict[str, str] = field(init=False, default_factory=dict)
     _keeper: asyncio.subprocess.Process | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
@@ -73,9 +79,20 @@ class TritonServer:
         return f"http://127.0.0.1:{self.port}"
 
     @property
+    def container_directory(self) -> Path:
+        """What stands for ``/opt/ml``."""
+        return self.directory / "opt" / "ml"
+
+    @property
     def models_directory(self) -> Path:
         """What stands for ``/opt/ml/models`` of a multi-model container."""
-        return self.directory / "opt" / "ml" / "models"
+        return self.container_directory / "models"
+
+    def as_seen_by_server(self, path: Path) -> str:
+        """The path by which the server finds what lies at ``path`` below ``container_directory``."""
+        if not self.settings.has_private_mounts:
+            return str(path)
+        return str(private_mounts.CONTAINER_FOLDER / path.relative_to(self.container_directory))
 
     @property
     def log(self) -> Path:
@@ -128,20 +145,29 @@ class TritonServer:
 
     def _prepare(self) -> None:
         installation, python = self.settings.installation, self.settings.python
-        _make_backends(self.directory / "backends", installation, python)
+        make_backends(self.directory / "backends", installation, python)
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
         if self.container.archive is not None:
-            model = self.directory / "opt" / "ml" / "model"
+            model = self.container_directory / "model"
             unpack(self.container.archive, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
             refuse_hang_traps(model, Target(default_model=default_model or None), python.version)
             configs = prepare_models(model, self.settings.say)
             require_backends(configs, default_model, installation.backend_names())
-            default_bytes = self.container.environment.get("SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE", "")
-            if not default_bytes or default_bytes.isdecimal():  # the server refuses what is no number
-                instances = count_python_instances(configs, default_model)
-                require_shared_memory(instances, int(default_bytes or DEFAULT_SHM_BYTES))
+            self._fit_to_machine(count_python_instances(configs, default_model))
+
+    def _fit_to_machine(self, instances: int) -> None:
+        """Shared memory and threads for so many processes of Python models."""
+        given = self.container.environment.get(_SHM_DEFAULT, "")
+        if not given or given.isdecimal():  # the server refuses what is no number
+            wanted = int(given or DEFAULT_SHM_BYTES)
+            fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
+            if fitting != wanted:
+                self.settings.say(f"{self.label}: /dev/shm is small: {_SHM_DEFAULT} is {fitting} here")
+                self._fitted[_SHM_DEFAULT] = str(fitting)
+        if instances > 1:  # else numerical libraries would start a thread a CPU in each of them
+            self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
 
     async def _start_process(self) -> None:
         self.port = _free_port()
@@ -164,18 +190,19 @@ class TritonServer:
         self.is_ready = True
 
     def _request(self) -> Mapping[str, object]:
+        single = self.container_directory / "model"
         command = server_command(
-            self._container_environment(),
-            single=self.directory / "opt" / "ml" / "model",
-            multi=self.directory / "tmp" / "sagemaker",
+            self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
         )
+        repository = f"--model-repository={single}"
+        seen = f"--model-repository={self.as_seen_by_server(single)}"
         for message in command.messages if self.generation == 0 else ():
             self.settings.say(f"{self.label}: {message}")
         installation, python = self.settings.installation, self.settings.python
         return {
             "argv": [
                 str(installation.executable),
-                *command.arguments,
+                *(seen if word == repository else word for word in command.arguments),
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
             ],
@@ -187,11 +214,22 @@ class TritonServer:
             },
             "cwd": str(self.directory),
             "log": str(self.log),
+            "mounts": self._mounts(),
         }
 
+    def _mounts(self) -> Mapping[str, str] | None:
+        """What the keeper shows the server at /opt/ml, and the program that does it."""
+        if not self.settings.has_private_mounts:
+            return None
+        return {"program": private_mounts.__file__, "source": str(self.container_directory)}
+
     def _container_environment(self) -> dict[str, str]:
-        """What SageMaker hands to the container; the port is the one thing that differs."""
-        environment = {**self.container.environment, "SAGEMAKER_BIND_TO_PORT": str(self.port)}
+        """What SageMaker hands to the container; the port differs, and what is fitted to this machine."""
+        environment = {
+            **self._fitted,
+            **self.container.environment,
+            "SAGEMAKER_BIND_TO_PORT": str(self.port),
+        }
         if self.container.is_multi_model:
             environment["SAGEMAKER_MULTI_MODEL"] = "true"
         return environment
@@ -269,20 +307,6 @@ async def _finish(task: asyncio.Task[None]) -> None:
     except asyncio.CancelledError:
         await asyncio.wait({task})
         raise
-
-
-def _make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
-    """A backend directory whose stub is a private copy: a server changes the mode of one that fails."""
-    directory.mkdir()
-    for backend in installation.backends.iterdir():
-        if backend.name != "python":
-            (directory / backend.name).symlink_to(backend)
-    (directory / "python").mkdir()
-    stub = installation.stub_for(python)
-    for file in (installation.backends / "python").iterdir():
-        if file.name != stub.name:
-            (directory / "python" / file.name).symlink_to(file)
-    shutil.copy(stub, directory / "python" / stub.name)
 
 
 def _free_port() -> int:

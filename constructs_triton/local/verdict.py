@@ -25,8 +25,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.backends import make_backends
 from constructs_triton.local.installation import TritonInstallation, find_installation, inspect_python
-from constructs_triton.local.server import _make_backends as make_backends
 from constructs_triton.model_config import format_model_config
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder

@@ -1,0 +1,42 @@
+"""Marks tests that start the real Triton server: they are skipped where it cannot be, and nowhere else.
+
+Where nvidia-pytriton is installed nothing is skipped, so that a broken installation fails. To have no skips at
+all, as on a machine that is meant to run everything, set CONSTRUCTS_TRITON_REQUIRE_SERVER.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+
+import pytest
+
+_OLDEST_GLIBC = (2, 35)
+
+
+def why_absent() -> str | None:
+    """Why there is no server here; ``None`` where there is one, or where there must be one."""
+    if os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER") or _has_wheel():
+        return None
+    if sys.platform != "linux":
+        return f"the Triton server runs on Linux, this is {sys.platform}"
+    if sys.version_info >= (3, 13):
+        return "the server's Python backend needs NumPy below 2, which Python 3.13 does not have"
+    name, version = platform.libc_ver()
+    if name != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_GLIBC:
+        return f"nvidia-pytriton has wheels for glibc 2.35 or newer, this is {name or 'another'} {version}"
+    return f"nvidia-pytriton is not installed for {platform.machine()}; pip install 'constructs-triton[local]'"
+
+
+def _has_wheel() -> bool:
+    try:
+        importlib.metadata.distribution("nvidia-pytriton")
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+_REASON = why_absent()
+needs_server = pytest.mark.skipif(_REASON is not None, reason=_REASON or "")
