@@ -17,6 +17,7 @@ from constructs_triton.cdk.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.async_inference import AsyncInference
 from constructs_triton.cdk.dashboard import TritonDashboard
 from constructs_triton.cdk.metrics import VariantMetrics
+from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.cdk.scaling import TritonScalableInstanceCount
 from constructs_triton.cdk.variant import EndpointVariant
 from constructs_triton.errors import InvalidValueError
@@ -29,7 +30,8 @@ __all__ = ["EndpointBase"]
 class EndpointBase(VariantMetrics, Resource):
     """An endpoint by its name, its ARN and its variants; the subclasses set them.
 
-    ``_serves_many`` is whether each request names its model, ``None`` where that is not known.
+    ``_serves_many`` is whether each request names its model, ``None`` where that is not known;
+    ``_repository`` is where those models are named, ``None`` for an import.
     """
 
     _endpoint_name: str
@@ -38,7 +40,7 @@ class EndpointBase(VariantMetrics, Resource):
     _serves_many: bool | None
     _async_inference: AsyncInference | None
     _is_asynchronous: bool | None
-    _target_models: Mapping[str, str]
+    _repository: TritonModelRepository | None
 
     @property
     def endpoint_name(self) -> str:
@@ -150,8 +152,10 @@ class EndpointBase(VariantMetrics, Resource):
         for name in target_models:
             limits.check_name("target_models", name, limits.TARGET_MODEL)
         # AWS documentation: invoke a multi-model endpoint, security.
-        names = [self._target_models.get(name, name) for name in target_models]
-        return {"StringLike": {"sagemaker:TargetModel": names}}
+        known = {} if self._repository is None else self._repository.target_models
+        return {
+            "StringLike": {"sagemaker:TargetModel": [str(known.get(name, name)) for name in target_models]}
+        }
 
     # Scaling, metrics, outputs.
 

@@ -52,7 +52,7 @@ class EndpointCore(EndpointBase):
         super().__init__(scope, id, physical_name=props.endpoint_name)
         self._props = props
         self._serves_many = models.serves_many
-        self._target_models = models.repository.target_models if models.serves_many else {}
+        self._repository = models.repository
         self._async_inference = props.async_inference
         self._is_asynchronous = props.async_inference is not None
         self._alarms: list[str] = []

@@ -48,7 +48,7 @@ class ImportedTritonEndpoint(EndpointBase):
         self._serves_many = serves_many
         self._async_inference = None
         self._is_asynchronous = is_asynchronous
-        self._target_models = {}
+        self._repository = None
         owner = VariantOwner(self, endpoint_name, None, bool(is_asynchronous))
         self._variants = tuple(
             EndpointVariant(

@@ -163,7 +163,7 @@ def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack
 
 
 def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Path, tmp_path: Path) -> None:
-    """Each variant's parts hang from a scope of their own, also where both build an image (D2)."""
+    """Each variant's parts hang from a scope of their own, also where both build an image."""
     (tmp_path / "image").mkdir()
     (tmp_path / "image" / "Dockerfile").write_text("FROM scratch\n")
     image = TritonImage.from_asset(str(tmp_path / "image"), triton_version="26.05")
@@ -381,10 +381,10 @@ def test_everything_twice_in_one_stack_and_in_a_stage(path: Path) -> None:
     for scope in (app, stage):
         stack = cdk.Stack(scope, "Test")
         repository = add_repository(stack, path)
-        for id in ("A", "B"):
+        for name in ("A", "B"):
             TritonEnsembleEndpoint(
                 stack,
-                id,
+                name,
                 model_repository=repository,
                 ensemble="pipeline",
                 instance_type=GPU,
