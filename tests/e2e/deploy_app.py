@@ -6,6 +6,7 @@ starting the CDK takes longer than all of them.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
-from deploy_synth import GPU_TARGET, INVOCATIONS_TARGET, LATENCY_THRESHOLD, STACK, VARIANTS, Variant
+from deploy_synth import DECLARED, GPU_TARGET, INVOCATIONS_TARGET, LATENCY_THRESHOLD, STACK, VARIANTS, Variant
 
 from constructs_triton import (
     InstanceType,
@@ -48,6 +49,7 @@ class ServedStack(cdk.Stack):
         super().__init__(scope, id)
         instance_type = InstanceType.of(variant.instance_type)
         repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        self.repository = repository
         single = TritonEndpoint(
             self, "Single", model_repository=repository, model="alpha", instance_type=instance_type
         )
@@ -74,6 +76,16 @@ class ServedStack(cdk.Stack):
         cdk.CfnOutput(self, "ManyName", value=many.endpoint_name)
         cdk.CfnOutput(self, "ModelsUrl", value=repository.model_data_url)
 
+    def declared(self) -> dict[str, dict[str, str]]:
+        """Each model's target model, and the key of its archive among the assets."""
+        return {
+            name: {
+                "target_model": str(target_model),
+                "object_key": self.repository.archive_of(name).object_key,
+            }
+            for name, target_model in self.repository.target_models.items()
+        }
+
 
 def write_models(directory: Path, models: tuple[tuple[str, int], ...]) -> Path:
     """A repository of Python models that add a constant."""
@@ -89,8 +101,9 @@ def main(directory: Path, names: Sequence[str]) -> None:
         variant = VARIANTS[name]
         models = write_models(directory / "models" / name, variant.models)
         app = cdk.App(outdir=str(directory / name))
-        ServedStack(app, STACK, models=models, variant=variant)
+        stack = ServedStack(app, STACK, models=models, variant=variant)
         app.synth()
+        (directory / name / DECLARED).write_text(json.dumps(stack.declared()))
 
 
 if __name__ == "__main__":

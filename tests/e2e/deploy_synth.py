@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 STACK = "Served"
+DECLARED = "declared.json"
 INSTANCE_TYPE = "ml.g5.xlarge"
 MAX_CAPACITY = 4
 GPU_TARGET = 55
@@ -44,3 +46,31 @@ def synthesize(directory: Path, *names: str) -> Path:
     environment = {**os.environ, "CDK_VALIDATION": "false"}
     subprocess.run([sys.executable, str(app), str(directory), *names], env=environment, check=True)
     return directory
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A variant as it was synthesized: its folder, and what it says of a model."""
+
+    directory: Path
+
+    def target_model(self, model: str) -> str:
+        """What callers name, and what the archive is called below the prefix."""
+        return self._models[model]["target_model"]
+
+    def archive(self, model: str) -> bytes:
+        """The content of the archive that the assembly holds."""
+        key = self._models[model]["object_key"]
+        assets = json.loads((self.directory / f"{STACK}.assets.json").read_text())["files"].values()
+        (path,) = {
+            each["source"]["path"]
+            for each in assets
+            if key in [destination["objectKey"] for destination in each["destinations"].values()]
+        }
+        content: bytes = (self.directory / path).read_bytes()
+        return content
+
+    @property
+    def _models(self) -> dict[str, dict[str, str]]:
+        models: dict[str, dict[str, str]] = json.loads((self.directory / DECLARED).read_text())
+        return models

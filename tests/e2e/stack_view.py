@@ -126,6 +126,11 @@ class StackView:
         keys = [each["Key"] for each in listed]
         return {key.removeprefix(prefix): self.object(f"s3://{bucket}/{key}") for key in keys}
 
+    def archives(self) -> dict[str, bytes]:
+        """The archives below the prefix of the multi-model endpoint, by target model."""
+        found = self.objects(self.output("ModelsUrl"))
+        return {name: body for name, body in found.items() if name.endswith(".tar.gz")}
+
     def bucket(self) -> dict[str, Any]:
         """The settings of the bucket that the stack made."""
         name = self.output("ModelsUrl").removeprefix("s3://").partition("/")[0]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
 import numpy as np
 import pytest
-from deploy_synth import STACK, synthesize
+from deploy_synth import STACK, Declared, synthesize
 from loopback_aws import LoopbackAws
 from stack_view import StackView
 
@@ -54,12 +53,13 @@ def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint
     assert set(local.endpoint_names) == {view.output("SingleName"), view.output("ManyName")}
 
 
-def test_deployed_models_predict(view: StackView, local: LocalEndpoint) -> None:
+def test_deployed_models_predict(view: StackView, local: LocalEndpoint, assemblies: Path) -> None:
     """Each model answers from the archive that the deployment put into S3."""
     many = view.output("ManyName")
     assert predict(local, view.output("SingleName")) == 1
-    assert predict(local, many, "alpha.tar.gz") == 1
-    assert predict(local, many, "beta.tar.gz") == 2
+    first = Declared(assemblies / "first")
+    assert predict(local, many, first.target_model("alpha")) == 1
+    assert predict(local, many, first.target_model("beta")) == 2
 
 
 def test_model_added_to_the_prefix_is_served_without_a_deployment(
@@ -67,16 +67,14 @@ def test_model_added_to_the_prefix_is_served_without_a_deployment(
 ) -> None:
     """An archive that comes to lie below the prefix can be called at once; before that it is not found."""
     many = view.output("ManyName")
+    added = Declared(assemblies / "added_model")
+    target_model = added.target_model("gamma")
     with pytest.raises(InvocationError, match="Failed to download model data"):
-        predict(local, many, "gamma.tar.gz")
-    template = json.loads((assemblies / "added_model" / f"{STACK}.template.json").read_text())
-    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
-    keys = {each["TargetModel"]: each["SourceKey"] for each in sync["Properties"]["Archives"]}
+        predict(local, many, target_model)
     bucket, _, prefix = view.output("ModelsUrl").removeprefix("s3://").partition("/")
-    archive = assemblies / "added_model" / keys["gamma.tar.gz"]
     s3 = boto3.client("s3", endpoint_url=view.aws.endpoint_url)
-    s3.upload_file(str(archive), bucket, f"{prefix}gamma.tar.gz")
-    assert predict(local, many, "gamma.tar.gz") == 3
+    s3.put_object(Bucket=bucket, Key=prefix + target_model, Body=added.archive("gamma"))
+    assert predict(local, many, target_model) == 3
 
 
 def test_what_is_not_deployed_is_named(view: StackView) -> None:

@@ -4,7 +4,6 @@ with what was declared."""
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from deploy_synth import (
     MAX_CAPACITY,
     STACK,
     VARIANTS,
+    Declared,
     synthesize,
 )
 from loopback_aws import LoopbackAws, Stack
@@ -68,15 +68,6 @@ def numbers() -> Iterator[int]:
     return itertools.count()
 
 
-def archive_of(assemblies: Path, variant: str, target_model: str) -> bytes:
-    """The archive that the variant declares under this name."""
-    template = json.loads((assemblies / variant / f"{STACK}.template.json").read_text())
-    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
-    keys = {each["TargetModel"]: each["SourceKey"] for each in sync["Properties"]["Archives"]}
-    content: bytes = (assemblies / variant / keys[target_model]).read_bytes()
-    return content
-
-
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
     """Each resource is reported once as in progress and once as complete, after all that it depends on."""
     template = untouched.stack.template
@@ -103,13 +94,14 @@ def test_endpoints_serve_the_declared_models(untouched: StackView, assemblies: P
         assert container["Image"].startswith("763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-triton")
     assert untouched.model("ManyName")["PrimaryContainer"]["ModelDataUrl"] == untouched.output("ModelsUrl")
     single = untouched.model("SingleName")["PrimaryContainer"]
-    assert untouched.object(single["ModelDataUrl"]) == archive_of(assemblies, "first", "alpha.tar.gz")
+    assert untouched.object(single["ModelDataUrl"]) == Declared(assemblies / "first").archive("alpha")
 
 
 def test_placed_archives_equal_the_packed_ones(untouched: StackView, assemblies: Path) -> None:
     """Every model's archive lies under the prefix, byte for byte, and nothing else does."""
-    placed = untouched.objects(untouched.output("ModelsUrl"))
-    assert placed == {name: archive_of(assemblies, "first", name) for name in ("alpha.tar.gz", "beta.tar.gz")}
+    first = Declared(assemblies / "first")
+    placed = untouched.archives()
+    assert placed == {first.target_model(name): first.archive(name) for name in ("alpha", "beta")}
 
 
 def test_scaling_is_registered(untouched: StackView) -> None:
@@ -173,9 +165,10 @@ def test_changed_model_moves_the_endpoint(
     assert before["model:Single"] != after["model:Single"]
     assert before["endpoint:Many"] == after["endpoint:Many"]
     container = fresh.model("SingleName")["PrimaryContainer"]
-    changed = archive_of(assemblies, "changed_model", "alpha.tar.gz")
+    changed = Declared(assemblies / "changed_model").archive("alpha")
     assert fresh.object(container["ModelDataUrl"]) == changed
-    assert fresh.objects(fresh.output("ModelsUrl"))["alpha.tar.gz"] == changed
+    target_model = Declared(assemblies / "changed_model").target_model("alpha")
+    assert fresh.archives()[target_model] == changed
     assert not fresh.exists("model", before["model:Single"])
     assert not fresh.exists("endpoint-config", before["config:Single"])
 
@@ -187,9 +180,10 @@ def test_added_model_is_placed_without_touching_the_endpoint(
     before = fresh.physical_ids()
     assert deploy("added_model", fresh.name).status == "UPDATE_COMPLETE"
     assert fresh.physical_ids() == before
-    placed = fresh.objects(fresh.output("ModelsUrl"))
-    assert placed["gamma.tar.gz"] == archive_of(assemblies, "added_model", "gamma.tar.gz")
-    assert set(placed) == {"alpha.tar.gz", "beta.tar.gz", "gamma.tar.gz"}
+    added = Declared(assemblies / "added_model")
+    assert fresh.archives() == {
+        added.target_model(name): added.archive(name) for name in ("alpha", "beta", "gamma")
+    }
 
 
 def test_deployment_keeps_the_count_that_scaling_reached(
@@ -237,9 +231,10 @@ def test_failed_update_restores_everything(
     (target,) = fresh.scalable_targets("ManyName")
     assert target["MaxCapacity"] == MAX_CAPACITY
     assert fresh.count_models() == 2
-    first = archive_of(assemblies, "first", "alpha.tar.gz")
+    first = Declared(assemblies / "first").archive("alpha")
     assert fresh.object(fresh.model("SingleName")["PrimaryContainer"]["ModelDataUrl"]) == first
-    assert fresh.objects(fresh.output("ModelsUrl"))["alpha.tar.gz"] == first
+    target_model = Declared(assemblies / "first").target_model("alpha")
+    assert fresh.archives()[target_model] == first
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
 
 
@@ -256,7 +251,10 @@ def test_failed_create_is_rolled_back(aws: LoopbackAws, deploy: Callable[[str, s
 
 def test_destroy_leaves_only_what_is_retained(fresh: StackView, assemblies: Path) -> None:
     """The bucket with the archives and the function's log stay; endpoints, roles, alarms and all else go."""
-    models_url = fresh.output("ModelsUrl")
+    archives = fresh.archives()
+    bucket = fresh.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
     assert fresh.aws.destroy(fresh.name).status == "DELETE_COMPLETE"
     assert fresh.leftovers() == {"bucket", "log-group"}
-    assert fresh.objects(models_url)["beta.tar.gz"] == archive_of(assemblies, "first", "beta.tar.gz")
+    first = Declared(assemblies / "first")
+    kept = fresh.object(f"s3://{bucket}/models/{first.target_model('beta')}")
+    assert kept == first.archive("beta") == archives[first.target_model("beta")]
