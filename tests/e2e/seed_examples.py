@@ -1,0 +1,122 @@
+"""Runs an example's scripts as their README says, and reads what a document's boto3 calls become."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+SEEDS = PROJECT / "examples" / "seeds"
+
+Template = dict[str, Any]
+
+
+def run_script(example: str, script: str, *arguments: str | Path) -> str:
+    """What the script prints; skips the test, with its words, where it cannot reach what it downloads."""
+    command = [sys.executable, "-W", "error", script, *map(str, arguments)]
+    done = subprocess.run(command, cwd=SEEDS / example, capture_output=True, text=True, check=False)
+    if done.returncode == os.EX_TEMPFAIL:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def synthesize(example: str, directory: Path, **context: str) -> Path:
+    """The example's cloud assembly, with the project's settings, CDK's validation as errors among them."""
+    settings = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    environment = {
+        **os.environ,
+        "CDK_OUTDIR": str(directory),
+        "CDK_CONTEXT_JSON": json.dumps({**settings, **context}),
+    }
+    command = [sys.executable, "app.py"]
+    done = subprocess.run(
+        command, cwd=SEEDS / example, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return directory
+
+
+def read_template(assembly: Path, stack: str) -> Template:
+    """The stack's template."""
+    template: Template = json.loads((assembly / f"{stack}.template.json").read_text())
+    return template
+
+
+def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str, Any]]:
+    """The parameters with which CloudFormation calls SageMaker for one endpoint, by boto3's name of the call.
+
+    What CloudFormation will only know at deployment stands there as ``<name>``.
+    """
+    resources = template["Resources"]
+    (endpoint,) = [
+        each["Properties"]
+        for each in resources.values()
+        if each["Type"] == "AWS::SageMaker::Endpoint" and each["Properties"]["EndpointName"] == endpoint_name
+    ]
+    config = resources[_logical_id(endpoint["EndpointConfigName"])]["Properties"]
+    (variant,) = config["ProductionVariants"]
+    model = resources[_logical_id(variant["ModelName"])]["Properties"]
+    calls = {"create_model": model, "create_endpoint_config": config, "create_endpoint": endpoint}
+    return {name: _resolve(parameters) for name, parameters in calls.items()}
+
+
+def parameters_that_differ(
+    document: Mapping[str, Any], ours: Mapping[str, Any]
+) -> dict[str, tuple[object, object]]:
+    """Path of each parameter in which the calls differ: (document's, ours), ``None`` where one has none.
+
+    A name, role or address that differs only because somebody chose another is no difference.
+    """
+    theirs, mine = _flatten(document, ""), _flatten(ours, "")
+    for path in theirs.keys() & mine.keys():
+        if path.rpartition(".")[2] in _CHOSEN_FREELY:
+            mine[path] = theirs[path]
+    paths = sorted(theirs.keys() | mine.keys())
+    return {path: (theirs.get(path), mine.get(path)) for path in paths if theirs.get(path) != mine.get(path)}
+
+
+_CHOSEN_FREELY = ("ModelName", "EndpointConfigName", "EndpointName", "ExecutionRoleArn", "ModelDataUrl")
+
+
+def _flatten(value: Mapping[str, Any], path: str) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, part in value.items():
+        if key == "ProductionVariants":
+            for number, variant in enumerate(part):
+                flat |= _flatten(variant, f"{path}{key}.{number}.")
+        elif isinstance(part, Mapping) and key != "Environment":
+            flat |= _flatten(part, f"{path}{key}.")
+        else:
+            flat[f"{path}{key}"] = part
+    return flat
+
+
+def _logical_id(reference: Any) -> str:
+    return str(reference["Fn::GetAtt"][0])
+
+
+def _resolve(value: Any) -> Any:
+    match value:
+        case {"Ref": name} | {"Fn::GetAtt": [name, _]}:
+            return f"<{name}>"
+        case {"Fn::FindInMap": [_, _, name]}:
+            return f"<{name}>"
+        case {"Fn::Sub": str(text)}:
+            return re.sub(r"[0-9a-f]{64}", "<digest>", text)
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(str(_resolve(part)) for part in parts)
+        case dict():
+            return {key: _resolve(part) for key, part in value.items()}
+        case list():
+            return [_resolve(part) for part in value]
+        case _:
+            return value
