@@ -1,0 +1,28 @@
+"""From a JPEG file to the pixels of ResNet-50 and of Inception v3; needs Pillow."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+# torchvision documentation, ResNet50_Weights.IMAGENET1K_V1: mean and standard deviation by channel.
+_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
+_STANDARD_DEVIATION = np.array([0.229, 0.224, 0.225], np.float32)
+
+
+def resnet_pixels(jpeg: bytes) -> np.ndarray:
+    """FP32 [3, 224, 224]: channels first, each of mean 0 and deviation 1 over ImageNet."""
+    pixels = _resized(jpeg, 224) / np.float32(255)
+    return np.ascontiguousarray(((pixels - _MEAN) / _STANDARD_DEVIATION).transpose(2, 0, 1))
+
+
+def inception_pixels(jpeg: bytes) -> np.ndarray:
+    """FP32 [299, 299, 3], from -1 to 1; what DALI's ``crop_mirror_normalize`` gives in ``make_dali.py``."""
+    return (_resized(jpeg, 299) - np.float32(127.5)) / np.float32(127.5)
+
+
+def _resized(jpeg: bytes, side: int) -> np.ndarray:
+    with Image.open(io.BytesIO(jpeg)) as image:
+        return np.asarray(image.convert("RGB").resize((side, side), Image.Resampling.BILINEAR), np.float32)

@@ -1,0 +1,112 @@
+"""Two models of ResNet-50's contract behind one endpoint that scales: the stack of the example, run here."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+
+from constructs_triton.client import TritonClient
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.local.verdict import ask_server
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "resnet_autoscaling"
+BLUE_ROW_3_COLUMN_8 = 527
+PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_resnet")]
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("resnet") / "cdk.out"
+    environment = {**os.environ, "CDK_OUTDIR": str(directory)}
+    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly, endpoint="small-network") as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def pixels() -> Any:
+    """FP32 [3, 224, 224] of the example's JPEG."""
+    preprocessing = runpy.run_path(str(EXAMPLE.parent / "small_network" / "preprocessing.py"))
+    return preprocessing["resnet_pixels"]((EXAMPLE / "picture.jpg").read_bytes())
+
+
+def test_server_accepts_both_configurations(assembly: Path) -> None:
+    """Triton's core takes the configurations of the TorchScript and TensorRT models, warm-up included."""
+    assert assembly.exists()  # synthesis writes the repository
+    answers = ask_server(EXAMPLE / "build" / "resnet50")
+    assert {name: answer.split(" (")[0] for name, answer in answers.items()} == {
+        "resnet_pt_v0": "loads",
+        "resnet_trt_v0": "loads",
+    }
+
+
+def test_documents_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:
+    """JSON under ``application/octet-stream`` with each ``TargetModel``: 1,000 scores, the best one right."""
+    runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
+    for target, name in ((PYTORCH, "INPUT__0"), (TENSORRT, "input")):
+        tensor = {"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}
+        response = runtime.invoke_endpoint(
+            EndpointName="small-network",
+            ContentType="application/octet-stream",
+            Body=json.dumps({"inputs": [tensor]}),
+            TargetModel=target,
+        )
+        (output,) = json.loads(response["Body"].read())["outputs"]
+        assert output["shape"] == [1, 1000]
+        assert int(np.argmax(output["data"])) == BLUE_ROW_3_COLUMN_8
+
+
+def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) -> None:
+    """Both models give what the network gives without a server, the half precision one its own rounding."""
+    network = runpy.run_path(str(EXAMPLE.parent / "small_network" / "network.py"))
+    weights = network["load_weights"](EXAMPLE.parent / "small_network" / "resnet.npz")
+    batch = np.stack([pixels, pixels[:, ::-1]])
+    for target, dtype in ((PYTORCH, np.float32), (TENSORRT, np.float16)):
+        rounded = {name: value.astype(dtype).astype(np.float32) for name, value in weights.items()}
+        expected = network["log_probabilities"](rounded, batch)[:, 1:]
+        client = TritonClient.for_endpoint(
+            "small-network", endpoint_url=endpoint.endpoint_url, target_model=target
+        )
+        name, output = ("INPUT__0", "OUTPUT__0") if target == PYTORCH else ("input", "output")
+        np.testing.assert_allclose(client.infer({name: batch})[output], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoint, pixels: Any) -> None:
+    """What the endpoint does not hold is a ValidationError; what the model cannot take, a ModelError."""
+    runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
+    tensor = {"name": "INPUT__0", "shape": [1, 3, 2, 2], "datatype": "FP32", "data": [0.0] * 12}
+    call = {"EndpointName": "small-network", "Body": json.dumps({"inputs": [tensor]})}
+    with pytest.raises(runtime.exceptions.ModelError, match="shape"):
+        runtime.invoke_endpoint(**call, TargetModel=PYTORCH)
+    with pytest.raises(runtime.exceptions.ClientError, match=r"resnet_v9\.tar\.gz"):
+        runtime.invoke_endpoint(**call, TargetModel="resnet_v9.tar.gz")
+
+
+def test_invocation_script_names_the_picture(endpoint: LocalEndpoint) -> None:
+    """``invoke.py`` prints the right class first, for both models and both forms of a request."""
+    done = subprocess.run(
+        [sys.executable, "invoke.py", "small-network", "--endpoint-url", endpoint.endpoint_url],
+        cwd=EXAMPLE,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.findall(r": classes \[(\d+),", done.stdout) == [str(BLUE_ROW_3_COLUMN_8)] * 4
