@@ -26,7 +26,9 @@ from constructs_triton.cdk.metrics_config import MetricsConfig
 from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.cdk.model_source import ModelSource
 from constructs_triton.cdk.production_variant import TritonVariant
+from constructs_triton.cdk.repository_check import RepositoryCheck
 from constructs_triton.cdk.scaling import TritonScalableInstanceCount
+from constructs_triton.cdk.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.variant import EndpointVariant
 from constructs_triton.cdk.vpc_endpoints import TritonVpcEndpoints
 from constructs_triton.facts.environment import TritonEnvironment
@@ -49,6 +51,9 @@ __all__ = [
     "MetricsConfig",
     "ModelArchive",
     "ModelSource",
+    "RepositoryCheck",
+    "TargetModel",
+    "TargetModelNaming",
     "TritonAlarms",
     "TritonDashboard",
     "TritonEndpoint",

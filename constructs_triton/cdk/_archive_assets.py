@@ -10,12 +10,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import Aws, FileAssetPackaging, Stack, Stage
+from aws_cdk import Aws, FileAssetLocation, FileAssetPackaging, Stack, Stage
 from constructs import Construct
 
-from constructs_triton.model_repository import Archive, ModelRepository, pack
+from constructs_triton.model_repository import Archive
+from constructs_triton.model_repository.partial_folder import partial_folder
 
-__all__ = ["ModelArchive", "pack_into_assembly", "publish"]
+__all__ = ["ModelArchive", "StackAssets", "asset_directory"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,34 +45,54 @@ class ModelArchive:
         return f"arn:{Aws.PARTITION}:s3:::{self.bucket_name}/{self.object_key}"
 
 
-def pack_into_assembly(scope: Construct, repository: ModelRepository, model_name: str) -> Archive:
-    """Pack a model with all it needs into the cloud assembly, where its content names it."""
-    return pack(repository, repository.closure(model_name), _asset_directory(scope))
+class StackAssets:
+    """The file assets of the stack that ``scope`` is in.
+
+    Every call across to CDK costs a fraction of a millisecond: what is the same for all files is asked once.
+    """
+
+    def __init__(self, scope: Construct) -> None:
+        self._synthesizer = Stack.of(scope).synthesizer
+        self._outdir = _stage(scope).outdir
+        self._asset_directory = asset_directory(scope)
+
+    def add_archive(self, archive: Archive, model_names: tuple[str, ...]) -> ModelArchive:
+        """Let the archive be uploaded."""
+        location = self._add(archive.path, f"{archive.digest}.tar", f"Model archive {model_names[0]}")
+        return ModelArchive(
+            bucket_name=location.bucket_name,
+            object_key=location.object_key,
+            digest=archive.digest,
+            size_bytes=archive.size_bytes,
+            unpacked_size_bytes=archive.unpacked_size_bytes,
+            model_names=model_names,
+        )
+
+    def add_json(self, text: str, digest: str, display_name: str) -> FileAssetLocation:
+        """Let ``text`` be uploaded as ``<digest>.json``."""
+        path = self._asset_directory / f"{digest}.json"
+        with partial_folder(self._asset_directory) as folder:
+            (folder / path.name).write_text(text, encoding="utf-8")
+            (folder / path.name).replace(path)
+        return self._add(path, digest, display_name)
+
+    def _add(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
+        return self._synthesizer.add_file_asset(
+            source_hash=source_hash,
+            packaging=FileAssetPackaging.FILE,
+            # Relative, so that the assembly may be moved between synth and deploy.
+            file_name=os.path.relpath(path, self._outdir),
+            display_name=display_name,
+        )
 
 
-def publish(scope: Construct, archive: Archive, model_names: tuple[str, ...]) -> ModelArchive:
-    """Make the archive a file asset of the stack that ``scope`` is in."""
-    stage = Stage.of(scope)
-    assert stage is not None  # _asset_directory has seen one
-    location = Stack.of(scope).synthesizer.add_file_asset(
-        source_hash=f"{archive.digest}.tar",
-        packaging=FileAssetPackaging.FILE,
-        # Relative, so that the assembly may be moved between synth and deploy.
-        file_name=os.path.relpath(archive.path, stage.outdir),
-        display_name=f"Model archive {model_names[0]}",
-    )
-    return ModelArchive(
-        bucket_name=location.bucket_name,
-        object_key=location.object_key,
-        digest=archive.digest,
-        size_bytes=archive.size_bytes,
-        unpacked_size_bytes=archive.unpacked_size_bytes,
-        model_names=model_names,
-    )
+def asset_directory(scope: Construct) -> Path:
+    """The folder of the cloud assembly that assets lie in."""
+    return Path(_stage(scope).asset_outdir)
 
 
-def _asset_directory(scope: Construct) -> Path:
+def _stage(scope: Construct) -> Stage:
     stage = Stage.of(scope)
     if stage is None:
         raise RuntimeError(f"{scope.node.path} is in no App or Stage")  # CDK itself would fail later
-    return Path(stage.asset_outdir)
+    return stage

@@ -9,7 +9,6 @@ from constructs import Construct
 
 from constructs_triton.cdk._served_models import ServedModels
 from constructs_triton.cdk.image import TritonImage
-from constructs_triton.cdk.model_repository import check_repository
 from constructs_triton.cdk.production_variant import VariantProps
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
@@ -65,9 +64,8 @@ def check_models(models: ServedModels, settings: ContainerSettings, props: Varia
         image_version=settings.image.version,
         default_model=models.default_model,
     )
-    repository = models.repository.models
-    told = {(finding.code, finding.path) for finding in repository.check().warnings}
-    found = check_repository(repository, target)
+    told = {(finding.code, finding.path) for finding in models.repository.warnings}
+    found = models.check(target)
     return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
 
 

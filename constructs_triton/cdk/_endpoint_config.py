@@ -57,12 +57,20 @@ def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionP
     return sagemaker.CfnModel.ContainerDefinitionProperty(
         image=variant.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
-        model_data_url=variant.data.url,
+        model_data_url=variant.data.url if variant.data.is_compressed else None,
+        model_data_source=None if variant.data.is_compressed else _uncompressed(variant.data.url),
         environment=variant.plan.settings.environment,
         multi_model_config=None
         if cache is None
         else sagemaker.CfnModel.MultiModelConfigProperty(model_cache_setting=cache),
     )
+
+
+def _uncompressed(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
+    source = sagemaker.CfnModel.S3DataSourceProperty(
+        s3_uri=url, s3_data_type="S3Prefix", compression_type="None"
+    )
+    return sagemaker.CfnModel.ModelDataSourceProperty(s3_data_source=source)
 
 
 def make_endpoint_config(

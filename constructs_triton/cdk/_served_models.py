@@ -12,6 +12,8 @@ from constructs import Construct, IDependable
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.target import Target
+from constructs_triton.findings import Finding
 
 __all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
 
@@ -21,7 +23,8 @@ class ModelData:
     """Where the container gets its models: the URL, what reading it takes, and what has to be there first.
 
     ``size_bytes`` and ``unpacked_size_bytes`` are those of the one archive that is loaded at start, ``None``
-    where there is no such archive or its size is not known.
+    where there is no such archive or its size is not known. Where not ``is_compressed``, ``url`` is a prefix
+    with the models as they are.
     """
 
     url: str
@@ -29,6 +32,7 @@ class ModelData:
     dependencies: tuple[IDependable, ...]
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
+    is_compressed: bool = True
 
 
 class ServedModels(ABC):
@@ -47,6 +51,10 @@ class ServedModels(ABC):
     @abstractmethod
     def default_model(self) -> str | None:
         """The model that ``/invocations`` reaches; ``None`` where each request names its own."""
+
+    @abstractmethod
+    def check(self, target: Target) -> list[Finding]:
+        """Warnings about the models for this endpoint; errors raise ``RepositoryError``."""
 
     @abstractmethod
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
@@ -69,33 +77,34 @@ class SingleModel(ServedModels):
     @classmethod
     def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
         """Any model of the repository."""
-        repository.models.model(model)
+        repository.served_model(model)
         return cls(repository, model)
 
     @classmethod
     def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
         """A model of the repository that has to be an ensemble."""
-        if not repository.models.model(ensemble).is_ensemble:
-            raise InvalidValueError(
-                f'ensemble: must be a model with platform "ensemble", got "{ensemble}"; '
-                "serve it with TritonEndpoint(model=...)"
-            )
+        repository.refuse_no_ensemble(ensemble)
         return cls(repository, ensemble)
+
+    def check(self, target: Target) -> list[Finding]:
+        return self.repository.check(target, self.model)
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
         return SingleModel.of_model(repository or self.repository, model or self.model)
 
     @property
     def default_model(self) -> str:
-        return self.model
+        return self.repository.served_model(self.model)
 
     def bind(self, scope: Construct) -> ModelData:
-        archive = self.repository.archive_of(self.model, scope=scope)
-        statement = iam.PolicyStatement(
-            sid="LoadModel", actions=["s3:GetObject"], resources=[archive.object_arn]
-        )
+        location = self.repository.location_of(self.model, scope=scope)
         return ModelData(
-            archive.model_data_url, (statement,), (), archive.size_bytes, archive.unpacked_size_bytes
+            location.url,
+            location.read_statements,
+            (),
+            location.size_bytes,
+            location.unpacked_size_bytes,
+            location.is_compressed,
         )
 
 
@@ -113,6 +122,9 @@ class MultipleModels(ServedModels):
             raise InvalidValueError(
                 f'model_cache_setting: must be "Enabled" or "Disabled", got "{setting}"; write one of them'
             )
+
+    def check(self, target: Target) -> list[Finding]:
+        return self.repository.check(target)
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
         if model is not None:

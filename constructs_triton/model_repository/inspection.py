@@ -45,15 +45,18 @@ class ArchiveContents:
     unpacked_size_bytes: int
 
 
-def inspect_archive(path: Path | str) -> ArchiveContents:
+def inspect_archive(path: Path | str, *, outline_directory: Path | None = None) -> ArchiveContents:
     """Read a model archive from end to end, in constant memory.
+
+    With ``outline_directory``, a new folder, the members are unpacked into it as far as checks look at them:
+    of each file the first MiB, and a hole for the rest.
 
     Raises:
         ArchiveError: it cannot be read, a member would land outside its folder or is a link or a device, or
             its root does not hold model directories and nothing else. The message names every such member.
     """
     archive = Path(path)
-    reading = _Reading(archive)
+    reading = _Reading(archive, outline_directory)
     with _read_errors(archive), _open(archive) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
         for info in tar:
             reading.add(tar, info)
@@ -80,6 +83,7 @@ def _read_errors(path: Path) -> Iterator[None]:
 @dataclass
 class _Reading:
     path: Path
+    outline: Path | None = None
     members: dict[str, Member] = field(default_factory=dict)
     digests: dict[str, ContentDigest] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -93,9 +97,11 @@ class _Reading:
             self.problems.append(f"{self.path}: member {info.name!r} {problem}")
         elif info.isdir():
             self.members[name] = Member(name, DIRECTORY_MODE)
+            if self.outline is not None:
+                (self.outline / name).mkdir(parents=True, exist_ok=True)
         else:
             self.members[name] = Member(name, fold_mode(info.mode), info.name, _state(info))
-            self.digests[name] = _digest(tar, info)
+            self.digests[name] = _digest(tar, info, None if self.outline is None else self.outline / name)
 
     def _problem(self, info: tarfile.TarInfo, name: str) -> str | None:
         if info.name.startswith("/") or ".." in info.name.split("/"):
@@ -155,9 +161,20 @@ def _state(info: tarfile.TarInfo) -> FileState:
     return FileState(device=0, inode=0, size=info.size, mtime_ns=0, ctime_ns=0)
 
 
-def _digest(tar: tarfile.TarFile, info: tarfile.TarInfo) -> ContentDigest:
+def _digest(tar: tarfile.TarFile, info: tarfile.TarInfo, outline: Path | None) -> ContentDigest:
     content = blake3()
     file = tar.extractfile(info)
+    beginning = file.read(_CHUNK_BYTES) if file is not None else b""
+    if outline is not None:
+        _write_outline(outline, beginning, info.size)
+    content.update(beginning)
     while file is not None and (chunk := file.read(_CHUNK_BYTES)):
         content.update(chunk)
     return content.digest()
+
+
+def _write_outline(path: Path, beginning: bytes, size: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        file.write(beginning)
+        file.truncate(size)

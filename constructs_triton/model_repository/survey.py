@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -68,6 +68,14 @@ class RepositorySurvey:
         rows = self._remembered("identities", self._identify)
         return {name: ArchiveIdentity(*row) for name, row in rows.items()}
 
+    @property
+    def known_identities(self) -> Mapping[str, ArchiveIdentity]:
+        """Those of :attr:`identities` that need no file to be read: all, or none."""
+        if "identities" in self.__dict__:
+            return self.identities
+        rows = self._recall("identities") or {}
+        return {name: ArchiveIdentity(*row) for name, row in rows.items()}
+
     def contents_of(self, model_name: str) -> tuple[str, ...]:
         """The models in the archive of any model, itself first.
 
@@ -98,16 +106,19 @@ class RepositorySurvey:
         errors = errors_left_by_packing(self.repository, report)
         return {"errors": _as_json(errors), "warnings": _as_json(report.warnings)}
 
-    def _remembered(self, question: str, answer: Any) -> Any:
-        if self._signature is None:
-            return answer()
-        key = blake3(f"{self._signature} {_rules_signature()} {question}".encode()).hexdigest()
-        known = self._cache.find(key)
+    def _remembered(self, question: str, answer: Callable[[], Any]) -> Any:
+        known = self._recall(question)
         if known is None:
             known = answer()
-            if _signature(self.repository.path) == self._signature:  # or it changed while it was read
-                self._cache.add(key, known)
+            if self._signature and _signature(self.repository.path) == self._signature:  # or it has changed
+                self._cache.add(self._key(question), known)
         return known
+
+    def _recall(self, question: str) -> Any:
+        return None if self._signature is None else self._cache.find(self._key(question))
+
+    def _key(self, question: str) -> str:
+        return blake3(f"{self._signature} {_rules_signature()} {question}".encode()).hexdigest()
 
 
 def _as_json(findings: Iterable[Finding]) -> list[dict[str, str | int | None]]:

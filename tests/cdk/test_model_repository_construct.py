@@ -26,11 +26,12 @@ from cdk_apps import (
     write_model,
     write_repository,
 )
+from constructs import Construct
 
-from constructs_triton.cdk import InstanceType, TritonMultiModelEndpoint
+from constructs_triton.cdk import InstanceType, TargetModelNaming, TritonMultiModelEndpoint
 from constructs_triton.cdk._model_sync import newest_python
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_sync import HANDLER_DIRECTORY
+from constructs_triton.model_sync import CODE_FOLDER, HANDLER
 
 
 @pytest.fixture
@@ -53,7 +54,17 @@ def test_all_errors_at_once_and_nothing_is_added(path: Path) -> None:
 def test_target_models_are_the_models_one_can_ask_for(path: Path) -> None:
     """A step of an ensemble travels in the ensemble's archive and has no name of its own."""
     repository = add_repository(make_stack(), path)
+    digests = {name: repository.archive_of(name).digest[:8] for name in ("other", "pipeline")}
+    assert repository.target_models == {name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()}
+    assert repository.target_models["other"].model_name == "other"
+
+
+def test_plain_target_models_warn(path: Path) -> None:
+    """Names without the content's digest can be had, with a warning that can be acknowledged."""
+    repository = add_repository(make_stack(), path, target_model_naming=TargetModelNaming.PLAIN)
     assert repository.target_models == {"other": "other.tar.gz", "pipeline": "pipeline.tar.gz"}
+    repository.sync()
+    assert acknowledgeable(repository) == {"constructs-triton:target-model-plain-names"}
 
 
 def test_repository_alone_adds_nothing_to_the_template(path: Path) -> None:
@@ -127,27 +138,77 @@ def make_multi_model(path: Path, **props: Callable[[cdk.Stack], object]) -> cdk.
     return stack
 
 
-def test_sync_names_every_archive(path: Path) -> None:
-    """The custom resource says what goes where, in the words its handler reads."""
-    template = synthesize(make_multi_model(path))
+def listed(stack: cdk.Stack, template: dict[str, Any]) -> dict[str, Any]:
+    """The manifest that the custom resource names, from the assembly."""
+    key = only(template, "Custom::TritonModelSync")["ManifestKey"]
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    manifest: dict[str, Any] = json.loads((Path(app.outdir) / key).read_text())
+    return manifest
+
+
+def test_manifest_lists_every_archive(path: Path) -> None:
+    """The list that the custom resource names says what goes where, and its digest is that of the text."""
+    stack = make_multi_model(path)
+    template = synthesize(stack)
     properties = only(template, "Custom::TritonModelSync")
+    archives = listed(stack, template)["archives"]
+    assert [archive["Name"] for archive in archives] == ["other", "pipeline"]
+    for archive in archives:
+        digest = archive["SourceKey"].removesuffix(".tar.gz")
+        assert archive["TargetModel"] == f"{archive['Name']}-{digest[:8]}.tar.gz"
+        assert archive["SizeBytes"] > 0
     assert properties["DestinationPrefix"] == "models/"
-    assert [archive["TargetModel"] for archive in properties["Archives"]] == [
-        "other.tar.gz",
-        "pipeline.tar.gz",
-    ]
-    assert all(archive["SizeBytes"].isdecimal() for archive in properties["Archives"])
-    assert "ServiceTimeout" in properties
+    assert properties["ManifestKey"] == f"{properties['ManifestDigest']}.json"
+    assert properties["ServiceTimeout"] == "3600"
+
+
+def test_template_does_not_grow_with_the_models(tmp_path: Path) -> None:
+    """Thirty models make a template no larger than one does, but for what names the one archive."""
+    sizes = []
+    for count in (1, 30):
+        for index in range(count):
+            write_model(tmp_path / str(count), f"model_{index}")
+        sizes.append(len(json.dumps(synthesize(make_multi_model(tmp_path / str(count))))))
+    assert sizes[1] <= sizes[0]
 
 
 def test_sync_may_do_no_more_than_it_does(path: Path) -> None:
-    """It reads exactly the listed archives and writes below the prefix."""
-    template = synthesize(make_multi_model(path))
-    keys = {archive["SourceKey"] for archive in only(template, "Custom::TritonModelSync")["Archives"]}
+    """It reads exactly the listed archives and their list, writes below the prefix, and calls itself."""
+    stack = make_multi_model(path)
+    template = synthesize(stack)
+    keys = {archive["SourceKey"] for archive in listed(stack, template)["archives"]}
+    keys.add(only(template, "Custom::TritonModelSync")["ManifestKey"])
     read, place = statements(template)["ReadArchives"], statements(template)["PlaceArchives"]
     assert {flat(resource).rsplit("/", 1)[1] for resource in read["Resource"]} == keys
     assert flat(place["Resource"]).endswith("/models/*")
-    assert "s3:DeleteObject" not in place["Action"]
+    assert "s3:DeleteObject" not in str(statements(template))
+    (function,) = resources(template, "AWS::Lambda::Function")
+    assert statements(template)["ContinueItself"]["Resource"] == {"Fn::GetAtt": [function, "Arn"]}
+
+
+def test_sync_waits_for_all_its_permissions(path: Path) -> None:
+    """The custom resource comes after the policies that it needs, and the function needs none of them."""
+    template = synthesize(make_multi_model(path))
+    named = {
+        statement["Sid"]: name
+        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if "Sid" in statement
+    }
+    (sync,) = resources(template, "Custom::TritonModelSync").values()
+    assert {named["PlaceArchives"], named["ContinueItself"]} <= set(sync["DependsOn"])
+    (function,) = resources(template, "AWS::Lambda::Function").values()
+    assert not {named["PlaceArchives"], named["ContinueItself"]} & set(function["DependsOn"])
+
+
+def test_pruning_is_allowed_only_when_asked(path: Path) -> None:
+    """Archives without a name are removed after a retention of a day at least, with a permission for it."""
+    template = synthesize(make_multi_model(path, prune_after=lambda _: cdk.Duration.days(7)))
+    assert only(template, "Custom::TritonModelSync")["PruneAfterSeconds"] == "604800"
+    assert flat(statements(template)["PruneArchives"]["Resource"]).endswith("/models/*")
+    with pytest.raises(InvalidValueError, match="prune_after: must be a day at least, got 3600 seconds"):
+        add_repository(make_stack(), path, prune_after=cdk.Duration.hours(1))
 
 
 def test_sync_function_is_the_newest_python_and_its_log_ages(path: Path) -> None:
@@ -159,16 +220,18 @@ def test_sync_function_is_the_newest_python_and_its_log_ages(path: Path) -> None
     assert newest_python().name == f"python3.{max(int(name.split('_')[2]) for name in known)}"
 
 
-def test_function_asset_holds_the_handler_alone(path: Path, tmp_path: Path) -> None:
-    """Bytecode that lies beside the handler neither ships nor changes the asset."""
-    assert HANDLER_DIRECTORY.joinpath("__init__.py").exists()
+def test_function_asset_holds_its_modules_alone(path: Path, tmp_path: Path) -> None:
+    """Bytecode that lies beside them and the rest of the package neither ship nor change the asset."""
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
     repository = add_repository(stack, path)
     repository.sync()
     app.synth()
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
-    assert [file.name for file in asset.iterdir()] == ["handler.py"]
+    names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
+    modules = ("__init__", "handler", "index", "manifest", "placement", "pruning")
+    assert names == {f"{CODE_FOLDER}/{module}.py" for module in modules}
+    assert f"{HANDLER.split('.')[1]}.py" in {file.name for file in asset.rglob("*.py")}
 
 
 def test_given_bucket_is_used(path: Path) -> None:
@@ -205,6 +268,7 @@ def test_bucket_that_goes_takes_its_archives_along(path: Path) -> None:
     """A bucket that is not empty cannot be deleted: only then the function may, and does, remove archives."""
     kept = synthesize(make_multi_model(path))
     gone = synthesize(make_multi_model(path, removal_policy=lambda _: RemovalPolicy.DESTROY))
+    assert "RemoveArchives" not in statements(kept)
     assert "RemoveOnDelete" not in only(kept, "Custom::TritonModelSync")
     assert only(gone, "Custom::TritonModelSync")["RemoveOnDelete"] == "true"
     assert flat(statements(gone)["RemoveArchives"]["Resource"]).endswith("/models/*")
@@ -214,9 +278,12 @@ def test_policy_of_many_archives_stays_within_its_limit(tmp_path: Path) -> None:
     """A role's inline policies may have 10,240 characters: many archives are allowed by one pattern."""
     for index in range(21):
         write_model(tmp_path, f"model_{index}")
-    template = synthesize(make_multi_model(tmp_path))
-    assert len(only(template, "Custom::TritonModelSync")["Archives"]) == 21
-    assert flat(statements(template)["ReadArchives"]["Resource"]).endswith("-eu-west-1/*.tar.gz")
+    stack = make_multi_model(tmp_path)
+    template = synthesize(stack)
+    assert len(listed(stack, template)["archives"]) == 21
+    read = [flat(resource) for resource in statements(template)["ReadArchives"]["Resource"]]
+    assert any(resource.endswith("-eu-west-1/*.tar.gz") for resource in read)
+    assert len(read) == 2
 
 
 @pytest.mark.parametrize("prefix", ["", "models", "/models/"])
@@ -224,6 +291,12 @@ def test_prefix_has_to_end_with_a_slash(path: Path, prefix: str) -> None:
     """SageMaker appends the target model to the prefix as it is."""
     with pytest.raises(InvalidValueError, match="prefix: must end with"):
         add_repository(make_stack(), path, prefix=prefix)
+
+
+def acknowledgeable(construct: Construct) -> set[str]:
+    """The ids of the warnings of a construct."""
+    warnings = [str(entry.data) for entry in construct.node.metadata if entry.type == "aws:cdk:warning"]
+    return {warning.rsplit("[ack: ", 1)[1].rstrip("]") for warning in warnings}
 
 
 def test_warning_can_be_acknowledged(path: Path) -> None:

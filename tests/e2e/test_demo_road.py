@@ -69,12 +69,21 @@ def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
     assert np.mean(np.array(labels) == digits) >= 0.95
 
 
-def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint) -> None:
+def target_model(assembly: Path, name: str) -> str:
+    """The archive that the deployment would give the name of a model."""
+    template = json.loads((assembly / "TritonDemo.template.json").read_text())
+    (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
+    archives = json.loads((assembly / sync["Properties"]["ManifestKey"]).read_text())["archives"]
+    return {str(each["Name"]): str(each["TargetModel"]) for each in archives}[name]
+
+
+def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint, assembly: Path) -> None:
     """The JSON form of a request is answered with the same probabilities as the binary form."""
     client = TritonClient.for_endpoint("catalog", endpoint_url=endpoints.endpoint_url)
+    sentiment = target_model(assembly, "sentiment")
     texts = {"text": np.array([[b"what a wonderful, helpful tool"], [b"a terrible waste"]], dtype=object)}
-    binary = client.infer(texts, TargetModel="sentiment.tar.gz")
-    plain = client.infer(texts, TargetModel="sentiment.tar.gz", binary=False)
+    binary = client.infer(texts, TargetModel=sentiment)
+    plain = client.infer(texts, TargetModel=sentiment, binary=False)
     assert set(binary) == set(plain)
     for name in binary:
         np.testing.assert_array_equal(binary[name], plain[name])

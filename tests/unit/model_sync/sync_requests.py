@@ -1,0 +1,205 @@
+"""Requests of CloudFormation, a place that takes the answers, and a real S3 API on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import boto3
+import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from moto.server import ThreadedMotoServer
+
+from constructs_triton.model_sync import handler
+
+__all__ = [
+    "DESTINATION",
+    "SOURCE",
+    "CloudFormation",
+    "Context",
+    "cloudformation",
+    "content",
+    "faults",
+    "index",
+    "keys",
+    "make_event",
+    "put_archive",
+    "s3",
+    "s3_url",
+]
+
+SOURCE, DESTINATION = "cdk-assets", "models-bucket"
+
+
+class Context:
+    """What Lambda hands over beside the event."""
+
+    log_stream_name = "2026/11/21/[$LATEST]0123"
+    invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:sync"
+
+    def __init__(self, seconds: float = 900) -> None:
+        self._seconds = seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        return int(self._seconds * 1000)
+
+
+class CloudFormation:
+    """Takes the answers that the function puts to its ``ResponseURL``."""
+
+    def __init__(self) -> None:
+        self.answers: list[dict[str, Any]] = []
+        self.refusals = 0
+        outer = self
+
+        class Receiver(BaseHTTPRequestHandler):
+            def do_PUT(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if outer.refusals > 0:
+                    outer.refusals -= 1
+                    self.send_error(503)
+                    return
+                outer.answers.append(json.loads(body))
+                outer.sizes.append(len(body))
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self.sizes: list[int] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/answer"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The only answer: one request is answered once."""
+        assert len(self.answers) == 1
+        return self.answers[0]
+
+
+@pytest.fixture
+def cloudformation() -> Iterator[CloudFormation]:
+    receiver = CloudFormation()
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture(scope="module")
+def s3_url() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Both buckets, empty; the function finds S3 by the same variable."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_url)
+    client = boto3.client("s3")
+    for bucket in (SOURCE, DESTINATION):
+        client.create_bucket(Bucket=bucket)
+    yield client
+    for bucket in (SOURCE, DESTINATION):
+        for item in client.list_objects_v2(Bucket=bucket).get("Contents", ()):
+            client.delete_object(Bucket=bucket, Key=item["Key"])
+        client.delete_bucket(Bucket=bucket)
+    client.close()
+
+
+@pytest.fixture
+def faults(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, int], list[str]]:
+    """``faults(operation, status, times)`` lets S3 answer that many calls with that status."""
+    make_client = handler._client
+    plan: dict[str, list[int]] = {}
+    seen: list[str] = []
+
+    def intercept(request: Any, event_name: str, **_: object) -> AWSResponse | None:
+        operation = event_name.rsplit(".", 1)[1]
+        seen.append(operation)
+        remaining = plan.get(operation)
+        if not remaining:
+            return None
+        status = remaining.pop()
+        body = f"<Error><Code>{status}</Code><Message>injected</Message></Error>".encode()
+        sent = b"" if request.method == "HEAD" else body
+        return AWSResponse(request.url, status, HTTPHeaders(), SimpleNamespace(stream=lambda: iter([sent])))
+
+    def make() -> Any:
+        client = make_client()
+        client.meta.events.register("before-send.s3", intercept)
+        return client
+
+    def inject(operation: str, status: int, times: int) -> list[str]:
+        plan[operation] = [status] * times
+        return seen
+
+    monkeypatch.setattr(handler, "_client", make)
+    return inject
+
+
+def put_archive(s3: Any, digest: str, content: bytes) -> dict[str, Any]:
+    key = f"{digest}.tar.gz"
+    s3.put_object(Bucket=SOURCE, Key=key, Body=content)
+    name = digest[:4]
+    return {"Name": name, "SourceKey": key, "TargetModel": f"{name}.tar.gz", "SizeBytes": len(content)}
+
+
+def make_event(
+    s3: Any,
+    cloudformation: CloudFormation,
+    kind: str,
+    archives: Sequence[Mapping[str, Any]] = (),
+    **properties: Any,
+) -> dict[str, Any]:
+    """A request of CloudFormation, with the list of archives in the asset bucket."""
+    manifest = json.dumps({"version": 1, "archives": list(archives)}).encode()
+    digest = hashlib.sha256(manifest).hexdigest()
+    s3.put_object(Bucket=SOURCE, Key=f"{digest}.json", Body=manifest)
+    return {
+        "RequestType": kind,
+        "ResponseURL": cloudformation.url,
+        "StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/s/1",
+        "RequestId": uuid4().hex,
+        "LogicalResourceId": "ModelsSync",
+        "ResourceProperties": {
+            "SourceBucket": SOURCE,
+            "ManifestKey": f"{digest}.json",
+            "ManifestDigest": digest,
+            "DestinationBucket": DESTINATION,
+            "DestinationPrefix": "models/",
+            **properties,
+        },
+    }
+
+
+def index(s3: Any) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(content(s3, "models/index.json"))
+    return value
+
+
+def keys(s3: Any) -> list[str]:
+    """The archives in the bucket of the models."""
+    found = [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
+    return [key for key in found if not key.endswith("/index.json")]
+
+
+def content(s3: Any, key: str) -> bytes:
+    body: bytes = s3.get_object(Bucket=DESTINATION, Key=key)["Body"].read()
+    return body

@@ -1,0 +1,220 @@
+"""A sync that is broken off, at any call and by any means, and run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import boto3
+import pytest
+from sync_requests import (
+    DESTINATION,
+    CloudFormation,
+    Context,
+    cloudformation,
+    content,
+    faults,
+    index,
+    keys,
+    make_event,
+    put_archive,
+    s3,
+    s3_url,
+)
+
+from constructs_triton.model_sync import handler, placement
+
+__all__ = ["cloudformation", "faults", "s3", "s3_url"]
+
+PART = 5 * 1024**2
+
+RUN = """
+import json, sys, types
+from constructs_triton.model_sync import handler, placement
+placement.MULTIPART_THRESHOLD_BYTES = placement.MULTIPART_CHUNK_BYTES = 5 * 1024**2
+placement.ABANDONED_SECONDS = 0
+context = types.SimpleNamespace(log_stream_name="x", get_remaining_time_in_millis=lambda: 900_000)
+print("ready", flush=True)
+handler.handler(json.loads(sys.stdin.read()), context)
+"""
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large begins at the smallest part that S3 takes."""
+    monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", PART)
+    monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", PART)
+
+
+@pytest.fixture
+def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """The events that the function hands to itself."""
+    handed_over: list[dict[str, Any]] = []
+
+    class Lambda:
+        def invoke(self, *, FunctionName: str, InvocationType: str, Payload: bytes) -> None:  # noqa: N803 - AWS's
+            assert (FunctionName, InvocationType) == (Context.invoked_function_arn, "Event")
+            handed_over.append(json.loads(Payload))
+
+    make = boto3.client
+    monkeypatch.setattr(
+        boto3, "client", lambda name, **more: Lambda() if name == "lambda" else make(name, **more)
+    )
+    return handed_over
+
+
+class Clock(Context):
+    """A function whose time is almost over after so many looks at the clock."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self._looks = looks
+
+    def get_remaining_time_in_millis(self) -> int:
+        self._looks -= 1
+        return 900_000 if self._looks > 0 else 60_000
+
+
+def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Callable[[], Context]) -> int:
+    """Run the function, and again with whatever it hands over; how many runs it took."""
+    runs = 1
+    handler.handler(event, context())
+    while invocations:
+        handler.handler(invocations.pop(), context())
+        runs += 1
+    return runs
+
+
+def test_function_hands_over_before_its_time_is_up(
+    s3: Any,
+    cloudformation: CloudFormation,
+    invocations: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each run with time for a few archives goes on where the last one stopped; one answer at the end."""
+    monkeypatch.setattr(handler, "CONCURRENT_ARCHIVES", 2)
+    archives = [put_archive(s3, f"{number:04d}x", bytes([number])) for number in range(20)]
+    runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: Clock(6))
+    assert len(keys(s3)) == 20
+    assert 3 <= runs <= 20
+    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert len(index(s3)["target_models"]) == 20
+
+
+def test_large_copy_goes_on_with_its_parts(  # noqa: PLR0917 - fixtures
+    s3: Any,
+    cloudformation: CloudFormation,
+    invocations: list[dict[str, Any]],
+    faults: Callable[[str, int, int], list[str]],
+    small_parts: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An archive larger than one run can copy is copied by several, no part twice."""
+    monkeypatch.setattr(placement, "CONCURRENT_PARTS", 1)
+    seen = faults("none", 0, 0)
+    weights = bytes(range(256)) * 4 * 1024 * 26
+    archive = put_archive(s3, "cccc1", weights)
+    runs = serve(make_event(s3, cloudformation, "Create", [archive]), invocations, lambda: Clock(5))
+    assert runs > 1
+    assert content(s3, "models/cccc.tar.gz") == weights
+    assert (seen.count("CreateMultipartUpload"), seen.count("UploadPartCopy")) == (1, 6)
+
+
+def test_hour_of_cloudformation_is_not_overrun(
+    s3: Any, cloudformation: CloudFormation, invocations: list[dict[str, Any]]
+) -> None:
+    """Before CloudFormation stops waiting it is told that there is more to do."""
+    archive = put_archive(s3, "aaaa1", b"first")
+    event = make_event(s3, cloudformation, "Create", [archive])
+    begun = time.time() - handler.SERVICE_SECONDS - 1
+    event["Continuation"] = {"StartedAt": begun, "Cursor": 0, "Uploads": {}}
+    handler.handler(event, Clock(1))
+    assert "not everything was done within an hour; deploy again" in cloudformation.answer["Reason"]
+    assert invocations == []
+
+
+OPERATIONS = [
+    "GetObject",
+    "HeadObject",
+    "CopyObject",
+    "ListMultipartUploads",
+    "CreateMultipartUpload",
+    "ListParts",
+    "UploadPartCopy",
+    "CompleteMultipartUpload",
+    "PutObject",
+]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_fault_at_any_call_leaves_nothing_wrong(
+    s3: Any,
+    cloudformation: CloudFormation,
+    faults: Callable[[str, int, int], list[str]],
+    small_parts: None,
+    operation: str,
+) -> None:
+    """A refusal of any call fails the request without an index; running it again places everything."""
+    weights = bytes(range(256)) * 4 * 1024 * 11
+    archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", weights)]
+    event = make_event(s3, cloudformation, "Create", archives)
+    faults(operation, 405, 1)
+    handler.handler(event, Context())
+    assert cloudformation.answers[0]["Status"] == "FAILED"
+    assert "models/index.json" not in all_keys(s3)
+    handler.handler(event, Context())
+    assert cloudformation.answers[1]["Status"] == "SUCCESS"
+    assert content(s3, "models/cccc.tar.gz") == weights
+    assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "cccc": "cccc.tar.gz"}
+
+
+def all_keys(s3: Any) -> list[str]:
+    return [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
+
+
+def test_fresh_policy_is_waited_for(
+    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
+) -> None:
+    """A role's policy takes seconds to hold: refusals of the first call are no failure yet."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    archive = put_archive(s3, "aaaa1", b"first")
+    event = make_event(s3, cloudformation, "Create", [archive])
+    faults("GetObject", 403, 3)
+    handler.handler(event, Context())
+    assert cloudformation.answer["Status"] == "SUCCESS"
+
+
+def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url: str) -> None:
+    """SIGKILL at random moments, then once to the end: all is in place, and no upload is left over."""
+    chance = random.Random(11)
+    contents = {f"{number:04d}": chance.randbytes(50) for number in range(12)}
+    contents["9999"] = chance.randbytes(3 * PART)
+    archives = [put_archive(s3, f"{name}x", body) for name, body in contents.items()]
+    event = json.dumps(make_event(s3, cloudformation, "Create", archives))
+    for delay in (0.05, 0.25, 0.45, None):
+        with subprocess.Popen(
+            [sys.executable, "-c", RUN],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "AWS_ENDPOINT_URL_S3": s3_url},
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdout.readline()
+            process.stdin.write(event)
+            process.stdin.close()
+            if delay is not None:
+                time.sleep(delay)
+                process.send_signal(signal.SIGKILL)
+    assert cloudformation.answers[-1]["Status"] == "SUCCESS"
+    placed = {name: content(s3, f"models/{name}.tar.gz") for name in contents}
+    assert placed == contents
+    assert s3.list_multipart_uploads(Bucket=DESTINATION).get("Uploads", []) == []
