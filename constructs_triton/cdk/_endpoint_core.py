@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import jsii
-from aws_cdk import Annotations, CfnResource, RemovalPolicy
+from aws_cdk import Annotations, CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -243,7 +243,8 @@ class EndpointCore(EndpointBase):
             parts.append(self._execution.role.node.default_child)
         for part in parts:
             assert isinstance(part, CfnResource)
-            part.apply_removal_policy(policy, apply_to_update_replace_policy=False)
+            part.apply_removal_policy(policy)
+            part.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
 
     def _annotate(self, findings: Sequence[Finding]) -> None:
         for each in self._bound:

@@ -156,6 +156,10 @@ class EndpointProps:
     def __post_init__(self) -> None:
         if self.endpoint_name is not None:
             limits.check_name("endpoint_name", self.endpoint_name, limits.ENDPOINT_NAME)
+        if self.removal_policy is RemovalPolicy.SNAPSHOT:
+            raise InvalidValueError(
+                "removal_policy: an endpoint has no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
+            )
         self._check_network()
         self._check_variants()
 

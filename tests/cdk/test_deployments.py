@@ -284,7 +284,7 @@ def test_retained_endpoint_keeps_what_it_runs_on(path: Path) -> None:
     )
     kept = {kind: next(iter(resources(template, f"AWS::{kind}").values())) for kind in kinds}
     assert {each["DeletionPolicy"] for each in kept.values()} == {"Retain"}
-    assert "UpdateReplacePolicy" not in kept["SageMaker::Model"]
+    assert kept["SageMaker::Model"]["UpdateReplacePolicy"] == "Delete"
     assert kept["SageMaker::Endpoint"]["UpdateReplacePolicy"] == "Retain"
 
 
@@ -293,6 +293,12 @@ def test_destroyed_endpoint_goes(stack: cdk.Stack, path: Path) -> None:
     make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.DESTROY)
     (endpoint,) = resources(synthesize(stack), "AWS::SageMaker::Endpoint").values()
     assert endpoint["DeletionPolicy"] == "Delete"
+
+
+def test_endpoint_has_no_snapshots(stack: cdk.Stack, path: Path) -> None:
+    """A removal policy that CloudFormation does not know for endpoints is refused."""
+    with pytest.raises(InvalidValueError, match="got SNAPSHOT; use RETAIN or DESTROY"):
+        make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
 
 
 def infos(stack: cdk.Stack) -> list[str]:

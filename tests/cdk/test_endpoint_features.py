@@ -389,6 +389,27 @@ def test_outputs_are_made_when_asked_for(stack: cdk.Stack, path: Path) -> None:
     }
 
 
+def test_nothing_is_named_unasked(stack: cdk.Stack, path: Path) -> None:
+    """Two stacks with the same endpoint fit into one account and Region, topics and roles included."""
+    bucket = s3.Bucket(stack, "Bucket")
+    asynchronous = AsyncInference(bucket=bucket, success_topic=sns.Topic(stack, "Topic"))
+    endpoint = make_endpoint(stack, path, async_inference=asynchronous)
+    endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
+    own_names = {
+        "AWS::IAM::Role": "RoleName",
+        "AWS::S3::Bucket": "BucketName",
+        "AWS::SNS::Topic": "TopicName",
+        "AWS::SageMaker::Endpoint": "EndpointName",
+        "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
+        "AWS::SageMaker::Model": "ModelName",
+    }
+    template = synthesize(stack)
+    for kind, name in own_names.items():
+        found = resources(template, kind).values()
+        assert found
+        assert not [each for each in found if name in each.get("Properties", {})]
+
+
 def test_features_take_tokens(path: Path) -> None:
     """Prefixes, shares, counts, durations and settings may be parameters of the template."""
     stack = make_stack(None)
