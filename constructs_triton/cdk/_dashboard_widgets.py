@@ -42,9 +42,9 @@ def variant_row(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> _Row:
 def multi_model_row(endpoint: MonitoredEndpoint) -> _Row:
     """How many models are loaded, how often the right one is, and what it costs when it is not."""
     loaded = _of_variants(endpoint, ("LoadedModelCount",))
-    hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100", unit="%")
+    hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
     times = ("ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "ModelUnloadingTime")
-    waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000", unit="ms")
+    waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000")
     return [
         _graph("Loaded models and cache hits", loaded, "models", right=hits, right_label="% of requests"),
         _graph("Model loading", waits, "ms"),
@@ -68,10 +68,10 @@ def _latency(
     container, around = names
     wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
     wanted += [(around, statistic) for statistic in ("p50", "p99")]
-    notes = _targets(endpoint, (container,), factor=0.001)
+    notes = _targets(endpoint, (container,), divisor=1000)
     if objective_ms is not None:
         notes.append(cloudwatch.HorizontalAnnotation(value=objective_ms, label="objective"))
-    metrics = _scaled(endpoint, wanted, factor="/ 1000", unit="ms")
+    metrics = _scaled(endpoint, wanted, factor="/ 1000")
     return _graph("Latency", metrics, "ms", notes=notes)
 
 
@@ -108,7 +108,7 @@ def _utilization(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloud
 
     Where their number is not known the metric stands as it is, and the axis is open above.
     """
-    names = (
+    names: tuple[str, ...] = (
         "GPUUtilization",
         "GPUMemoryUtilization",
         "CPUUtilization",
@@ -121,10 +121,11 @@ def _utilization(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloud
     for position, name in enumerate(names):
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
-        lines.append(_expression(metric, f"m{position}", f"/ {units:g}", name) if units else metric)
+        is_as_it_is = units is None or units == 1
+        lines.append(metric if is_as_it_is else _expression(metric, f"m{position}", f"/ {units:g}", name))
     is_bounded = all(metric_units(variant, name) for name in names)
+    notes = [_note(each, each.units) for each in _tracked(variant, names)]
     title = f"{variant.variant_name}: utilization"
-    notes = [_note(each, each.units) for each in _tracked([variant], names)]
     return _graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
 
 
@@ -193,15 +194,16 @@ def _of_variants(endpoint: MonitoredEndpoint, names: Iterable[str]) -> list[clou
 
 
 def _scaled(
-    endpoint: MonitoredEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str, unit: str
+    endpoint: MonitoredEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
 ) -> list[cloudwatch.IMetric]:
+    """Each metric of each variant with another unit; ids differ within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [
         _expression(
             _metric(endpoint, variant, name, statistic),
-            f"{unit if unit.isalpha() else 'm'}{position}",
+            f"m{position}",
             factor,
-            _label(endpoint, variant, f"{name} {statistic}"),
+            _label(endpoint, variant, name if statistic == "Average" else f"{name} {statistic}"),
         )
         for position, (variant, name, statistic) in enumerate(pairs)
     ]
@@ -217,19 +219,25 @@ def _label(endpoint: MonitoredEndpoint, variant: EndpointVariant, text: str) -> 
     return text if len(endpoint.variants) == 1 else f"{variant.variant_name} {text}"
 
 
-def _tracked(variants: Iterable[EndpointVariant], names: Iterable[str]) -> list[TrackedMetric]:
-    counts = [each.scalable_instance_count for each in variants]
-    tracked = [metric for count in counts if count is not None for metric in count.tracked_metrics]
+def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetric]:
+    scalable = variant.scalable_instance_count
+    tracked = () if scalable is None else scalable.tracked_metrics
     return [each for each in tracked if each.metric_name in set(names)]
 
 
 def _targets(
-    endpoint: MonitoredEndpoint, names: Iterable[str], factor: float = 1
+    endpoint: MonitoredEndpoint, names: Iterable[str], divisor: float = 1
 ) -> list[cloudwatch.HorizontalAnnotation]:
-    return [_note(each, 1 / factor) for each in _tracked(endpoint.variants, names)]
+    return [
+        _note(each, divisor, _label(endpoint, variant, f"{each.metric_name} target"))
+        for variant in endpoint.variants
+        for each in _tracked(variant, names)
+    ]
 
 
-def _note(tracked: TrackedMetric, divisor: float) -> cloudwatch.HorizontalAnnotation:
+def _note(
+    tracked: TrackedMetric, divisor: float, label: str | None = None
+) -> cloudwatch.HorizontalAnnotation:
     # A target that is known at deployment was not multiplied, and is not divided either.
     value = tracked.target_value if divisor == 1 else tracked.target_value / divisor
-    return cloudwatch.HorizontalAnnotation(value=value, label=f"{tracked.metric_name} target")
+    return cloudwatch.HorizontalAnnotation(value=value, label=label or f"{tracked.metric_name} target")
