@@ -22,6 +22,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
+    TritonVariant,
 )
 
 _CONFIG = """backend: "python"
@@ -65,6 +66,8 @@ class ServedStack(cdk.Stack):
         count.scale_on_invocations_per_instance(
             "Invocations", target_invocations_per_minute=INVOCATIONS_TARGET
         )
+        if variant.fleets:
+            self._add_fleets(repository, variant)
         latency = many.metric_model_latency()
         latency.create_alarm(self, "Slow", threshold=LATENCY_THRESHOLD, evaluation_periods=3)
         dashboard = cloudwatch.Dashboard(self, "Dashboard")
@@ -75,6 +78,20 @@ class ServedStack(cdk.Stack):
         cdk.CfnOutput(self, "SingleName", value=single.endpoint_name)
         cdk.CfnOutput(self, "ManyName", value=many.endpoint_name)
         cdk.CfnOutput(self, "ModelsUrl", value=repository.model_data_url)
+
+    def _add_fleets(self, repository: TritonModelRepository, variant: Variant) -> None:
+        fleets = TritonEndpoint(
+            self,
+            "Fleets",
+            model_repository=repository,
+            model="beta",
+            instance_type=InstanceType.of(variant.instance_type),
+            variants=[TritonVariant(variant_name=name) for name in variant.fleets],
+        )
+        for name in variant.scaled_fleets:
+            count = fleets.variant(name).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+            count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=60)
+        cdk.CfnOutput(self, "FleetsName", value=fleets.endpoint_name)
 
     def declared(self) -> dict[str, dict[str, str]]:
         """Each model's target model, and the key of its archive among the assets."""

@@ -27,6 +27,9 @@ class Variant:
     max_capacity: int = MAX_CAPACITY
     startup_timeout_seconds: int = 300
     has_broken_dashboard: bool = False
+    fleets: tuple[str, ...] = ()
+    """Variants of a third endpoint, which is left out without any."""
+    scaled_fleets: tuple[str, ...] = ()
 
 
 _FIRST = Variant()
@@ -36,6 +39,9 @@ VARIANTS = {
     "added_model": replace(_FIRST, models=(*_FIRST.models, ("gamma", 3))),
     "changed_instance_type": replace(_FIRST, instance_type="ml.g5.2xlarge"),
     "changed_timeout": replace(_FIRST, startup_timeout_seconds=900, max_capacity=7),
+    "two_fleets": replace(_FIRST, fleets=("blue", "green"), scaled_fleets=("blue", "green")),
+    "one_unscaled": replace(_FIRST, fleets=("blue", "green"), scaled_fleets=("blue",)),
+    "one_fleet": replace(_FIRST, fleets=("blue",), scaled_fleets=("blue",)),
     "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
 }
 

@@ -53,6 +53,10 @@ class StackView:
         name = self.endpoint(output)["EndpointConfigName"]
         return self._sagemaker("describe_endpoint_config", EndpointConfigName=name)
 
+    def variant_names(self, output: str) -> list[str]:
+        """The variants that the endpoint runs."""
+        return [each["VariantName"] for each in self.endpoint(output)["ProductionVariants"]]
+
     def model(self, output: str) -> dict[str, Any]:
         (variant,) = self.endpoint_config(output)["ProductionVariants"]
         return self._sagemaker("describe_model", ModelName=variant["ModelName"])

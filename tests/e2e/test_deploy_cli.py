@@ -7,10 +7,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from deploy_synth import INSTANCE_TYPE, MAX_CAPACITY, STACK, synthesize
 from loopback_aws import LoopbackAws
 from stack_view import StackView
+
+from constructs_triton.client import TritonClient
+from constructs_triton.local import LocalEndpoint
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
@@ -84,7 +88,7 @@ def test_app_deploys_twice_and_is_destroyed(cdk: CommandLine, tmp_path: Path) ->
 
 
 def test_stack_lives_through_change_and_failure(cdk: CommandLine, tmp_path: Path) -> None:
-    """Deploy, diff, update, a deployment that is taken back, destroy: each seen through the APIs."""
+    """Deploy, diff, update, predict, a deployment that is taken back, destroy: seen through the APIs."""
     assemblies = synthesize(tmp_path, "first", "changed_model", "broken")
     outputs = tmp_path / "outputs.json"
     cdk.deploy(assemblies / "first", "--outputs-file", str(outputs))
@@ -102,6 +106,10 @@ def test_stack_lives_through_change_and_failure(cdk: CommandLine, tmp_path: Path
     assert changed["endpoint:Single"] == before["endpoint:Single"]
     assert changed["model:Single"] != before["model:Single"]
     assert view.count_models() == 2
+    with LocalEndpoint.from_aws(cdk.aws.endpoint_url, endpoint=view.output("SingleName")) as local:
+        client = TritonClient.for_endpoint(view.output("SingleName"), endpoint_url=local.endpoint_url)
+        answer = client.infer({"x": np.ones((1, 4), dtype=np.float32)})
+    np.testing.assert_array_equal(answer["y"], np.full((1, 4), 12, dtype=np.float32))
 
     refusal = cdk.fail("deploy", "--app", str(assemblies / "broken"), "--require-approval", "never")
     assert "must be a valid JSON object" in refusal

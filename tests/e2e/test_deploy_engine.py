@@ -219,6 +219,20 @@ def test_changed_instance_type_under_scaling_is_refused(
     assert fresh.count_models() == 2
 
 
+def test_variant_is_removed_once_it_no_longer_scales(
+    fresh: StackView, deploy: Callable[[str, str], Stack]
+) -> None:
+    """A variant that is registered for scaling cannot be removed in the same update; in two steps it goes."""
+    assert deploy("two_fleets", fresh.name).status == "UPDATE_COMPLETE"
+    refused = deploy("one_fleet", fresh.name)
+    assert refused.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "must be deregistered as scalable targets" in refused.reason
+    assert fresh.variant_names("FleetsName") == ["blue", "green"]
+    assert deploy("one_unscaled", fresh.name).status == "UPDATE_COMPLETE"
+    assert deploy("one_fleet", fresh.name).status == "UPDATE_COMPLETE"
+    assert fresh.variant_names("FleetsName") == ["blue"]
+
+
 def test_failed_update_restores_everything(
     fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
 ) -> None:

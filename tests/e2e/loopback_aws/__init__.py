@@ -6,6 +6,7 @@ functions of custom resources with the credentials of their roles, and rolls bac
 error.
 """
 
+from .assembly import Assembly
 from .errors import ApiError, ResourceFailedError, StackError, TemplateError
 from .loopback import LoopbackAws
 from .stack import Stack
@@ -13,6 +14,7 @@ from .template import Template
 
 __all__ = [
     "ApiError",
+    "Assembly",
     "LoopbackAws",
     "ResourceFailedError",
     "Stack",

@@ -23,16 +23,32 @@ class Assembly:
 
     directory: Path
 
-    def template(self, stack_name: str) -> Template:
+    def template(self, artifact: str) -> Template:
         """The template of a stack."""
-        return Template.parse((self.directory / f"{stack_name}.template.json").read_text())
+        file = self._artifacts[artifact]["properties"]["templateFile"]
+        return Template.parse((self.directory / file).read_text())
 
-    def stack_names(self) -> list[str]:
-        """All stacks of the assembly itself, those after which others depend on them."""
-        manifest = json.loads((self.directory / "manifest.json").read_text())
-        artifacts = manifest["artifacts"]
+    def stack_name(self, artifact: str) -> str:
+        """What the stack is called when it is deployed."""
+        name: str = self._artifacts[artifact]["properties"].get("stackName", artifact)
+        return name
+
+    def stacks(self) -> list[str]:
+        """The artifacts that are stacks, each after those that it depends on."""
+        artifacts = self._artifacts
         names = [name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"]
         return sorted(names, key=lambda name: len(_ancestors(name, artifacts)))
+
+    def stages(self) -> list[Assembly]:
+        """The assemblies nested in this one."""
+        nested = [each for each in self._artifacts.values() if each["type"] == "cdk:cloud-assembly"]
+        return [Assembly(self.directory / each["properties"]["directoryName"]) for each in nested]
+
+    @property
+    def _artifacts(self) -> dict[str, Any]:
+        manifest = json.loads((self.directory / "manifest.json").read_text())
+        artifacts: dict[str, Any] = manifest["artifacts"]
+        return artifacts
 
     def publish(self, api: ServiceApi) -> None:
         """Put the file assets where the templates look for them, as ``cdk deploy`` does."""

@@ -130,7 +130,7 @@ class LoopbackAws:
         """
         assembly = Assembly(directory)
         assembly.publish(self.api)
-        name = stack_name or artifact
+        name = stack_name or assembly.stack_name(artifact)
         stack = self.stacks.find(name) or self.stacks.add(name)
         self.deployer.deploy(stack, template or assembly.template(artifact), {})
         self.functions.wait()
