@@ -1,0 +1,197 @@
+"""The set of alarms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_sns as sns
+from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+
+from constructs_triton.cdk import (
+    ImportedTritonEndpoint,
+    InstanceType,
+    TritonAlarms,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.errors import InvalidValueError
+
+ALARM = "AWS::CloudWatch::Alarm"
+GPU = InstanceType.of("ml.g5.12xlarge")
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def imported(stack: cdk.Stack, kind: Any = TritonEndpoint, **attributes: Any) -> ImportedTritonEndpoint:
+    given = {"variants": {"blue": GPU}, **attributes}
+    endpoint: ImportedTritonEndpoint = kind.from_endpoint_attributes(
+        stack, "Endpoint", endpoint_name="bert", **given
+    )
+    return endpoint
+
+
+def rendered(alarms: TritonAlarms) -> dict[str, dict[str, Any]]:
+    """The properties of each alarm, by its name in the set."""
+    stack = cdk.Stack.of(alarms)
+    template = resources(synthesize(stack), ALARM)
+    found = {}
+    for name, alarm in alarms.alarms.items():
+        resource = alarm.node.default_child
+        assert isinstance(resource, cloudwatch.CfnAlarm)
+        found[name] = template[stack.resolve(resource.logical_id)]["Properties"]
+    return found
+
+
+def test_set_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
+    """Which alarms there are by default, on what, and from which value in the metric's own range."""
+    endpoint = imported(stack)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
+    found = rendered(endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(250)))
+    assert {
+        name: (
+            each.get("MetricName"),
+            each.get("Statistic", each.get("ExtendedStatistic")),
+            each["Threshold"],
+        )
+        for name, each in found.items()
+    } == {
+        "blueServerErrors": ("Invocation5XXErrors", "Average", 0.01),
+        "blueModelErrors": ("InvocationModelErrors", "Average", 0.01),
+        "blueModelLatency": ("ModelLatency", "p99", 250_000),
+        "blueGpuMemory": ("GPUMemoryUtilization", "Maximum", 360),  # 90 percent of each of four GPUs
+        "blueDisk": ("DiskUtilization", "Maximum", 85),
+        "blueAtMaxCapacity": (None, None, 4),
+        "blueNoInvocations": ("Invocations", "Sum", 1),
+    }
+
+
+def test_multi_model_endpoints_have_two_more(stack: cdk.Stack) -> None:
+    """Models that push each other out, and requests that wait for theirs."""
+    found = rendered(imported(stack, TritonMultiModelEndpoint).add_alarms())
+    hit, wait = found["blueModelCacheHit"], found["blueModelLoadingWait"]
+    assert (hit["MetricName"], hit["ComparisonOperator"], hit["Threshold"]) == (
+        "ModelCacheHit",
+        "LessThanThreshold",
+        0.8,
+    )
+    assert (wait["MetricName"], wait["Threshold"]) == ("ModelLoadingWaitTime", 10_000_000)
+
+
+def test_asynchronous_endpoints_watch_their_queue(stack: cdk.Stack) -> None:
+    """What an asynchronous endpoint does not publish has no alarm; the queue, which all share, has."""
+    endpoint = imported(stack, is_asynchronous=True, variants={"blue": GPU, "green": GPU})
+    found = rendered(endpoint.add_alarms())
+    assert [name for name in found if not name.endswith(("GpuMemory", "Disk"))] == [
+        "blueServerErrors",
+        "greenServerErrors",
+        "OldestRequest",
+    ]
+    assert found["OldestRequest"]["Dimensions"] == [{"Name": "EndpointName", "Value": "bert"}]
+    assert found["OldestRequest"]["Threshold"] == 3600
+
+
+def test_thresholds_are_the_users(stack: cdk.Stack) -> None:
+    """Each can be changed, and ``None`` leaves the alarm out."""
+    alarms = imported(stack).add_alarms(
+        error_rate_percent=5,
+        gpu_memory_percent=None,
+        disk_percent=50,
+        no_invocations_for=cdk.Duration.minutes(30),
+    )
+    found = rendered(alarms)
+    assert set(found) == {"blueServerErrors", "blueModelErrors", "blueDisk", "blueNoInvocations"}
+    assert found["blueServerErrors"]["Threshold"] == 0.05
+    assert found["blueDisk"]["Threshold"] == 50
+    idle = found["blueNoInvocations"]
+    assert (idle["Period"], idle["EvaluationPeriods"], idle["TreatMissingData"]) == (300, 6, "breaching")
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({"error_rate_percent": 101}, "error_rate_percent: must be from 0 to 100 percent, got 101"),
+        ({"disk_percent": -1}, "disk_percent: must be from 0 to 100 percent, got -1"),
+        ({"gpu_memory_percent": 200}, "gpu_memory_percent: must be from 0 to 100 percent, got 200"),
+        ({"no_invocations_for": 8 * 86400}, "no_invocations_for: must be from 60 to 604800 seconds"),
+        ({"model_latency_objective": 0}, "model_latency_objective: must be above 0"),
+    ],
+)
+def test_thresholds_are_checked(stack: cdk.Stack, thresholds: dict[str, float], message: str) -> None:
+    """A threshold out of range is refused before anything is added."""
+    endpoint = imported(stack)
+    given: Any = {
+        name: value if name.endswith("percent") else cdk.Duration.seconds(value)
+        for name, value in thresholds.items()
+    }
+    with pytest.raises(InvalidValueError, match=message):
+        endpoint.add_alarms(**given)
+    endpoint.add_alarms()
+
+
+def test_gpus_that_nobody_knows_have_no_alarm(stack: cdk.Stack) -> None:
+    """Without the number of GPUs 90 percent is no number, unless a scaling policy was told."""
+    endpoint = imported(stack, variants={"blue": None})
+    assert "blueGpuMemory" not in endpoint.add_alarms("Unknown").alarms
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=1).scale_on_gpu_utilization(
+        "G", gpu_count=2
+    )
+    assert rendered(endpoint.add_alarms("Known"))["blueGpuMemory"]["Threshold"] == 180
+
+
+def test_actions_are_attached_to_each(stack: cdk.Stack) -> None:
+    """Each alarm does what is given; more than five actions the service does not take."""
+    action = actions.SnsAction(sns.Topic(stack, "Topic"))
+    endpoint = imported(stack)
+    found = rendered(endpoint.add_alarms(actions=[action]))
+    assert {flat(each["AlarmActions"][0]) for each in found.values()} == {"<TopicBFC7AF6E>"}
+    with pytest.raises(InvalidValueError, match="actions: must be from 0 to 5 actions, got 6"):
+        endpoint.add_alarms("Six", actions=[action] * 6)
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
+    write_model(path, "model")
+    repository = add_repository(stack, path)
+    return TritonEndpoint(
+        stack, "Endpoint", model_repository=repository, model="model", instance_type=GPU, **props
+    )
+
+
+def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With a name that is written out the alarms are made first, and the endpoint refers to them."""
+    endpoint = make_endpoint(stack, tmp_path, endpoint_name="bert")
+    alarms = endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(250))
+    endpoint.add_rollback_alarms(*alarms.rollback_alarms)
+    template = synthesize(stack)
+    deployment = only(template, "AWS::SageMaker::Endpoint")["DeploymentConfig"]
+    names = [flat(each["AlarmName"]) for each in deployment["AutoRollbackConfiguration"]["Alarms"]]
+    assert len(names) == 3
+    for name in names:
+        alarm = resources(template, ALARM)[name.strip("<>")]["Properties"]
+        assert alarm["Dimensions"][0] == {"Name": "EndpointName", "Value": "bert"}
+
+
+def test_alarms_by_name_roll_back_an_endpoint_without_one(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Here the alarms wait for the endpoint, which knows them by the names that are written out."""
+    endpoint = make_endpoint(stack, tmp_path)
+    alarms = endpoint.add_alarms(alarm_name_prefix="bert")
+    endpoint.add_rollback_alarms(*alarms.rollback_alarms)
+    deployment = only(synthesize(stack), "AWS::SageMaker::Endpoint")["DeploymentConfig"]
+    assert deployment["AutoRollbackConfiguration"]["Alarms"] == [
+        {"AlarmName": "bert-AllTrafficServerErrors"},
+        {"AlarmName": "bert-AllTrafficModelErrors"},
+    ]
+
+
+def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each would wait for the other; the message says both ways out."""
+    alarms = make_endpoint(stack, tmp_path).add_alarms()
+    with pytest.raises(InvalidValueError, match="got neither an endpoint_name nor an alarm_name_prefix"):
+        _ = alarms.rollback_alarms

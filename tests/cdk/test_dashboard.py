@@ -1,0 +1,174 @@
+"""The dashboard."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from cdk_apps import flat, make_stack, only, synthesize
+
+from constructs_triton.cdk import InstanceType, TritonDashboard, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton.errors import InvalidValueError
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:
+    """The properties of each graph of the only dashboard, by title."""
+    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
+    return {
+        each["properties"]["title"]: each["properties"]
+        for each in body["widgets"]
+        if each["type"] == "metric"
+    }
+
+
+def lines(graph: dict[str, Any]) -> dict[str, str]:
+    """Label to expression, or to the metric's name, of what a graph shows."""
+    shown = [each for each in graph["metrics"] if each[-1].get("visible") is not False]
+    return {each[-1]["label"]: each[-1].get("expression", each[1] if len(each) > 1 else "") for each in shown}
+
+
+def notes(graph: dict[str, Any]) -> dict[str, float]:
+    return {each["label"]: each["value"] for each in graph["annotations"]["horizontal"]}
+
+
+def test_real_time_endpoint(stack: cdk.Stack) -> None:
+    """Traffic, latency in milliseconds split into model and overhead, errors, utilisation, instances."""
+    TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard(
+        model_latency_objective=cdk.Duration.millis(250)
+    )
+    found = graphs(stack)
+    assert list(found) == [
+        "Invocations",
+        "Latency",
+        "Errors",
+        "Concurrent requests",
+        "AllTraffic: utilization",
+        "AllTraffic: instances",
+    ]
+    assert lines(found["Latency"]) == {
+        "ModelLatency p50": "m0 / 1000",
+        "ModelLatency p90": "m1 / 1000",
+        "ModelLatency p99": "m2 / 1000",
+        "OverheadLatency p50": "m3 / 1000",
+        "OverheadLatency p99": "m4 / 1000",
+    }
+    assert notes(found["Latency"]) == {"objective": 250}
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "expected"),
+    [
+        ("ml.g5.xlarge", {"GPUUtilization": "GPUUtilization", "CPUUtilization": "m2 / 4"}),
+        ("ml.g5.12xlarge", {"GPUUtilization": "m0 / 4", "CPUUtilization": "m2 / 48"}),
+        ("ml.p4d.24xlarge", {"GPUUtilization": "m0 / 8", "GPUMemoryUtilization": "m1 / 8"}),
+    ],
+)
+def test_utilization_runs_from_0_to_100(
+    stack: cdk.Stack, instance_type: str, expected: dict[str, str]
+) -> None:
+    """Each range is divided by the GPUs or vCPUs it is a multiple of; targets of scaling likewise."""
+    types = {"blue": InstanceType.of(instance_type)}
+    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    endpoint.add_dashboard()
+    graph = graphs(stack)["blue: utilization"]
+    assert expected.items() <= lines(graph).items()
+    assert (graph["yAxis"]["left"]["min"], graph["yAxis"]["left"]["max"]) == (0, 100)
+    assert notes(graph) == {"GPUUtilization target": 60}
+
+
+def test_types_without_a_gpu_have_no_gpu_lines(stack: cdk.Stack) -> None:
+    """A metric that is never published is not drawn."""
+    types = {"blue": InstanceType.of("ml.c5.xlarge")}
+    TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types).add_dashboard()
+    assert set(lines(graphs(stack)["blue: utilization"])) == {
+        "CPUUtilization",
+        "MemoryUtilization",
+        "DiskUtilization",
+    }
+
+
+def test_type_that_is_not_known_leaves_the_axis_open(stack: cdk.Stack) -> None:
+    """What cannot be divided is drawn as it is published."""
+    TritonEndpoint.from_endpoint_name(stack, "E", "bert").add_dashboard()
+    graph = graphs(stack)["AllTraffic: utilization"]
+    assert lines(graph)["GPUUtilization"] == "GPUUtilization"
+    assert "max" not in graph["yAxis"]["left"]
+
+
+def test_scaling_is_drawn_in(stack: cdk.Stack) -> None:
+    """Bounds beside the instances, and each target in the unit of its graph, by its variant."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="bert", variants={"blue": None, "green": None}
+    )
+    blue = endpoint.variants[0].auto_scale_instance_count(min_capacity=2, max_capacity=6)
+    blue.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=900)
+    blue.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(80))
+    blue.scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
+    endpoint.add_dashboard()
+    found = graphs(stack)
+    assert notes(found["blue: instances"]) == {"min": 2, "max": 6}
+    assert "annotations" not in found["green: instances"]
+    assert notes(found["Invocations"]) == {"blue InvocationsPerInstance target": 900}
+    assert notes(found["Latency"]) == {"blue ModelLatency target": 80}
+    assert notes(found["Concurrent requests"]) == {"blue ConcurrentRequestsPerModel target": 5}
+
+
+def test_multi_model_endpoint(stack: cdk.Stack) -> None:
+    """How many models are loaded, the share of hits in percent, and the times of loading."""
+    TritonMultiModelEndpoint.from_endpoint_name(stack, "E", "many").add_dashboard()
+    found = graphs(stack)
+    assert lines(found["Loaded models and cache hits"]) == {
+        "LoadedModelCount": "LoadedModelCount",
+        "ModelCacheHit": "m0 * 100",
+    }
+    assert set(lines(found["Model loading"])) == {
+        "ModelLoadingWaitTime",
+        "ModelDownloadingTime",
+        "ModelLoadingTime",
+        "ModelUnloadingTime",
+    }
+
+
+def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
+    """The queue in place of the traffic, and nothing that asynchronous endpoints do not publish."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    endpoint.add_dashboard()
+    found = graphs(stack)
+    assert notes(found["Queue"]) == {"ApproximateBacklogSizePerInstance target": 5}
+    drawn = json.dumps(found)
+    assert "TimeInBacklog" in drawn
+    for absent in (
+        "OverheadLatency",
+        '"Invocations"',
+        "InvocationsPerInstance",
+        "ConcurrentRequestsPerModel",
+    ):
+        assert absent not in drawn
+
+
+def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
+    """Each has a heading, and the name is the user's."""
+    endpoints = [TritonEndpoint.from_endpoint_name(stack, name, name) for name in ("bert", "resnet")]
+    dashboard = TritonDashboard(stack, "Dashboard", endpoints=endpoints, dashboard_name="serving")
+    properties = only(synthesize(stack), "AWS::CloudWatch::Dashboard")
+    assert properties["DashboardName"] == "serving"
+    widgets = json.loads(flat(properties["DashboardBody"]))["widgets"]
+    headings = [each["properties"]["markdown"] for each in widgets if each["type"] == "text"]
+    assert headings == ["## bert", "## resnet"]
+    assert dashboard.dashboard.node.default_child is not None
+
+
+def test_dashboard_of_nothing_is_refused(stack: cdk.Stack) -> None:
+    """An empty dashboard would be an oversight."""
+    with pytest.raises(InvalidValueError, match="endpoints: a dashboard shows at least one, got none"):
+        TritonDashboard(stack, "Dashboard", endpoints=[])

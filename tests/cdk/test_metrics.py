@@ -1,0 +1,189 @@
+"""Metrics of endpoints and variants, made here or imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_cloudwatch as cloudwatch
+from cdk_apps import make_stack, only, synthesize
+
+from constructs_triton.cdk import InstanceType, TritonEndpoint
+from constructs_triton.cdk.metrics import VariantMetrics, variant_metric
+from constructs_triton.errors import InvalidValueError
+
+INVOCATIONS, INSTANCES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
+US, MS, PERCENT = cloudwatch.Unit.MICROSECONDS, cloudwatch.Unit.MILLISECONDS, cloudwatch.Unit.PERCENT
+BOTH = {"EndpointName": "bert", "VariantName": "AllTraffic"}
+# As the SageMaker developer guide has them: the namespace, a statistic that is valid, and the unit.
+PUBLISHED: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
+    "metric_invocations": (INVOCATIONS, "Sum", None),
+    "metric_invocations_per_instance": (INVOCATIONS, "Sum", None),
+    "metric_concurrent_requests_per_model": (INVOCATIONS, "Maximum", None),
+    "metric_invocation_4xx_errors": (INVOCATIONS, "Sum", None),
+    "metric_invocation_5xx_errors": (INVOCATIONS, "Sum", None),
+    "metric_invocation_model_errors": (INVOCATIONS, "Sum", None),
+    "metric_mid_stream_errors": (INVOCATIONS, "Sum", None),
+    "metric_model_latency": (INVOCATIONS, "p99", US),
+    "metric_overhead_latency": (INVOCATIONS, "p99", US),
+    "metric_first_chunk_latency": (INVOCATIONS, "p99", US),
+    "metric_cpu_utilization": (INSTANCES, "Average", PERCENT),
+    "metric_memory_utilization": (INSTANCES, "Average", PERCENT),
+    "metric_disk_utilization": (INSTANCES, "Average", PERCENT),
+    "metric_gpu_utilization": (INSTANCES, "Average", PERCENT),
+    "metric_gpu_memory_utilization": (INSTANCES, "Average", PERCENT),
+    "metric_loaded_model_count": (INSTANCES, "Average", None),
+    "metric_model_cache_hit": (INVOCATIONS, "Average", None),
+    "metric_model_loading_wait_time": (INVOCATIONS, "Average", US),
+    "metric_model_downloading_time": (INVOCATIONS, "Average", US),
+    "metric_model_loading_time": (INVOCATIONS, "Average", US),
+    "metric_model_unloading_time": (INVOCATIONS, "Average", US),
+    "metric_time_in_backlog": (INVOCATIONS, "Average", US),
+    "metric_invocation_failures": (INVOCATIONS, "Sum", None),
+    "metric_expired_requests": (INVOCATIONS, "Sum", None),
+}
+QUEUE = {
+    "metric_approximate_backlog_size": "Average",
+    "metric_approximate_backlog_size_per_instance": "Average",
+    "metric_approximate_age_of_oldest_request": "Maximum",
+    "metric_has_backlog_without_capacity": "Average",
+}
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+@pytest.fixture
+def endpoint(stack: cdk.Stack) -> VariantMetrics:
+    return TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert")
+
+
+def stat(metric: cloudwatch.IMetric) -> cloudwatch.MetricStatConfig:
+    found = metric.to_metric_config().metric_stat
+    assert found is not None
+    return found
+
+
+def dimensions(metric: cloudwatch.IMetric) -> Mapping[str, str]:
+    return {each.name: each.value for each in stat(metric).dimensions or ()}
+
+
+def camel(method: str) -> str:
+    """The metric's name from its method's: acronyms are CloudWatch's."""
+    words = method.removeprefix("metric_").split("_")
+    upper = {"cpu": "CPU", "gpu": "GPU", "4xx": "4XX", "5xx": "5XX"}
+    return "".join(upper.get(word, word.capitalize()) for word in words)
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) -> None:
+    """Name, namespace, dimensions, statistic, unit and a period of a minute, on an imported endpoint too."""
+    found = stat(getattr(endpoint, method)())
+    namespace, statistic, unit = PUBLISHED[method]
+    assert (found.metric_name, found.namespace) == (camel(method), namespace)
+    assert (found.statistic, found.unit_filter) == (statistic, unit)
+    assert {each.name: each.value for each in found.dimensions or ()} == BOTH
+    assert found.period.to_seconds() == 60
+
+
+@pytest.mark.parametrize("method", QUEUE)
+def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
+    """The backlog has no variant, and can be asked of an endpoint with several."""
+    several = TritonEndpoint.from_endpoint_attributes(
+        stack, "Several", endpoint_name="bert", variants={"a": None, "b": None}, is_asynchronous=True
+    )
+    metric = getattr(several, method)()
+    assert (stat(metric).metric_name, stat(metric).statistic) == (camel(method), QUEUE[method])
+    assert dimensions(metric) == {"EndpointName": "bert"}
+
+
+def test_every_metric_method_is_listed_here() -> None:
+    """A new method needs a line above; the two that are made of others have tests of their own."""
+    methods = {name for name in vars(VariantMetrics) if name.startswith("metric_")}
+    assert methods == {*PUBLISHED, *QUEUE, "metric_instance_count"}
+
+
+def test_options_of_a_metric(endpoint: VariantMetrics) -> None:
+    """Statistic, period, label and colour are the caller's where given."""
+    metric = endpoint.metric(
+        "Invocation5XXErrors",
+        statistic="Average",
+        period=cdk.Duration.minutes(5),
+        label="errors",
+        color=cloudwatch.Color.RED,
+    )
+    assert (metric.statistic, metric.period.to_minutes()) == ("Average", 5)
+    assert (metric.label, metric.color) == ("errors", cloudwatch.Color.RED)
+
+
+def test_a_metric_newer_than_the_table(endpoint: VariantMetrics) -> None:
+    """It counts as a sum of the invocations' namespace, and every option can say otherwise."""
+    found = stat(endpoint.metric("TokensGenerated"))
+    assert (found.metric_name, found.namespace, found.statistic) == ("TokensGenerated", INVOCATIONS, "Sum")
+
+
+def test_latency_in_milliseconds(stack: cdk.Stack, endpoint: VariantMetrics) -> None:
+    """Metric math divides the published microseconds by a thousand, and an alarm takes it."""
+    metric = endpoint.metric_model_latency(unit=MS, statistic="p90")
+    metric.create_alarm(stack, "Slow", threshold=250, evaluation_periods=1)
+    expression, source = only(synthesize(stack), "AWS::CloudWatch::Alarm")["Metrics"]
+    assert expression["Expression"] == "m_ModelLatency_p90 / 1000"
+    assert (source["Id"], source["ReturnData"]) == ("m_ModelLatency_p90", False)
+    assert source["MetricStat"]["Stat"] == "p90"
+    assert source["MetricStat"]["Unit"] == "Microseconds"
+
+
+def test_latency_in_microseconds_is_as_published(endpoint: VariantMetrics) -> None:
+    """The unit of the service needs no metric math."""
+    assert isinstance(endpoint.metric_overhead_latency(unit=US), cloudwatch.Metric)
+
+
+def test_latency_in_bytes_is_refused(endpoint: VariantMetrics) -> None:
+    """A unit that is no time is an error in our words."""
+    with pytest.raises(
+        InvalidValueError, match="unit: must be MICROSECONDS, MILLISECONDS or SECONDS, got BYTES"
+    ):
+        endpoint.metric_model_latency(unit=cloudwatch.Unit.BYTES)
+
+
+@pytest.mark.parametrize(
+    ("from_queue", "names"),
+    [
+        (False, {"total": "Invocations", "share": "InvocationsPerInstance"}),
+        (True, {"total": "ApproximateBacklogSize", "share": "ApproximateBacklogSizePerInstance"}),
+    ],
+)
+def test_instance_count_is_a_quotient(
+    endpoint: VariantMetrics, from_queue: bool, names: dict[str, str]
+) -> None:
+    """All invocations, or all of the queue, over those of each instance."""
+    config = endpoint.metric_instance_count(from_queue=from_queue).to_metric_config().math_expression
+    assert config is not None
+    assert config.expression == "FLOOR(total / share + 0.5)"
+    assert {part: stat(each).metric_name for part, each in config.using_metrics.items()} == names
+
+
+def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
+    """Which of them is meant has to be said; each knows its name."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "Several", endpoint_name="bert", variants={"a": None, "b": InstanceType.of("ml.g5.xlarge")}
+    )
+    with pytest.raises(InvalidValueError, match="several variants, got 2; choose one of its variants"):
+        endpoint.metric_invocations()
+    found = [dimensions(each.metric_invocations())["VariantName"] for each in endpoint.variants]
+    assert found == ["a", "b"]
+
+
+def test_dimensions_hold_tokens(stack: cdk.Stack) -> None:
+    """Names may be known at deployment only."""
+    names: Any = {name: cdk.CfnParameter(stack, name).value_as_string for name in ("endpoint", "variant")}
+    metric = variant_metric("Invocations", endpoint_name=names["endpoint"], variant_name=names["variant"])
+    metric.create_alarm(stack, "Idle", threshold=1, evaluation_periods=1)
+    assert only(synthesize(stack), "AWS::CloudWatch::Alarm")["Dimensions"] == [
+        {"Name": "EndpointName", "Value": {"Ref": "endpoint"}},
+        {"Name": "VariantName", "Value": {"Ref": "variant"}},
+    ]

@@ -1,0 +1,110 @@
+"""Scaling of endpoints that were imported, by a plan, and all policies side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+from syrupy.assertion import SnapshotAssertion
+
+from constructs_triton.cdk import InstanceType, TritonEndpoint
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning import Measurement, Plan, Requirement, plan_all
+
+POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def make_plan(instance_type: str = "ml.g5.xlarge") -> Plan:
+    measured = Measurement(
+        configuration="base",
+        instance_type=instance_type,
+        invocations_per_minute=1200,
+        latency_ms=80,
+        price_per_hour=1,
+    )
+    (plan,) = plan_all([measured], Requirement(requests_per_second=50))
+    return plan
+
+
+def test_imported_endpoint_scales(stack: cdk.Stack) -> None:
+    """The target is the variant by its name, and the GPUs are those of the type that was said."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
+    )
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3).scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    assert only(template, TARGET)["ResourceId"] == "endpoint/bert/variant/blue"
+    assert only(template, POLICY)["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 240
+
+
+def test_endpoint_takes_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Count, bounds and target of a plan, for 50 requests a second at 1200 invocations a minute each."""
+    write_model(tmp_path, "model")
+    plan = make_plan()
+    endpoint = TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, tmp_path),
+        model="model",
+        instance_type=InstanceType.of(plan.instance_type),
+        initial_instance_count=plan.initial_instance_count,
+    )
+    endpoint.apply_plan(plan).scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    (variant,) = only(template, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    target = only(template, TARGET)
+    policies = [each["Properties"] for each in resources(template, POLICY).values()]
+    assert variant["InitialInstanceCount"] == 3
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 5)
+    assert policies[0]["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 600
+
+
+def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
+    """What one type bears says nothing about another."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.xlarge")}
+    )
+    with pytest.raises(InvalidValueError, match=r'measured on "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'):
+        endpoint.apply_plan(make_plan("ml.g5.2xlarge"))
+
+
+def test_policies_side_by_side(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+    """The scaling resources of an endpoint with every policy a real-time variant can have."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=8)
+    count.scale_on_gpu_utilization("Gpu")
+    count.scale_on_gpu_memory_utilization("GpuMemory", target_utilization_percent=80)
+    count.scale_on_cpu_utilization("Cpu")
+    count.scale_on_invocations_per_instance("Calls", max_requests_per_second=20)
+    count.scale_on_concurrent_requests("Busy", target_concurrent_requests=8)
+    count.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(100), statistic="p90")
+    count.scale_on_schedule("Night", schedule=appscaling.Schedule.cron(hour="22", minute="0"), max_capacity=2)
+    assert shown(synthesize(stack)) == snapshot
+
+
+def test_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+    """The scaling resources of an endpoint that goes to zero instances and comes back."""
+    endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=4)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    assert shown(synthesize(stack)) == snapshot
+
+
+def shown(template: dict[str, Any]) -> dict[str, Any]:
+    """The resources of scaling by their logical ids."""
+    kinds = (TARGET, POLICY, "AWS::CloudWatch::Alarm")
+    found = {kind: resources(template, kind) for kind in kinds}
+    for target in found[TARGET].values():
+        target["Properties"]["RoleARN"] = flat(target["Properties"]["RoleARN"]).rsplit("/", 1)[1]
+    return found
