@@ -300,24 +300,32 @@ def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path)
 def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> None:
     """Models are downloaded through the VPC, also with network isolation; the helper mends it."""
 
-    def warned(**route: bool) -> bool:
+    gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
+
+    def warned(own: dict[str, ec2.GatewayVpcEndpointOptions] | None = None, **route: bool) -> bool:
         stack = make_stack()
         subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
-        vpc = ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=0, subnet_configuration=subnets)
+        vpc = ec2.Vpc(
+            stack,
+            "Vpc",
+            max_azs=2,
+            nat_gateways=0,
+            subnet_configuration=subnets,
+            gateway_endpoints=own,
+        )
         if route:
             TritonVpcEndpoints(stack, "Routes", vpc=vpc, **route)
         selection = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
         make_endpoint(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
         template = synthesize(stack)
-        kinds = [
-            each["Properties"]["VpcEndpointType"]
-            for each in resources(template, "AWS::EC2::VPCEndpoint").values()
-        ]
-        assert sorted(kinds) == (["Gateway", "Interface"] if route else [])
+        made = resources(template, "AWS::EC2::VPCEndpoint").values()
+        kinds = sorted(each["Properties"]["VpcEndpointType"] for each in made)
+        assert kinds == [*(["Gateway"] if own or route else []), *(["Interface"] if route else [])]
         return "[ack: constructs-triton:vpc-without-route-to-s3]" in warnings(stack)
 
     assert warned()
     assert not warned(runtime_access=True)
+    assert not warned(own=gateway)
 
 
 def test_local_storage_key_is_explained(stack: cdk.Stack, path: Path) -> None:
