@@ -112,7 +112,7 @@ class AssemblyBuilder:
         self._model(name, {"ModelDataUrl": url, "Environment": dict(environment or {})})
         return name
 
-    def multi_model(self, name: str, keys: Files) -> str:
+    def multi_model(self, name: str, keys: Files, **container: Any) -> str:
         """Add a multi-model container with the archives that a custom resource copies; returns its id."""
         self.resources[f"{name}Bucket"] = {"Type": "AWS::S3::Bucket"}
         bucket = {"Ref": f"{name}Bucket"}
@@ -131,7 +131,8 @@ class AssemblyBuilder:
         }
         url = {"Fn::Join": ["", ["s3://", bucket, "/models/"]]}
         environment = {"SAGEMAKER_TRITON_PING_MODE": "live", "SAGEMAKER_TRITON_LOG_VERBOSE": "false"}
-        self._model(name, {"Mode": "MultiModel", "ModelDataUrl": url, "Environment": environment})
+        container = {"Mode": "MultiModel", "ModelDataUrl": url, "Environment": environment, **container}
+        self._model(name, container)
         return name
 
     def _model(self, name: str, container: Mapping[str, Any]) -> None:
@@ -150,9 +151,10 @@ class AssemblyBuilder:
         *,
         shadows: Mapping[str, tuple[str, float]] | None = None,
         name: str | None = None,
+        **settings: Any,
     ) -> None:
-        """Add an endpoint whose variants are models with a weight."""
-        config: dict[str, Any] = {"ProductionVariants": _variants(variants)}
+        """Add an endpoint whose variants are models with a weight; ``settings`` are its configuration's."""
+        config: dict[str, Any] = {"ProductionVariants": _variants(variants), **settings}
         if shadows:
             config["ShadowProductionVariants"] = _variants(shadows)
         self.resources[f"{logical_id}Config"] = {

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from local_assembly import BUCKET, AssemblyBuilder
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
@@ -23,7 +24,7 @@ from constructs_triton.model_config.builder import (
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local_endpoints")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
 MODEL = """
 import numpy as np

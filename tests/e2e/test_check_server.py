@@ -7,11 +7,12 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from triton_server import needs_server
 
 from constructs_triton.cli import main
 from constructs_triton.local.verdict import ask_server
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, needs_server]
 ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"
 CASES = ("bad_auto_conflict", "bad_py_init_raises", "foreign_trt_good", "bad_warmup_shape", "ok_minimal")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,18 @@ from local_assembly import (
     write_archive,
 )
 from local_processes import loaded_target_models
+from triton_server import needs_server
 from tritonclient.http import InferenceServerClient, InferInput
 
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local_endpoints")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
 GPU_CONFIG = PYTHON_CONFIG + "instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]"
+ASYNC_CONFIG = {
+    "OutputConfig": {"S3OutputPath": "s3://answers/good/", "S3FailurePath": "s3://answers/bad"},
+    "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 1},
+}
 OUT_OF_MEMORY = "raise MemoryError('no room for these weights')\n"
 
 
@@ -52,13 +57,45 @@ def _assembly(directory: Path) -> Path:
     builder.single_model("Thousand", builder.asset("thousand", below("m", adding_model(1000))))
     builder.single_model("Million", builder.asset("million", below("m", adding_model(1e6))))
     builder.endpoint("Weighted", {"Big": ("Thousand", 3), "Huge": ("Million", 1)})
+    uncached = {"once.tar.gz": builder.asset("once", below("m", adding_model(2)))}
+    builder.multi_model("Fleeting", uncached, MultiModelConfig={"ModelCacheSetting": "Disabled"})
+    builder.endpoint("Uncached", {"AllTraffic": ("Fleeting", 1)})
+    recorder = builder.asset("recorder", below("m", recording_model(directory.parent / "seen")))
+    builder.single_model("Recorder", recorder)
+    builder.endpoint("Shadowed", {"Production": ("Thousand", 1)}, shadows={"Shadow": ("Recorder", 1)})
+    builder.endpoint("Queued", {"AllTraffic": ("Recorder", 1)}, AsyncInferenceConfig=ASYNC_CONFIG)
     return builder.write()
 
 
+def recording_model(seen: Path) -> dict[str, str]:
+    """A model that adds one and notes what it was given."""
+    files = adding_model(1)
+    noting = f"    def answer(self, x):\n        open({str(seen)!r}, 'a').write(f'{{x[0]:.0f}} ')\n"
+    return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", noting)}
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Whether it holds within half a minute."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the assembly, the stand-in of S3 and the notes of the recording model lie."""
+    return tmp_path_factory.mktemp("local")
+
+
+@pytest.fixture(scope="module")
+def local(folder: Path) -> Iterator[LocalEndpoint]:
     """One run that serves all the endpoints of one assembly."""
-    with LocalEndpoint.from_assembly(_assembly(tmp_path_factory.mktemp("local") / "cdk.out")) as local:
+    (folder / "s3").mkdir()
+    assembly = _assembly(folder / "cdk.out")
+    with LocalEndpoint.from_assembly(assembly, bucket_folder=folder / "s3") as local:
         yield local
 
 
@@ -115,7 +152,7 @@ def test_a_response_stream_carries_the_answer_in_parts(caller: Caller) -> None:
 
 def test_every_endpoint_is_served_under_its_own_name(local: LocalEndpoint) -> None:
     """The literal EndpointName where the template has one, else the logical id."""
-    assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted")
+    assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted", "Uncached", "Shadowed", "Queued")
 
 
 def test_an_ensemble_answers_json(caller: Caller) -> None:
@@ -199,6 +236,7 @@ def test_out_of_memory_unloads_other_models(local: LocalEndpoint, caller: Caller
         ("Multi", {"TargetModel": "absent.tar.gz"}, "Failed to download model data"),
         ("Multi", {"TargetModel": "../prefix/root.tar.gz"}, "Failed to download model data"),
         ("Weighted", {"TargetVariant": "Absent"}, "Variant Absent not found"),
+        ("Queued", {}, "call invoke_endpoint_async"),
     ],
 )
 def test_wrong_requests_are_validation_errors(
@@ -210,11 +248,56 @@ def test_wrong_requests_are_validation_errors(
     assert words in refusal["Error"]["Message"]
 
 
-def test_asynchronous_invocations_are_refused_in_so_many_words(caller: Caller) -> None:
-    """Nothing here stands for S3; the answer says what to call instead."""
-    with pytest.raises(ClientError, match="call invoke_endpoint") as refused:
-        caller.runtime.invoke_endpoint_async(EndpointName="Multi", InputLocation="s3://bucket/key")
+def test_asynchronous_invocations_read_and_write_a_folder(caller: Caller, folder: Path) -> None:
+    """The folder stands for S3: good answers go below the output path, failures below theirs."""
+    bucket = folder / "s3" / "requests"
+    bucket.mkdir()
+    for name, value in (("good", 4), ("bad", -3)):
+        tensor = {"name": "X", "datatype": "FP32", "shape": [1], "data": [value]}
+        (bucket / name).write_text(json.dumps({"inputs": [tensor]}))
+    places = {name: _start(caller, f"s3://requests/{name}", folder) for name in ("good", "bad", "absent")}
+    assert eventually(places["good"][0].exists)
+    assert json.loads(places["good"][0].read_text())["outputs"][0]["data"] == [5.0]
+    for name, words in (("bad", "minus three"), ("absent", "No such file")):
+        output, failure = places[name]
+        assert eventually(failure.exists)
+        assert words in failure.read_text()
+        assert not output.exists()
+
+
+def _start(caller: Caller, location: str, folder: Path) -> tuple[Path, Path]:
+    """Start an asynchronous inference; where its answer and its failure will lie."""
+    answer = caller.runtime.invoke_endpoint_async(
+        EndpointName="Queued", InputLocation=location, ContentType="application/json", InferenceId="mine"
+    )
+    assert answer["InferenceId"] == "mine"
+    assert answer["OutputLocation"].startswith("s3://answers/good/")
+    assert answer["FailureLocation"].startswith("s3://answers/bad/")
+    output, failure = answer["OutputLocation"], answer["FailureLocation"]
+    return folder / "s3" / output.removeprefix("s3://"), folder / "s3" / failure.removeprefix("s3://")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "location", "words"),
+    [
+        ("Multi", "s3://requests/good", "not an asynchronous endpoint"),
+        ("Queued", "s3://requests/../../etc/passwd", "must be s3://bucket/key"),
+    ],
+)
+def test_wrong_asynchronous_requests_are_validation_errors(
+    caller: Caller, endpoint: str, location: str, words: str
+) -> None:
+    """An endpoint without a queue, and a location outside the stand-in of S3."""
+    with pytest.raises(ClientError, match=words) as refused:
+        caller.runtime.invoke_endpoint_async(EndpointName=endpoint, InputLocation=location)
     assert refused.value.response["Error"]["Code"] == "ValidationError"
+
+
+def test_without_a_model_cache_models_leave_after_each_call(local: LocalEndpoint, caller: Caller) -> None:
+    """ModelCacheSetting Disabled: the model answers, goes, and answers again when called again."""
+    for _ in range(2):
+        assert caller.add("Uncached", TargetModel="once.tar.gz") == 2
+        assert eventually(lambda: loaded_target_models(local, "Uncached") == set())
 
 
 def test_a_model_that_raises_is_a_model_error_with_the_logs_place(caller: Caller) -> None:
@@ -244,15 +327,21 @@ def test_target_variant_overrides_the_weights(caller: Caller) -> None:
 
 
 def test_least_recently_used_models_leave_when_memory_is_short(tmp_path: Path) -> None:
-    """Three models of which two fit: the one that was called longest ago goes, and comes back when called."""
+    """Three models of which two fit: the one that was called longest ago goes, and comes back when called.
+
+    The run leaves /opt/ml alone, as where the platform has no private mounts; the models are of the kind for
+    which that matters, with their configuration at the archive's root.
+    """
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     targets = {
-        f"{name}.tar.gz": builder.asset(name, below("m", adding_model(number, ballast_mib=200)))
+        f"{name}.tar.gz": builder.asset(name, adding_model(number, ballast_mib=200))
         for number, name in enumerate(("zero", "one", "two"))
     }
     builder.multi_model("Many", targets)
     builder.endpoint("Multi", {"AllTraffic": ("Many", 1)})
-    with LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=580) as local:
+    run = LocalEndpoint.from_assembly(builder.write(), memory_limit_mib=580, uses_private_mounts=False)
+    with run as local:
+        assert "/opt/ml: cannot be given to each server here" in local.messages
         caller = Caller(local.endpoint_url)
         for number, name in ((0, "zero"), (1, "one"), (0, "zero"), (2, "two")):
             assert caller.add("Multi", TargetModel=f"{name}.tar.gz") == number
@@ -261,23 +350,8 @@ def test_least_recently_used_models_leave_when_memory_is_short(tmp_path: Path) -
         assert loaded_target_models(local, "Multi") == {"two.tar.gz", "one.tar.gz"}
 
 
-def test_a_shadow_variant_gets_a_copy_and_never_answers(tmp_path: Path) -> None:
+def test_a_shadow_variant_gets_a_copy_and_never_answers(caller: Caller, folder: Path) -> None:
     """Callers see production's answers only, while every request also reaches the shadow's model."""
-    seen = tmp_path / "seen"
-    recording = adding_model(1)
-    recording["1/model.py"] += f"\n    def finalize(self):\n        pass\nSEEN = {str(seen)!r}\n"
-    recording["1/model.py"] = recording["1/model.py"].replace(
-        "    def answer(self, x):\n",
-        "    def answer(self, x):\n        open(SEEN, 'a').write(f'{x[0]:.0f} ')\n",
-    )
-    builder = AssemblyBuilder(tmp_path / "cdk.out")
-    builder.single_model("Old", builder.asset("old", below("m", adding_model(1000))))
-    builder.single_model("New", builder.asset("new", below("m", recording)))
-    builder.endpoint("Shadowed", {"Production": ("Old", 1)}, shadows={"Shadow": ("New", 1)})
-    with LocalEndpoint.from_assembly(builder.write()) as local:
-        caller = Caller(local.endpoint_url)
-        assert [caller.add("Shadowed", float(number)) for number in range(3)] == [1000, 1001, 1002]
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline and (not seen.exists() or len(seen.read_text().split()) < 3):
-            time.sleep(0.05)
-    assert sorted(seen.read_text().split()) == ["0", "1", "2"]
+    assert [caller.add("Shadowed", float(number)) for number in (70, 71, 72)] == [1070, 1071, 1072]
+    seen = folder / "seen"
+    assert eventually(lambda: seen.exists() and {"70", "71", "72"} <= set(seen.read_text().split()))

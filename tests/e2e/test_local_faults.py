@@ -7,19 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from botocore.exceptions import ClientError
 from local_assembly import AssemblyBuilder, adding_model, below
 from local_processes import command_lines_with, folders, keeper_ids, process_ids, traces
-from test_local_endpoints import Caller
+from test_local_endpoints import Caller, eventually
+from triton_server import needs_server
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.wire import encode_request
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("local_faults")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_faults")]
 
 
 def _assembly(directory: Path) -> Path:
@@ -33,15 +36,6 @@ def _assembly(directory: Path) -> Path:
     return builder.write()
 
 
-def _eventually(holds: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        if holds():
-            return True
-        time.sleep(0.1)
-    return False
-
-
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An assembly with one multi-model endpoint."""
@@ -51,7 +45,7 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def local(assembly: Path) -> Iterator[LocalEndpoint]:
     """One run, whose models are made to crash."""
-    with LocalEndpoint.from_assembly(assembly, invocation_timeout_seconds=6) as local:
+    with LocalEndpoint.from_assembly(assembly, invocation_timeout_seconds=4) as local:
         yield local
 
 
@@ -82,7 +76,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
         except caller.runtime.exceptions.ClientError:
             return False
 
-    assert _eventually(answers)
+    assert eventually(answers)
     assert f"{words}; starting it again" in local.messages
 
 
@@ -95,27 +89,61 @@ def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoi
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
 
 
-def test_two_runs_beside_each_other_leave_each_other_alone(assembly: Path, local: LocalEndpoint) -> None:
-    """The end of one run takes nothing from the other, and leaves nothing of itself."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_end_of_a_run_takes_all_of_it_and_nothing_of_another(
+    assembly: Path, local: LocalEndpoint, number: signal.Signals
+) -> None:
+    """SIGTERM exits with 0, and even SIGKILL leaves no process, folder or shared memory behind."""
     with LocalEndpoint.from_assembly(assembly) as second:
         assert Caller(second.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
         places = folders(second)
         assert len(traces(places)) > 2
-    assert traces(places) == []
+        assert second.process is not None
+        second.process.send_signal(number)
+        code = second.process.wait(30)
+    assert code == (-number if number == signal.SIGKILL else 0)
+    assert eventually(lambda: traces(places) == [])
     assert Caller(local.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_to_the_gateway_leaves_nothing_behind(assembly: Path, number: signal.Signals) -> None:
-    """SIGTERM exits with 0, and even SIGKILL leaves no process, folder or shared memory."""
-    with LocalEndpoint.from_assembly(assembly) as local:
-        assert Caller(local.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
-        places = folders(local)
-        assert local.process is not None
-        local.process.send_signal(number)
-        code = local.process.wait(30)
-    assert code == (-number if number == signal.SIGKILL else 0)
-    assert _eventually(lambda: traces(places) == [])
+class _SmallSharedMemory(LocalEndpoint):
+    """A run whose /dev/shm, seen by it alone, holds 48 MiB."""
+
+    def _command(self) -> list[str]:
+        mount = 'mount -t tmpfs -o size=48m tmpfs /dev/shm && exec "$@"'
+        return [*_UNSHARE, "sh", "-c", mount, "sh", *super()._command()]
+
+
+_UNSHARE = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount"]
+
+
+def _can_mount() -> bool:
+    try:
+        command = [*_UNSHARE, "mount", "-t", "tmpfs", "tmpfs", "/dev/shm"]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(
+    not _can_mount(), reason="a private /dev/shm needs the right to mount (root or user namespaces)"
+)
+def test_a_model_that_fills_shared_memory_fails_alone(assembly: Path) -> None:
+    """A tensor that does not fit is ModelError in the server's words; smaller requests and others go on."""
+    large = encode_request({"X": np.zeros(5_000_000, dtype=np.float32)})
+    with _SmallSharedMemory.from_assembly(assembly) as local:
+        caller = Caller(local.endpoint_url)
+        assert caller.add("Multi", TargetModel="one.tar.gz") == 1
+        with pytest.raises(ClientError, match="Failed to increase the shared memory pool") as refused:
+            caller.runtime.invoke_endpoint(
+                EndpointName="Multi",
+                TargetModel="zero.tar.gz",
+                ContentType=large.content_type,
+                Body=large.body,
+            )
+        assert refused.value.response["Error"]["Code"] == "ModelError"
+        assert caller.add("Multi", 2.0, TargetModel="zero.tar.gz") == 2
+        assert caller.add("Multi", TargetModel="one.tar.gz") == 1
 
 
 def test_a_start_that_fails_says_why_and_leaves_nothing(

@@ -1,7 +1,7 @@
 """Marks tests that start the real Triton server: they are skipped where it cannot be, and nowhere else.
 
-Where nvidia-pytriton is installed nothing is skipped, so that a broken installation fails. To have no skips at
-all, as on a machine that is meant to run everything, set CONSTRUCTS_TRITON_REQUIRE_SERVER.
+Where nvidia-pytriton is installed nothing is skipped, so that a broken installation fails. A machine that is
+meant to run everything sets CONSTRUCTS_TRITON_REQUIRE_SERVER, and skips nothing either.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def why_absent() -> str | None:
     name, version = platform.libc_ver()
     if name != "glibc" or tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_GLIBC:
         return f"nvidia-pytriton has wheels for glibc 2.35 or newer, this is {name or 'another'} {version}"
-    return f"nvidia-pytriton is not installed for {platform.machine()}; pip install 'constructs-triton[local]'"
+    return (
+        f"nvidia-pytriton is not installed for {platform.machine()}; pip install 'constructs-triton[local]'"
+    )
 
 
 def _has_wheel() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import tarfile
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from constructs_triton.errors import ArchiveError, LocalEndpointError
 from constructs_triton.local import local_model
 from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
-from constructs_triton.local.memory import require_shared_memory
+from constructs_triton.local.memory import fit_shared_memory
 from constructs_triton.local.unpacking import unpack
 from constructs_triton.model_config.text import parse_model_config
 
@@ -84,10 +85,34 @@ def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) 
 
 
 def test_too_small_a_shared_memory_is_named_before_the_start() -> None:
-    """Free bytes, what is needed, and both ways to mend it."""
-    require_shared_memory(1, 1)
+    """Free bytes, what is needed, and both ways to mend it: for a size that the user has chosen."""
+    assert fit_shared_memory(1, 1, is_chosen=True) == 1
     with pytest.raises(LocalEndpointError, match=r"/dev/shm: 3 Python .* bytes free; .*--shm-size"):
-        require_shared_memory(3, 2**60)
+        fit_shared_memory(3, 2**60, is_chosen=True)
+
+
+def test_the_images_default_of_shared_memory_shrinks_to_half_of_what_is_free() -> None:
+    """Whole pages, the same for each instance; what would fall below 1 MiB is refused."""
+    free = os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize
+    fitting = fit_shared_memory(3, 2**60, is_chosen=False)
+    assert 2**20 <= fitting <= free // 6
+    assert fitting % 4096 == 0
+    with pytest.raises(LocalEndpointError, match="--shm-size"):
+        fit_shared_memory(free // 2**20, 2**60, is_chosen=False)
+
+
+def test_no_group_has_more_instances_than_the_machine_has_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts above the machine's are lowered and said; smaller ones and GPU groups on a GPU stay."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
+    many = "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"
+    said: list[str] = []
+    prepare_models(_write(tmp_path, many=many, cpu=CPU), said.append)
+    groups = parse_model_config((tmp_path / "many" / "config.pbtxt").read_bytes()).instance_group
+    assert [group.count for group in groups] == [2, 1, 4]
+    assert said == ["2 CPUs here: instance groups with more instances have 2: many"]
 
 
 def _tar(path: Path, name: str) -> Path:
