@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_sync.manifest import content_name
 
 __all__ = ["TargetModel", "TargetModelNaming", "check_model_name"]
 
-_SHORT_DIGEST = 8
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 512
 
@@ -26,8 +26,9 @@ class TargetModelNaming(StrEnum):
 
     def target_model(self, name: str, content_digest: str) -> TargetModel:
         """The name of the archive of the model ``name``."""
-        suffix = f"-{content_digest[:_SHORT_DIGEST]}" if self is TargetModelNaming.CONTENT else ""
-        return TargetModel(f"{name}{suffix}.tar.gz", model_name=name)
+        is_plain = self is TargetModelNaming.PLAIN
+        key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
+        return TargetModel(key, model_name=name)
 
 
 class TargetModel(str):

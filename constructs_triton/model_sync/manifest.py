@@ -7,9 +7,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Archive", "Manifest"]
+__all__ = ["Archive", "Manifest", "content_name"]
 
 _VERSION = 1
+_SHORT_DIGEST = 8
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,11 @@ class Manifest:
     def target_models(self) -> dict[str, str]:
         """Logical name to target model."""
         return {archive.name: archive.target_model for archive in self.archives}
+
+
+def content_name(name: str, content_digest: str) -> str:
+    """The target model of a model with this content: ``resnet-3f9c2a1b.tar.gz``.
+
+    SageMaker never loads a key again that it has loaded once, so that new content needs a new name.
+    """
+    return f"{name}-{content_digest[:_SHORT_DIGEST]}.tar.gz"

@@ -1,0 +1,177 @@
+"""The prefix of a multi-model endpoint, from outside of AWS: what lies there, and putting more there."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.model_sync import RESOURCE_TYPE
+from constructs_triton.model_sync.index import Index, read_index, update_index
+from constructs_triton.model_sync.manifest import content_name
+from constructs_triton.model_sync.placement import Placement, SyncError
+from constructs_triton.model_sync.pruning import prune
+
+__all__ = ["LocalArchive", "ModelPrefix", "PlacedModel", "find_prefix"]
+
+OWNER = "constructs-triton models"
+"""What the objects that the command line places say of themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalArchive:
+    """A ``.tar.gz`` on this machine and the digest of its content."""
+
+    path: Path
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedModel:
+    """A name of the index; ``size_bytes`` and ``modified`` are ``None`` where its archive is missing."""
+
+    name: str
+    target_model: str
+    size_bytes: int | None
+    modified: str | None
+    is_deployed: bool
+
+
+class ModelPrefix:
+    """``prefix`` of ``bucket``, spoken to through ``session``."""
+
+    def __init__(self, session: boto3.Session, bucket: str, prefix: str) -> None:
+        if prefix and (not prefix.endswith("/") or prefix.startswith("/")):
+            raise InvalidValueError(
+                f'--prefix: must end with "/" and not begin with it, got {prefix!r}; '
+                f'write "{prefix.strip("/")}/"'
+            )
+        self._bucket = bucket
+        self._prefix = prefix
+        self._client = session.client("s3")
+        self._placement = Placement(self._client, bucket, prefix, OWNER)
+
+    @property
+    def url(self) -> str:
+        """``s3://<bucket>/<prefix>``."""
+        return f"s3://{self._bucket}/{self._prefix}"
+
+    def models(self) -> list[PlacedModel]:
+        """Every name of the index, in alphabetical order."""
+        with _errors(self.url):
+            index, objects = read_index(self._client, self._bucket, self._prefix), self._objects()
+        return [self._placed(name, index, objects) for name in sorted(index.target_models)]
+
+    def nameless(self) -> list[str]:
+        """Archives below the prefix that no name stands for."""
+        with _errors(self.url):
+            index = read_index(self._client, self._bucket, self._prefix)
+            named = set(index.target_models.values())
+            return sorted(key for key in self._objects() if key.endswith(".tar.gz") and key not in named)
+
+    def upload(self, name: str, archive: LocalArchive) -> tuple[str, bool]:
+        """Put an archive there, unless its content is there; its target model, and whether it was sent."""
+        target_model, source_key = content_name(name, archive.digest), f"{archive.digest}.tar.gz"
+        with _errors(f"{self.url}{target_model}"):
+            if self._placement.is_placed(source_key, None, target_model):
+                return target_model, False
+            self._client.upload_file(
+                str(archive.path),
+                self._bucket,
+                self._prefix + target_model,
+                ExtraArgs={"Metadata": self._placement.metadata(source_key)},
+            )
+        return target_model, True
+
+    def name(self, target_models: dict[str, str]) -> None:
+        """Let names stand for archives that are there."""
+        self._update(lambda index: index.with_models(target_models, time.time()))
+
+    def forget(self, name: str, *, is_deleting: bool) -> str:
+        """Take a name away, and its archive too where that is asked for; the target model it stood for.
+
+        Raises ``InvalidValueError`` where there is no such name.
+        """
+        known = {model.name: model for model in self.models()}
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise InvalidValueError(f"{self.url}: has no such model, got {name!r}; the index has {names}")
+        index = self._update(lambda before: before.without_model(name, time.time()))
+        target_model = known[name].target_model
+        if is_deleting and target_model not in index.target_models.values():
+            with _errors(self.url + target_model):
+                self._client.delete_object(Bucket=self._bucket, Key=self._prefix + target_model)
+            self._update(lambda before: before.without_retired({target_model}))
+        return target_model
+
+    def prune(self, retention_seconds: float) -> list[str]:
+        """Remove archives placed from here that have had no name for so long; which they were."""
+        with _errors(self.url):
+            index = read_index(self._client, self._bucket, self._prefix)
+            return prune(self._placement, index.expired(retention_seconds, time.time()))
+
+    def _update(self, change: Any) -> Index:
+        with _errors(self.url):
+            return update_index(self._client, self._bucket, self._prefix, change)
+
+    def _objects(self) -> dict[str, Any]:
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=self._prefix
+        )
+        return {
+            row["Key"].removeprefix(self._prefix): row for page in pages for row in page.get("Contents", ())
+        }
+
+    def _placed(self, name: str, index: Index, objects: dict[str, Any]) -> PlacedModel:
+        target_model = index.target_models[name]
+        found = objects.get(target_model)
+        return PlacedModel(
+            name=name,
+            target_model=target_model,
+            size_bytes=None if found is None else found["Size"],
+            modified=None if found is None else found["LastModified"].isoformat(),
+            is_deployed=name in index.deployed,
+        )
+
+
+def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
+    """The prefix that a deployed stack fills; ``resource`` is the logical id where there are several."""
+    with _errors(f"stack {stack}"):
+        found = session.client("cloudformation").describe_stack_resources(StackName=stack)
+    urls = {
+        str(row["LogicalResourceId"]): str(row.get("PhysicalResourceId", ""))
+        for row in found["StackResources"]
+        if row["ResourceType"] == RESOURCE_TYPE
+    }
+    chosen = {name: url for name, url in urls.items() if resource in (None, name)}
+    if len(chosen) != 1:
+        names = ", ".join(urls) or "none"
+        raise InvalidValueError(
+            f"stack {stack}: must have one {RESOURCE_TYPE}, got {names}; "
+            "name one with --resource, or use --bucket and --prefix"
+        )
+    bucket, _, prefix = next(iter(chosen.values())).removeprefix("s3://").partition("/")
+    return ModelPrefix(session, bucket, prefix)
+
+
+@contextmanager
+def _errors(place: str) -> Iterator[None]:
+    try:
+        yield
+    except SyncError as error:
+        raise ArchiveError(str(error)) from error
+    except ClientError as error:
+        said = error.response.get("Error", {})
+        reason = said.get("Message") or said.get("Code") or str(error)
+        raise ArchiveError(
+            f"{place}: AWS refused, got {reason}; check the name and what you may do"
+        ) from error
+    except (BotoCoreError, OSError) as error:
+        raise ArchiveError(f"{place}: AWS cannot be reached, got {error}; check Region and login") from error

@@ -1,0 +1,223 @@
+"""``constructs-triton models`` against a real S3 API on loopback."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+from moto.server import ThreadedMotoServer
+
+from constructs_triton.cli import _model_prefix, models
+from constructs_triton.cli._model_prefix import find_prefix
+from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
+from constructs_triton.model_repository import ModelRepository, fingerprint, pack
+
+CONFIG = """backend: "python"
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+"""
+MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
+
+Command = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def s3_url() -> Iterator[str]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3_url)
+    client = boto3.client("s3")
+    client.create_bucket(Bucket="models")
+    yield client
+    for item in client.list_objects_v2(Bucket="models").get("Contents", ()):
+        client.delete_object(Bucket="models", Key=item["Key"])
+    client.close()
+
+
+@pytest.fixture
+def command(s3: Any, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs an action on the bucket and returns the JSON that it prints."""
+
+    def run(*words: str) -> Any:
+        parser = argparse.ArgumentParser()
+        models.add_arguments(parser)
+        arguments = parser.parse_args([words[0], "--bucket", "models", "--json", *words[1:]])
+        assert models.run(arguments) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def write_models(directory: Path, *names: str) -> Path:
+    for name in names:
+        (directory / name / "1").mkdir(parents=True)
+        (directory / name / "config.pbtxt").write_text(CONFIG)
+        (directory / name / "1" / "model.py").write_text(MODEL)
+    return directory
+
+
+def archives(s3: Any) -> list[str]:
+    found = [item["Key"] for item in s3.list_objects_v2(Bucket="models").get("Contents", ())]
+    return [key for key in found if key != "models/index.json"]
+
+
+def test_added_model_can_be_named(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A folder becomes an archive named after its content, and the list shows what the name stands for."""
+    path = write_models(tmp_path / "r", "net")
+    digest = fingerprint(ModelRepository.from_directory(path), ["net"])
+    target_model = f"resnet-{digest[:8]}.tar.gz"
+    assert command("add", "resnet", str(path)) == {"target_models": {"resnet": target_model}}
+    assert archives(s3) == [f"models/{target_model}"]
+    (row,) = command("list")["models"]
+    assert (row["name"], row["target_model"], row["is_deployed"]) == ("resnet", target_model, False)
+    assert row["size_bytes"] > 0
+
+
+def test_new_content_takes_the_name_over(tmp_path: Path, s3: Any, command: Command) -> None:
+    """The old archive stays for whoever still calls it, without a name."""
+    path = write_models(tmp_path / "r", "net")
+    (old,) = command("add", "resnet", str(path))["target_models"].values()
+    (path / "net" / "1" / "model.py").write_text(MODEL + "# new\n")
+    (new,) = command("add", "resnet", str(path))["target_models"].values()
+    listed = command("list")
+    assert [row["target_model"] for row in listed["models"]] == [new]
+    assert listed["nameless_archives"] == [old]
+
+
+def test_archive_made_elsewhere_is_inspected(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A ``.tar.gz`` is added as it is, under the digest of what it holds; other files are refused."""
+    repository = ModelRepository.from_directory(write_models(tmp_path / "r", "net"))
+    archive = pack(repository, ["net"], tmp_path / "out")
+    (target_model,) = command("add", "net", str(archive.path))["target_models"].values()
+    assert target_model == f"net-{archive.digest[:8]}.tar.gz"
+    body = s3.get_object(Bucket="models", Key=f"models/{target_model}")["Body"].read()
+    assert body == archive.path.read_bytes()
+    (tmp_path / "no.tar.gz").write_bytes(b"no archive")
+    with pytest.raises(ArchiveError, match=r"no.tar.gz: cannot be read as .tar.gz"):
+        command("add", "net", str(tmp_path / "no.tar.gz"))
+
+
+def test_sync_sends_only_what_is_new(
+    tmp_path: Path, s3: Any, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All models of a repository are placed; a second run uploads none, and after a change only one."""
+    path = write_models(tmp_path / "r", "one", "two", "three")
+    sent: list[str] = []
+    upload = _model_prefix.ModelPrefix.upload
+
+    def watched(prefix: Any, name: str, archive: Any) -> tuple[str, bool]:
+        target_model, is_sent = upload(prefix, name, archive)
+        sent.extend([name] if is_sent else [])
+        return target_model, is_sent
+
+    monkeypatch.setattr(_model_prefix.ModelPrefix, "upload", watched)
+    first = command("sync", str(path))
+    assert sorted(sent) == ["one", "three", "two"]
+    assert command("sync", str(path)) == first
+    (path / "two" / "1" / "model.py").write_text(MODEL + "# new\n")
+    assert command("sync", str(path)) != first
+    assert sorted(sent) == ["one", "three", "two", "two"]
+
+
+def test_removed_model_keeps_its_archive_unless_told(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A name goes at once; the archive goes only where that is asked for."""
+    path = write_models(tmp_path / "r", "one", "two")
+    command("sync", str(path))
+    command("remove", "one")
+    assert len(archives(s3)) == 2
+    command("remove", "two", "--delete-archive")
+    assert [key.split("-")[0] for key in archives(s3)] == ["models/one"]
+    assert command("list")["models"] == []
+    with pytest.raises(InvalidValueError, match="has no such model, got 'one'; the index has none"):
+        command("remove", "one")
+
+
+def test_refused_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Command) -> None:
+    """What Triton would refuse stays here, unless it is sent unchecked."""
+    path = write_models(tmp_path / "r", "net")
+    (path / "net" / "config.pbtxt").write_text(CONFIG + 'name: "other"\n')
+    (path / "net" / "1" / "model.py").unlink()
+    with pytest.raises(RepositoryError):
+        command("add", "net", str(path))
+    assert archives(s3) == []
+    command("add", "net", str(path), "--no-check")
+    assert len(archives(s3)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["list", "--prefix", "models"], r'--prefix: must end with "/".*got \'models\'; write "models/"'),
+        (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be 1 at least, got 0"),
+        (["add", "net", "r"], "must hold one model.*got one, two; choose one with --model"),
+    ],
+)
+def test_wrong_use_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command, words: list[str], message: str
+) -> None:
+    """A wrong prefix, retention or source is named with its mend."""
+    write_models(tmp_path / "r", "one", "two")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValueError, match=message):
+        command(*words)
+
+
+def test_refusal_of_aws_is_told_in_words(s3: Any, command: Command) -> None:
+    """A bucket that is not there is an error that names it."""
+    parser = argparse.ArgumentParser()
+    models.add_arguments(parser)
+    with pytest.raises(ArchiveError, match=r"s3://nowhere/models/: AWS refused, got .*bucket does not exist"):
+        models.run(parser.parse_args(["list", "--bucket", "nowhere"]))
+
+
+@pytest.mark.parametrize(
+    ("found", "resource", "url"),
+    [
+        ({"A": "s3://one/models/"}, None, "s3://one/models/"),
+        ({"A": "s3://one/models/", "B": "s3://two/x/"}, "B", "s3://two/x/"),
+        ({"A": "s3://one/models/", "B": "s3://two/x/"}, None, None),
+        ({}, None, None),
+    ],
+    ids=["one", "chosen", "several", "none"],
+)
+def test_stack_leads_to_its_prefix(
+    monkeypatch: pytest.MonkeyPatch, s3: Any, found: dict[str, str], resource: str | None, url: str | None
+) -> None:
+    """A stack's custom resource says where its models lie; with several, one has to be chosen."""
+    session = boto3.Session()
+    cloudformation = session.client("cloudformation")
+    rows = [
+        {
+            "LogicalResourceId": name,
+            "PhysicalResourceId": place,
+            "ResourceType": "Custom::TritonModelSync",
+            "ResourceStatus": "CREATE_COMPLETE",
+            "Timestamp": "2026-01-01T00:00:00Z",
+        }
+        for name, place in found.items()
+    ]
+    make = session.client
+    stubbed = {"cloudformation": cloudformation}
+    monkeypatch.setattr(session, "client", lambda name: stubbed.get(name) or make(name))
+    with Stubber(cloudformation) as stub:
+        stub.add_response("describe_stack_resources", {"StackResources": rows}, {"StackName": "Demo"})
+        if url is None:
+            with pytest.raises(
+                InvalidValueError, match=r"must have one Custom::TritonModelSync, got .*--resource"
+            ):
+                find_prefix(session, "Demo", resource)
+        else:
+            assert find_prefix(session, "Demo", resource).url == url
