@@ -116,7 +116,4 @@ def _resolve(value: Any) -> Any:
             return str(separator).join(str(_resolve(part)) for part in parts)
         case dict():
             return {key: _resolve(part) for key, part in value.items()}
-        case list():
-            return [_resolve(part) for part in value]
-        case _:
-            return value
+    return [_resolve(part) for part in value] if isinstance(value, list) else value

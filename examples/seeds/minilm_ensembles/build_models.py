@@ -30,7 +30,7 @@ def build(target: Path, *, kind: Encoder, environment: Path | None, plan: Path |
         add_sentences(builder, Path(scratch), kind, environment, plan)
         add_digits(builder)
         repository = builder.write_to(target, overwrite=True)
-    print(f"{target}: {', '.join(repository.models)}")
+    sys.stdout.write(f"{target}: {', '.join(repository.models)}\n")
 
 
 def add_sentences(
@@ -89,10 +89,10 @@ def main() -> int:
                 plan=arguments.plan,
             )
     except FetchError as error:
-        print(f"error: {error}", file=sys.stderr)
+        sys.stderr.write(f"error: {error}\n")
         return os.EX_TEMPFAIL
     except ConstructsTritonError as error:
-        print(f"error: {error}", file=sys.stderr)
+        sys.stderr.write(f"error: {error}\n")
         return 1
     return 0
 

@@ -17,7 +17,7 @@ from constructs_triton.model_config.builder import (
     TensorrtBackend,
 )
 
-__all__ = ["ENVIRONMENT", "ENCODERS", "Encoder", "encoder", "ensemble", "pooling", "tokenizer"]
+__all__ = ["ENCODERS", "ENVIRONMENT", "Encoder", "encoder", "ensemble", "pooling", "tokenizer"]
 
 Encoder = Literal["python", "onnxruntime", "tensorrt"]
 ENCODERS: tuple[Encoder, ...] = ("python", "onnxruntime", "tensorrt")

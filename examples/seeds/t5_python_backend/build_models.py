@@ -1,0 +1,127 @@
+"""Build the model repository: `python build_models.py [--framework pytorch --checkpoint DIR ...]`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from make_checkpoint import VERSIONS, write_checkpoint
+from safetensors.numpy import load_file
+
+from constructs_triton import ConstructsTritonError
+from constructs_triton.model_config.builder import (
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelInstanceGroup,
+    ModelOutput,
+    PythonBackend,
+)
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+
+HERE = Path(__file__).parent
+BACKEND = HERE / "backend"
+ENVIRONMENT = "hf_env.tar.gz"
+
+
+def numpy_config(name: str, *, instance_count: int, max_new_tokens: int) -> ModelConfig:
+    """What auto_complete_config cannot know; it adds the tensors, the batch size and the batching."""
+    return ModelConfig(
+        name=name,
+        backend=PythonBackend(),
+        instance_group=[ModelInstanceGroup(count=instance_count, kind="KIND_CPU")],
+        parameters={"max_new_tokens": str(max_new_tokens)},
+    )
+
+
+def pytorch_config(
+    *, instance_count: int, max_new_tokens: int, intra_op_num_threads: int, environment: str | None
+) -> ModelConfig:
+    """The document's configuration, with its best practices as parameters."""
+    return ModelConfig(
+        name="t5_pytorch",
+        backend=PythonBackend(execution_env_path=environment, force_cpu_only_input_tensors=False),
+        max_batch_size=8,
+        input=[
+            ModelInput(name=name, data_type="TYPE_INT32", dims=[-1])
+            for name in ("input_ids", "attention_mask")
+        ],
+        output=[ModelOutput(name="output", data_type="TYPE_INT32", dims=[-1])],
+        instance_group=[ModelInstanceGroup(count=instance_count, kind="KIND_GPU")],
+        dynamic_batching=ModelDynamicBatching(),
+        parameters={
+            "intra_op_num_threads": str(intra_op_num_threads),
+            "max_new_tokens": str(max_new_tokens),
+        },
+    )
+
+
+def add_numpy(builder: ModelRepositoryBuilder, config: ModelConfig, checkpoint: Path, scratch: Path) -> None:
+    """Add a checkpoint, any T5 that was published as ``model.safetensors``, to be run by NumPy alone."""
+    weights = scratch / f"{config.name}.npz"
+    np.savez(weights, **load_file(checkpoint / "model.safetensors"))
+    code = {f"1/{name}": BACKEND / "numpy" / name for name in ("model.py", "t5.py")}
+    builder.add_model(
+        config, files={**code, "1/weights.npz": weights, "1/config.json": checkpoint / "config.json"}
+    )
+
+
+def add_pytorch(
+    builder: ModelRepositoryBuilder, config: ModelConfig, checkpoint: Path, environment: Path | None
+) -> None:
+    """Add a checkpoint to be run by transformers, with the environment that holds it."""
+    packed = {} if environment is None else {ENVIRONMENT: environment}
+    builder.add_model(config, BACKEND / "pytorch" / "model.py", files={"1/checkpoint": checkpoint, **packed})
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Write the repository, in place of what is there."""
+    options = {"instance_count": arguments.instance_count, "max_new_tokens": arguments.max_new_tokens}
+    builder = ModelRepositoryBuilder()
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Path(folder)
+        if arguments.framework == "pytorch":
+            config = pytorch_config(
+                **options,
+                intra_op_num_threads=arguments.intra_op_num_threads,
+                environment=arguments.environment and ENVIRONMENT,
+            )
+            add_pytorch(builder, config, arguments.checkpoint, arguments.environment)
+        elif arguments.checkpoint is not None:
+            add_numpy(builder, numpy_config("t5", **options), arguments.checkpoint, scratch)
+        else:
+            for version in VERSIONS:
+                write_checkpoint(version, scratch / version)
+                add_numpy(builder, numpy_config(f"t5_{version}", **options), scratch / version, scratch)
+        repository = builder.write_to(arguments.output, overwrite=True)
+    sys.stdout.write(f"{arguments.output}: {', '.join(repository.models)}\n")
+
+
+def main() -> int:
+    """Read the command line; 0 when the repository stands."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
+    parser.add_argument("--framework", choices=("numpy", "pytorch"), default="numpy")
+    parser.add_argument(
+        "--checkpoint", type=Path, help="folder with config.json and model.safetensors, such as t5-small's"
+    )
+    parser.add_argument("--environment", type=Path, help="what create_hf_env.sh packed")
+    parser.add_argument("--instance-count", type=int, default=1, help="processes that serve the model")
+    parser.add_argument("--intra-op-num-threads", type=int, default=2, help="PyTorch's threads in each")
+    parser.add_argument("--max-new-tokens", type=int, default=16)
+    arguments = parser.parse_args()
+    if arguments.framework == "pytorch" and arguments.checkpoint is None:
+        parser.error("--framework pytorch needs --checkpoint")
+    try:
+        build(arguments)
+    except ConstructsTritonError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Makes small T5 checkpoints with random weights, laid out as the published ones.
+
+``config.json`` and ``model.safetensors`` with the names and shapes of a T5 of version 1.0 (ReLU, tied
+embeddings) or 1.1 (gated GELU, a matrix of its own for the output): what reads these reads t5-small too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+__all__ = ["VERSIONS", "write_checkpoint"]
+
+SHAPE: dict[str, Any] = {
+    "model_type": "t5",
+    "d_model": 64,
+    "d_kv": 16,
+    "d_ff": 128,
+    "num_heads": 4,
+    "num_layers": 2,
+    "vocab_size": 256,
+    "relative_attention_num_buckets": 32,
+    "relative_attention_max_distance": 128,
+}
+VERSIONS: dict[str, dict[str, Any]] = {
+    "relu": {**SHAPE, "feed_forward_proj": "relu", "tie_word_embeddings": True, "seed": 10},
+    "gated": {**SHAPE, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "seed": 11},
+}
+
+
+def write_checkpoint(version: str, directory: Path) -> None:
+    """Write ``config.json`` and ``model.safetensors`` of a version, the same ones every time."""
+    directory.mkdir(parents=True)
+    config = dict(VERSIONS[version])
+    # RandomState's stream is frozen for good; default_rng's may change between NumPy releases.
+    random = np.random.RandomState(config.pop("seed"))
+    weights = {
+        name: _draw(random, shape, deviation).astype(np.float32)
+        for name, shape, deviation in _tensors(config)
+    }
+    (directory / "config.json").write_text(json.dumps(config, indent=2))
+    save_file(weights, directory / "model.safetensors")
+
+
+def _draw(
+    random: np.random.RandomState, shape: tuple[int, ...], deviation: float | None
+) -> NDArray[np.float64]:
+    noise: NDArray[np.float64] = random.standard_normal(shape)
+    return 1 + 0.1 * noise if deviation is None else deviation * noise
+
+
+def _tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], float | None]]:
+    """Name, shape and standard deviation of each tensor; ``None`` is a scale around 1."""
+    model, inner = config["d_model"], config["num_heads"] * config["d_kv"]
+    # Small next to what the layers add: with random weights T5 would else repeat its last token for ever.
+    yield "shared.weight", (config["vocab_size"], model), 0.1
+    if not config["tie_word_embeddings"]:
+        yield "lm_head.weight", (config["vocab_size"], model), model**-0.5
+    for stack, attentions in (
+        ("encoder", ["SelfAttention"]),
+        ("decoder", ["SelfAttention", "EncDecAttention"]),
+    ):
+        buckets = (config["relative_attention_num_buckets"], config["num_heads"])
+        yield f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight", buckets, 1.0
+        for block in range(config["num_layers"]):
+            for layer, attention in enumerate(attentions):
+                name = f"{stack}.block.{block}.layer.{layer}"
+                yield f"{name}.layer_norm.weight", (model,), None
+                for part in "qkv":
+                    yield f"{name}.{attention}.{part}.weight", (inner, model), model**-0.5
+                yield f"{name}.{attention}.o.weight", (model, inner), inner**-0.5
+            yield from _feed_forward(config, f"{stack}.block.{block}.layer.{len(attentions)}")
+        yield f"{stack}.final_layer_norm.weight", (model,), None
+
+
+def _feed_forward(config: dict[str, Any], name: str) -> Iterator[tuple[str, tuple[int, ...], float | None]]:
+    model, wide = config["d_model"], config["d_ff"]
+    yield f"{name}.layer_norm.weight", (model,), None
+    for part in ("wi",) if config["feed_forward_proj"] == "relu" else ("wi_0", "wi_1"):
+        yield f"{name}.DenseReluDense.{part}.weight", (wide, model), model**-0.5
+    yield f"{name}.DenseReluDense.wo.weight", (model, wide), wide**-0.5

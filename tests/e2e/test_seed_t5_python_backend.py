@@ -1,0 +1,248 @@
+"""T5 on the Python backend: the example's two endpoints, run here, against a forward pass written apart."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import numpy as np
+import pytest
+from seed_examples import (
+    SEEDS,
+    Template,
+    endpoint_calls,
+    parameters_that_differ,
+    read_template,
+    run_script,
+    synthesize,
+)
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+from t5_reference import T5Reference
+
+from constructs_triton.client import ModelIndex, TritonClient
+from constructs_triton.errors import InvocationError
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_t5_python_backend")]
+
+EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
+MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"
+MAX_NEW_TOKENS = 16
+VERSIONS = ("t5_gated", "t5_relu")
+DOCUMENT_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.02-py3"
+IMAGE = "<account>.dkr.ecr.<AWS::Region>.<AWS::URLSuffix>/sagemaker-tritonserver:26.05-py3"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("t5") / "models"
+    run_script(EXAMPLE, "build_models.py", "--output", directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def assembly(models: Path) -> Path:
+    return synthesize(EXAMPLE, models.parent / "cdk.out", models=str(models))
+
+
+@pytest.fixture(scope="module")
+def template(assembly: Path) -> Template:
+    return read_template(assembly, STACK)
+
+
+@pytest.fixture(scope="module")
+def target_models(template: Template) -> dict[str, str]:
+    """The ``TargetModel`` of each model, as the stack tells its users."""
+    targets: dict[str, str] = json.loads(template["Outputs"]["TargetModels"]["Value"])
+    return targets
+
+
+@pytest.fixture(scope="module")
+def local(assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly) as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def client(local: LocalEndpoint, target_models: dict[str, str]) -> TritonClient:
+    index = ModelIndex(target_models)
+    return TritonClient.for_endpoint(MULTI_MODEL, endpoint_url=local.endpoint_url, index=index)
+
+
+def sentences(count: int, length: int) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """Token ids that are neither padding nor the end."""
+    return np.random.RandomState(count * 100 + length).randint(2, 256, (count, length)).astype(np.int32)
+
+
+def padded(tokens: list[list[int]]) -> list[list[int]]:
+    """The rows, filled up with padding to the longest."""
+    longest = max(len(row) for row in tokens)
+    return [row + [0] * (longest - len(row)) for row in tokens]
+
+
+@pytest.mark.parametrize("name", VERSIONS)
+def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: Path, name: str) -> None:
+    """A padded batch decodes to what each sentence decodes to alone, in double precision, without a cache."""
+    reference = T5Reference(models / name / "1")
+    ids, mask = sentences(6, 40), np.ones((6, 40), dtype=np.int32)
+    for row, length in enumerate((40, 33, 20, 9, 3, 1)):
+        ids[row, length:], mask[row, length:] = 0, 0
+    expected = [
+        reference.generate(row[kept == 1].tolist(), MAX_NEW_TOKENS)
+        for row, kept in zip(ids, mask, strict=True)
+    ]
+    assert len({tuple(tokens) for tokens in expected}) == 6
+    assert reference.smallest_margin > 1e-4
+    result = client.infer({"input_ids": ids, "attention_mask": mask}, TargetModel=name)
+    assert result["output"].tolist() == padded(expected)
+
+
+def test_the_documents_invocation(local: LocalEndpoint, target_models: dict[str, str], models: Path) -> None:
+    """JSON through boto3, declared as octets, as the document sends it, to the model named by TargetModel."""
+    ids = sentences(1, 12)
+    tensors = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+    payload = {
+        "inputs": [
+            {"name": name, "shape": list(data.shape), "datatype": "INT32", "data": data.tolist()}
+            for name, data in tensors.items()
+        ]
+    }
+    runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
+    response = runtime.invoke_endpoint(
+        EndpointName=MULTI_MODEL,
+        ContentType="application/octet-stream",
+        Body=json.dumps(payload),
+        TargetModel=target_models["t5_gated"],
+    )
+    body = json.loads(response["Body"].read().decode("utf8"))
+    output_ids = np.array(body["outputs"][0]["data"]).reshape(1, -1)
+    expected = T5Reference(models / "t5_gated" / "1").generate(ids[0].tolist(), MAX_NEW_TOKENS)
+    assert output_ids.tolist() == [expected]
+
+
+def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: TritonClient) -> None:
+    """One model behind an endpoint of its own gives the tokens that it gives behind the shared one."""
+    inputs = {"input_ids": sentences(3, 8), "attention_mask": np.ones((3, 8), dtype=np.int32)}
+    single = TritonClient.for_endpoint(SINGLE_MODEL, endpoint_url=local.endpoint_url)
+    np.testing.assert_array_equal(
+        single.infer(inputs)["output"], client.infer(inputs, TargetModel="t5_relu")["output"]
+    )
+
+
+def test_requests_that_are_batched_together_do_not_see_each_other(client: TritonClient) -> None:
+    """Many at once, all of one length so that they share batches, come back as each alone does."""
+    requests = [
+        {"input_ids": row[np.newaxis], "attention_mask": np.ones((1, 10), dtype=np.int32)}
+        for row in sentences(24, 10)
+    ]
+    alone = [client.infer(each, TargetModel="t5_gated")["output"].tolist() for each in requests]
+    together = client.infer_many(requests, max_concurrency=8, TargetModel="t5_gated")
+    assert [each["output"].tolist() for each in together] == alone
+
+
+def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) -> None:
+    """The model's own words arrive as a model error with status 400."""
+    inputs = {
+        "input_ids": np.array([[5, 256]], dtype=np.int32),
+        "attention_mask": np.ones((1, 2), dtype=np.int32),
+    }
+    with pytest.raises(InvocationError, match="every token must be from 0 to 255, got 5 to 256") as refused:
+        client.infer(inputs, TargetModel="t5_relu")
+    assert refused.value.status == 400
+
+
+@pytest.mark.parametrize("name", [MULTI_MODEL, SINGLE_MODEL])
+def test_the_template_is_what_the_example_promises(
+    template: Template, snapshot: SnapshotAssertion, name: str
+) -> None:
+    """Each endpoint, its configuration and its model, as CloudFormation gets them."""
+    assert endpoint_calls(template, name) == snapshot(extension_class=JSONSnapshotExtension)
+
+
+def test_what_differs_from_the_documents_calls(template: Template) -> None:
+    """Each parameter in which the document's boto3 calls and ours differ; README.md says why."""
+    variant = {
+        "InstanceType": "ml.g5.2xlarge",
+        "InitialVariantWeight": 1,
+        "InitialInstanceCount": 1,
+        "ModelName": "sm-model",
+        "VariantName": "AllTraffic",
+    }
+    document = {
+        "create_model": {
+            "ModelName": "sm-model",
+            "ExecutionRoleArn": "role",
+            "PrimaryContainer": {
+                "Image": DOCUMENT_IMAGE,
+                "ModelDataUrl": "s3://models/",
+                "Mode": "MultiModel",
+            },
+        },
+        "create_endpoint_config": {
+            "EndpointConfigName": "endpoint-config",
+            "ProductionVariants": [variant],
+        },
+        "create_endpoint": {"EndpointName": "endpoint", "EndpointConfigName": "endpoint-config"},
+    }
+    environment = {
+        "OMP_NUM_THREADS": "2",
+        "OPENBLAS_NUM_THREADS": "2",
+        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
+        "SAGEMAKER_TRITON_PING_MODE": "live",
+        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(32 << 20),
+        "SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE": str(4 << 20),
+    }
+    variant_path = "create_endpoint_config.ProductionVariants.0"
+    assert parameters_that_differ(document, endpoint_calls(template, MULTI_MODEL)) == {
+        "create_model.ModelName": ("sm-model", None),
+        "create_model.PrimaryContainer.Environment": (None, environment),
+        "create_model.PrimaryContainer.Image": (DOCUMENT_IMAGE, IMAGE),
+        "create_endpoint_config.EndpointConfigName": ("endpoint-config", None),
+        f"{variant_path}.InferenceAmiVersion": (None, "al2023-ami-sagemaker-inference-gpu-4-1"),
+    }
+
+
+# --- the packed environment ---------------------------------------------------------------------------------
+
+
+def write_environment(path: Path, python: str) -> Path:
+    """What conda-pack writes, as far as its names go: an environment of one Python."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name in ("bin/activate", f"lib/python{python}/site-packages/torch/__init__.py"):
+            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+    return path
+
+
+def build_pytorch(directory: Path, models: Path, python: str) -> Path:
+    """The repository for PyTorch, with the checkpoint's files and an environment of this Python."""
+    checkpoint = directory / "checkpoint"
+    checkpoint.mkdir(parents=True)
+    (checkpoint / "config.json").write_bytes((models / "t5_relu" / "1" / "config.json").read_bytes())
+    (checkpoint / "model.safetensors").write_bytes(b"")
+    environment = write_environment(directory / "packed.tar.gz", python)
+    options = ["--framework", "pytorch", "--checkpoint", checkpoint, "--environment", environment]
+    run_script(EXAMPLE, "build_models.py", "--output", directory / "models", *options)
+    return directory / "models"
+
+
+def check(models: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "constructs_triton.cli", "check", str(models)]
+    target = ["--gpus", "1", "--image-version", "26.05"]
+    return subprocess.run([*command, *target], capture_output=True, text=True, check=False, cwd=SEEDS)
+
+
+def test_the_environments_python_has_to_be_the_images(tmp_path: Path, models: Path) -> None:
+    """Packed with the image's Python the repository for PyTorch passes; with the document's it is refused."""
+    good = check(build_pytorch(tmp_path / "good", models, "3.12"))
+    assert good.returncode == 0, good.stdout + good.stderr
+    bad = check(build_pytorch(tmp_path / "bad", models, "3.8"))
+    assert bad.returncode == 1
+    assert "the environment holds Python 3.8, the image has 3.12" in bad.stdout + bad.stderr
