@@ -52,9 +52,9 @@ def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
     is_of_queue = not metric_definition(metric_name).has_variant_dimension
     if is_of_queue == is_asynchronous:
         return
-    kind, other = ("a real-time", "scale_on_invocations_per_instance")
+    kind, other = "a real-time", "scale_on_invocations_per_instance, or an asynchronous endpoint"
     if is_asynchronous:
-        kind, other = ("an asynchronous", "scale_on_backlog")
+        kind, other = "an asynchronous", "scale_on_backlog"
     raise InvalidValueError(
         f"{metric_name}: is not published, so that a policy on it would never fire, "
         f"got {kind} endpoint; use {other}"

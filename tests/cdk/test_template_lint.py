@@ -17,7 +17,7 @@ from constructs_triton.cdk import InstanceType, TritonEnsembleEndpoint, TritonMu
 
 
 def fill(stack: cdk.Stack, path: Path) -> None:
-    """Both kinds of endpoint with both kinds of policy."""
+    """Both kinds of endpoint with policies, alarms and dashboards."""
     repository = add_repository(stack, write_repository(path))
     served: dict[str, Any] = {
         "model_repository": repository,
@@ -30,6 +30,10 @@ def fill(stack: cdk.Stack, path: Path) -> None:
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
         count.scale_on_gpu_utilization("Gpu")
         count.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
+        count.scale_on_concurrent_requests("Busy", target_concurrent_requests=8)
+        count.scale_on_model_latency("P99", target_latency=cdk.Duration.millis(90), statistic="p99")
+        endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(100))
+        endpoint.add_dashboard()
 
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])
