@@ -1,0 +1,235 @@
+"""Where the models of a repository may come from, and how strictly they are checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from cdk_apps import add_repository, make_stack, only, resources, statements, synthesize, write_model
+from cdk_apps import write_repository as write_pipeline
+
+from constructs_triton.cdk import (
+    InstanceType,
+    ModelSource,
+    RepositoryCheck,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
+from constructs_triton.model_repository import ModelRepository, pack
+
+MACHINE = "ml.g5.xlarge"
+
+
+def write_one(path: Path, name: str, **more: Any) -> Path:
+    path.mkdir(parents=True)
+    write_model(path, name, **more)
+    return path
+
+
+def pack_one(path: Path, tmp_path: Path) -> Path:
+    repository = ModelRepository.from_directory(path)
+    return pack(repository, list(repository.models), tmp_path / "packed").path
+
+
+def serve_one(stack: cdk.Stack, repository: TritonModelRepository, model: str) -> dict[str, Any]:
+    """The container of an endpoint that serves the model."""
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=repository,
+        model=model,
+        instance_type=InstanceType.of(MACHINE),
+    )
+    container: dict[str, Any] = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    return container
+
+
+def serve_many(stack: cdk.Stack, repository: TritonModelRepository) -> list[dict[str, Any]]:
+    """What the deployment of a multi-model endpoint is told to place."""
+    TritonMultiModelEndpoint(
+        stack, "Many", model_repository=repository, instance_type=InstanceType.of(MACHINE)
+    )
+    template = synthesize(stack)
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    key = only(template, "Custom::TritonModelSync")["ManifestKey"]
+    rows: list[dict[str, Any]] = json.loads((Path(app.outdir) / key).read_text())["archives"]
+    return rows
+
+
+def bucket(stack: cdk.Stack) -> s3.IBucket:
+    key = kms.Key.from_key_arn(stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/k")
+    return s3.Bucket.from_bucket_attributes(stack, "Given", bucket_name="given", encryption_key=key)
+
+
+def test_named_models_join_those_of_the_source(tmp_path: Path) -> None:
+    """Models of several sources lie under one prefix, each under its name and its content's digest."""
+    stack = make_stack()
+    repository = add_repository(stack, write_pipeline(tmp_path / "models"))
+    repository.add_model("tenant/net", ModelSource.from_directory(write_one(tmp_path / "a", "net")))
+    packed = pack_one(write_one(tmp_path / "b", "elsewhere"), tmp_path)
+    repository.add_model("given", ModelSource.from_archive(packed))
+    repository.add_model("stored", ModelSource.from_bucket(bucket(stack), "archives/stored-v3.tar.gz"))
+    rows = {row["Name"]: row for row in serve_many(stack, repository)}
+    assert list(rows) == ["given", "other", "pipeline", "stored", "tenant/net"]
+    assert rows["given"]["SourceKey"] == packed.name
+    assert (rows["stored"]["SourceKey"], rows["stored"]["GivenBucket"]) == ("archives/stored-v3.tar.gz", 0)
+    assert all(row["TargetModel"] == repository.target_models[name] for name, row in rows.items())
+    template = synthesize(stack)
+    assert only(template, "Custom::TritonModelSync")["GivenBuckets"] == ["given"]
+    assert {"ReadGiven", "DecryptGiven"} <= set(statements(template))
+
+
+def test_archive_is_uploaded_as_it_is(tmp_path: Path) -> None:
+    """A given archive becomes the asset byte for byte, and its model is served under its folder's name."""
+    packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
+    stack = make_stack()
+    repository = TritonModelRepository(stack, "Models")
+    repository.add_model("resnet", ModelSource.from_archive(packed))
+    archive = repository.archive_of("resnet")
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    assert (Path(app.asset_outdir) / archive.object_key).read_bytes() == packed.read_bytes()
+    container = serve_one(stack, repository, "resnet")
+    assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "net"
+
+
+def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
+    """What Triton would refuse is found inside of an archive; what is none is named."""
+    path = write_one(tmp_path / "a", "net", config='name: "other" backend: "python"')
+    packed = pack_one(path, tmp_path)
+    with pytest.raises(RepositoryError, match=str(packed)):
+        TritonModelRepository(make_stack(), "Models", source=ModelSource.from_archive(packed))
+    (tmp_path / "no.tar.gz").write_bytes(b"no")
+    for name in ("no.tar.gz", "absent.tar.gz"):
+        with pytest.raises(ArchiveError, match=name):
+            TritonModelRepository(make_stack(), "Models", source=ModelSource.from_archive(tmp_path / name))
+
+
+def test_stored_archive_is_loaded_from_its_bucket(tmp_path: Path) -> None:
+    """An endpoint of one model reads an archive in a bucket, and nothing else there."""
+    stack = make_stack()
+    source = ModelSource.from_bucket(bucket(stack), "a/net.tar.gz")
+    container = serve_one(stack, TritonModelRepository(stack, "Models", source=source), "net")
+    assert container["ModelDataUrl"] == "s3://given/a/net.tar.gz"
+    template = synthesize(stack)
+    assert "given/a/net.tar.gz" in str(statements(template)["LoadModel"]["Resource"])
+    assert "DecryptModel" in statements(template)
+
+
+def test_prefix_is_served_uncompressed(tmp_path: Path) -> None:
+    """Uncompressed models are named as a prefix with ``CompressionType`` ``None``; many models cannot be."""
+    stack = make_stack()
+    repository = TritonModelRepository(
+        stack, "Models", source=ModelSource.from_s3_prefix(bucket(stack), "llm/v1/")
+    )
+    container = serve_one(stack, repository, "llm")
+    assert "ModelDataUrl" not in container
+    assert container["ModelDataSource"]["S3DataSource"] == {
+        "CompressionType": "None",
+        "S3DataType": "S3Prefix",
+        "S3Uri": "s3://given/llm/v1/",
+    }
+    condition = statements(synthesize(stack))["ListModel"]["Condition"]
+    assert condition == {"StringLike": {"s3:prefix": ["llm/v1/*"]}}
+    with pytest.raises(
+        InvalidValueError, match=r"loads archives alone, got the uncompressed models below llm/v1/"
+    ):
+        serve_many(stack, repository)
+
+
+def test_builder_is_written_and_served(tmp_path: Path) -> None:
+    """Anything that writes a repository into a folder is a source."""
+
+    class Builder:
+        def write_to(self, directory: Path) -> None:
+            write_one(directory, "built")
+
+    repository = TritonModelRepository(make_stack(), "Models", source=ModelSource.from_builder(Builder()))
+    assert list(repository.target_models) == ["built"]
+
+
+def test_models_that_cannot_be_added(tmp_path: Path) -> None:
+    """A taken or malformed name, several models at once, and a model that comes too late are refused."""
+    stack = make_stack()
+    repository = add_repository(stack, write_pipeline(tmp_path / "models"))
+    one = ModelSource.from_directory(write_one(tmp_path / "a", "net"))
+    with pytest.raises(InvalidValueError, match='name: is taken already, got "other"'):
+        repository.add_model("other", one)
+    for name in ("", "/net", "a b", "../net"):
+        with pytest.raises(InvalidValueError, match="name: must be letters"):
+            repository.add_model(name, one)
+    with pytest.raises(InvalidValueError, match=r"must be one model.*got other, pipeline"):
+        repository.add_model("two", ModelSource.from_directory(tmp_path / "models"))
+    repository.sync()
+    with pytest.raises(InvalidValueError, match='got model "net"; add it before the endpoint is made'):
+        repository.add_model("net", one)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda given: ModelSource.from_bucket(given, "net.zip"),
+        lambda given: ModelSource.from_bucket(given, "/net.tar.gz"),
+        lambda given: ModelSource.from_s3_prefix(given, "net"),
+    ],
+)
+def test_malformed_places_are_refused(make: Any) -> None:
+    """A key that is no archive's and a prefix without its slash are refused at once."""
+    with pytest.raises(InvalidValueError, match=r"(key|prefix): must"):
+        make(bucket(make_stack()))
+
+
+def test_nothing_to_serve_is_refused() -> None:
+    """A repository without a model makes no multi-model endpoint."""
+    stack = make_stack()
+    with pytest.raises(InvalidValueError, match="needs a model, got none"):
+        serve_many(stack, TritonModelRepository(stack, "Models"))
+
+
+def test_checks_can_be_turned_off_or_acknowledged(tmp_path: Path) -> None:
+    """An error stops the synth, unless its code is acknowledged or nothing is checked."""
+    path = write_one(tmp_path / "a", "net", config='name: "other" backend: "python"')
+    with pytest.raises(RepositoryError) as caught:
+        add_repository(make_stack(), path)
+    codes = [finding.code for finding in caught.value.findings]
+    accepted = RepositoryCheck.on(acknowledge=codes)
+    assert add_repository(make_stack(), path, check=accepted).repository_check is accepted
+    assert add_repository(make_stack(), path, check=RepositoryCheck.off()).warnings == ()
+    with pytest.raises(InvalidValueError, match='no check has this code, got "name-folde"'):
+        RepositoryCheck.on(acknowledge=["name-folde"])
+
+
+def test_ensemble_that_git_has_stripped_is_served(tmp_path: Path) -> None:
+    """An ensemble whose empty version folder was dropped by git is packed with one, and not refused."""
+    path = write_pipeline(tmp_path / "models")
+    (path / "pipeline" / "1").rmdir()
+    stack = make_stack()
+    TritonEnsembleEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, path),
+        ensemble="pipeline",
+        instance_type=InstanceType.of(MACHINE),
+    )
+    assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
+
+
+def test_bucket_keeps_versions_when_told(tmp_path: Path) -> None:
+    """The bucket that is made can keep versions; a given one is configured where it is made."""
+    path = write_one(tmp_path / "a", "net")
+    stack = make_stack()
+    serve_many(stack, add_repository(stack, path, versioned=True))
+    (made,) = resources(synthesize(stack), "AWS::S3::Bucket").values()
+    assert made["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
+    other = make_stack()
+    with pytest.raises(InvalidValueError, match="versioned: belongs to the bucket that is made here"):
+        add_repository(other, path, versioned=True, bucket=bucket(other))
