@@ -1,0 +1,56 @@
+"""A deployment that a tenth of the traffic tries first, and that goes back by itself when it does harm.
+
+The alarms watch the very endpoint they roll back. They have names that are written out, so that neither has
+to exist before the other.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+from constructs import Construct
+
+from constructs_triton import (
+    CapacitySize,
+    Deployment,
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
+
+MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
+
+
+class BlueGreenStack(cdk.Stack):
+    """An endpoint whose next release has a quarter of an hour to prove itself."""
+
+    def __init__(self, scope: Construct, id: str) -> None:
+        super().__init__(scope, id)
+        repository = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(MODELS / "digits")
+        )
+        endpoint = TritonEnsembleEndpoint(
+            self,
+            "Digits",
+            model_repository=repository,
+            ensemble="digits",
+            instance_type=InstanceType.of("ml.g5.xlarge"),
+            initial_instance_count=2,
+            deployment=Deployment.blue_green_canary(
+                canary_size=CapacitySize.percent(10),
+                wait_interval=cdk.Duration.minutes(15),
+                # The old fleet stays so long after the last of the traffic has moved.
+                termination_wait=cdk.Duration.minutes(10),
+            ),
+        )
+        alarms = endpoint.add_alarms(
+            alarm_name_prefix="digits", model_latency_objective=cdk.Duration.millis(300)
+        )
+        endpoint.add_rollback_alarms(*alarms.rollback_alarms)
+
+
+app = cdk.App()
+BlueGreenStack(app, "BlueGreenRollback")
+app.synth()
