@@ -22,7 +22,7 @@ from constructs_triton.cdk._execution_role import (
     network_statements,
     observability_statements,
 )
-from constructs_triton.cdk._mode_limits import check_mode
+from constructs_triton.cdk._mode_limits import check_deployment, check_mode
 from constructs_triton.cdk._network import check_routes, selected_subnets
 from constructs_triton.cdk._rollback_alarms import rollback_alarm
 from constructs_triton.cdk._served_models import ModelData, ServedModels
@@ -48,7 +48,7 @@ class EndpointCore(EndpointBase):
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, props: EndpointProps) -> None:
         plans = plan_variants(scope, models, props)
-        findings = check_mode(props, plans)
+        findings = [*check_mode(props, plans), *check_deployment(props, plans)]
         super().__init__(scope, id, physical_name=props.endpoint_name)
         self._props = props
         self._serves_many = models.serves_many

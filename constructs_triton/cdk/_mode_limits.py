@@ -1,17 +1,37 @@
-"""What multi-model, shadowed and asynchronous endpoints do not do: refused, or warned about."""
+"""What an endpoint's kind or size does not allow: refused, or warned about."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from constructs_triton.cdk._endpoint_props import EndpointProps
+from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk._variant_plan import VariantPlan
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["check_mode"]
+__all__ = ["check_deployment", "check_mode"]
 
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
+
+
+def check_deployment(props: EndpointProps, plans: Sequence[VariantPlan]) -> list[Finding]:
+    """Warn about a deployment in steps where a variant starts with too few instances to be split.
+
+    No step may be larger than half of a variant's instances, and none is smaller than one.
+    """
+    deployment = props.deployment
+    if deployment is None or deployment.size is None:
+        return []
+    size = deployment.size
+    is_count = size.type == "INSTANCE_COUNT" and is_concrete(size.value)
+    needed = max(2, math.ceil(2 * size.value)) if is_count else 2
+    return [
+        _too_few(plan, needed)
+        for plan in plans
+        if is_concrete(plan.props.initial_instance_count) and plan.props.initial_instance_count < needed
+    ]
 
 
 def check_mode(props: EndpointProps, plans: Sequence[VariantPlan]) -> list[Finding]:
@@ -50,6 +70,19 @@ def _multi_model_warnings(props: EndpointProps, plans: Sequence[VariantPlan]) ->
         yield _unlisted(
             "routing", "routing_strategy", "requests stay at the instances that have loaded their model"
         )
+
+
+def _too_few(plan: VariantPlan, needed: int) -> Finding:
+    return Finding(
+        "deployment-step-exceeds-fleet",
+        Severity.WARNING,
+        "deployment",
+        f"a step is at most half of a variant's instances, which takes {needed} of them, "
+        f"got {plan.props.initial_instance_count:g}",
+        f"start with {needed} instances, use Deployment.all_at_once(), "
+        "or acknowledge this where scaling sees to it",
+        source="botocore sagemaker service model: TrafficRoutingConfig, RollingUpdatePolicy",
+    )
 
 
 def _unlisted(name: str, path: str, consequence: str) -> Finding:

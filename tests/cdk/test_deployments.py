@@ -148,6 +148,27 @@ def test_rolling_is_not_for_several_variants(stack: cdk.Stack, path: Path) -> No
     assert stack.node.try_find_child("Endpoint") is None
 
 
+FEW: list[tuple[str, Deployment, float, bool]] = [
+    ("one of one", Deployment.blue_green_canary(), 1, True),
+    ("ten percent of two", Deployment.blue_green_canary(), 2, False),
+    ("two of three", Deployment.rolling(maximum_batch_size=CapacitySize.instances(2)), 3, True),
+    ("two of four", Deployment.rolling(maximum_batch_size=CapacitySize.instances(2)), 4, False),
+    ("all of one", Deployment.all_at_once(), 1, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("deployment", "count", "is_warned"), [row[1:] for row in FEW], ids=[row[0] for row in FEW]
+)
+def test_steps_need_instances_to_split(
+    stack: cdk.Stack, path: Path, deployment: Deployment, count: float, is_warned: bool
+) -> None:
+    """A step that is more than half of the fleet is warned about, and half of it is not."""
+    endpoint = make_endpoint(stack, path, deployment=deployment, initial_instance_count=count)
+    warned = [str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"]
+    assert [("deployment-step-exceeds-fleet" in text) for text in warned] == ([True] if is_warned else [])
+
+
 def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, path: Path) -> None:
     """The alarm refers to the endpoint, and the endpoint to the alarm's name as text: no circle."""
     endpoint = make_endpoint(stack, path, deployment=Deployment.blue_green_canary())
