@@ -30,8 +30,8 @@ def run_script(example: str, script: str, *arguments: str | Path) -> str:
 
 
 def synthesize(example: str, directory: Path, **context: str) -> Path:
-    """The example's cloud assembly, with the project's settings, CDK's validation as errors among them."""
-    settings = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    """The example's cloud assembly, with the settings of its cdk.json: CDK's validation as errors."""
+    settings = json.loads((SEEDS / example / "cdk.json").read_text())["context"]
     environment = {
         **os.environ,
         "CDK_OUTDIR": str(directory),

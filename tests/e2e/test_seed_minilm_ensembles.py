@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
+import tarfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +33,9 @@ from tritonclient import http as http_client
 
 from constructs_triton.client import ModelIndex, TritonClient
 from constructs_triton.errors import InvocationError
+from constructs_triton.facts.target import Target
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.model_repository import ModelRepository
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
@@ -216,6 +220,34 @@ def test_meaning_ranks_above_words(
     """A paraphrase is nearer than a sentence that shares more words and means something else."""
     anchor, near, far = embed(client, sentence, paraphrase, distractor)
     assert anchor @ near > anchor @ far
+
+
+def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path) -> None:
+    """invoke.py prints how near each sentence is to the first: itself, then what means the same."""
+    printed = run_script(EXAMPLE, "invoke.py", "--endpoint-url", local.endpoint_url, "--assembly", assembly)
+    same, paraphrase, other = (float(line.split()[0]) for line in printed.splitlines())
+    assert same == 1.0
+    assert 1 > paraphrase > other
+
+
+@pytest.mark.parametrize("kind", ["tensorrt", "onnxruntime"])
+def test_the_repositories_for_the_images_own_backends(models: Path, tmp_path: Path, kind: str) -> None:
+    """With an engine or the ONNX graph the repository passes the checks for a GPU of image 26.05."""
+    engine, environment = tmp_path / "model.plan", tmp_path / "packed.tar.gz"
+    engine.write_bytes(b"made by trtexec")
+    with tarfile.open(environment, "w:gz") as archive:
+        archive.addfile(tarfile.TarInfo("lib/python3.12/os.py"), io.BytesIO())
+    options = ["--plan", engine] if kind == "tensorrt" else []
+    run_script(
+        EXAMPLE,
+        "build_models.py",
+        *("--encoder", kind, "--environment", environment, "--output", tmp_path / "models", *options),
+    )
+    target = Target.of(instance_type="ml.g4dn.4xlarge", image_version="26.05", mode="multi-model")
+    report = ModelRepository.from_directory(tmp_path / "models").check(target)
+    assert not report.findings
+    config = (tmp_path / "models" / "bert" / "config.pbtxt").read_text()
+    assert f'platform: "{kind}_{"plan" if kind == "tensorrt" else "onnx"}"' in config
 
 
 def test_long_and_empty_sentences(client: TritonClient) -> None:

@@ -128,6 +128,14 @@ def test_the_documents_invocation(local: LocalEndpoint, target_models: dict[str,
     assert output_ids.tolist() == [expected]
 
 
+def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path, models: Path) -> None:
+    """invoke.py prints the tokens that the reference decodes, from the multi-model endpoint's model."""
+    reference = T5Reference(models / "t5_relu" / "1")
+    options = ["--model", "t5_relu", "--endpoint-url", local.endpoint_url, "--assembly", assembly]
+    printed = run_script(EXAMPLE, "invoke.py", "13", "37", "42", *options)
+    assert [int(token) for token in printed.split()] == reference.generate([13, 37, 42], MAX_NEW_TOKENS)
+
+
 def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: TritonClient) -> None:
     """One model behind an endpoint of its own gives the tokens that it gives behind the shared one."""
     inputs = {"input_ids": sentences(3, 8), "attention_mask": np.ones((3, 8), dtype=np.int32)}

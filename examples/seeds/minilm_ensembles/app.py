@@ -1,7 +1,6 @@
 """Two ensembles, one for sentences and one for pictures, behind one endpoint that shares a GPU.
 
-`python build_models.py` first; then `npx cdk synth --app "python app.py"`, with `-c models=<folder>` for a
-repository elsewhere.
+`npx cdk synth` builds the models first where they are missing; `-c models=<folder>` takes others.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """T5 on Triton's Python backend: a multi-model endpoint as in the document, and a single-model one.
 
-`python build_models.py` first; then `npx cdk synth --app "python app.py"`. Context: `models`, the folder of a
-repository; `model`, which of its models the single-model endpoint serves (by default the last by name).
+`npx cdk synth` builds the models first where they are missing. Context: `-c models=<folder>` takes others,
+`-c model=<name>` says which of them the single-model endpoint serves, by default the last by name.
 """
 
 from __future__ import annotations

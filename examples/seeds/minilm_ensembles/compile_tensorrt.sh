@@ -1,0 +1,18 @@
+#!/bin/sh
+# Compiles the encoder for the GPU at hand: sh compile_tensorrt.sh [TRITON_VERSION]
+#
+# Needs Docker and a GPU of the kind the endpoint will have (a T4 for ml.g4dn), so it is not part of the tests:
+# an engine runs on the GPU and the TensorRT release that it was made for, and NVIDIA's containers of one
+# month hold the same release.
+set -eu
+
+version=${1:-26.05}
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+
+python "$here/build_models.py" --onnx "$work/model.onnx"
+shapes() { echo "input_ids:$1,attention_mask:$1"; }
+docker run --rm --gpus all --volume "$work:/work" "nvcr.io/nvidia/tensorrt:$version-py3" \
+    trtexec --onnx=/work/model.onnx --saveEngine=/work/model.plan --fp16 \
+    --minShapes="$(shapes 1x1)" --optShapes="$(shapes 16x128)" --maxShapes="$(shapes 64x256)"
+mv "$work/model.plan" "$here/model.plan"
