@@ -50,12 +50,9 @@ def pixels() -> Any:
 
 def test_server_accepts_both_configurations(assembly: Path) -> None:
     """Triton's core takes the configurations of the TorchScript and TensorRT models, warm-up included."""
-    assert assembly.exists()  # synthesis writes the repository
-    answers = ask_server(EXAMPLE / "build" / "resnet50")
-    assert {name: answer.split(" (")[0] for name, answer in answers.items()} == {
-        "resnet_pt_v0": "loads",
-        "resnet_trt_v0": "loads",
-    }
+    for folder in ("resnet50_pt", "resnet50_trt"):
+        (answer,) = ask_server(assembly.parent / "build" / folder).values()
+        assert answer.startswith("loads (a stand-in for the backend")
 
 
 def test_documents_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:

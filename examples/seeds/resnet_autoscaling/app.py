@@ -12,16 +12,26 @@ import aws_cdk as cdk
 import repositories
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonDashboard,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.cdk import TargetModelNaming
 
 
 class ResNetStack(cdk.Stack):
     """One endpoint, two models: ``resnet_pt_v0.tar.gz`` and ``resnet_trt_v0.tar.gz``."""
 
-    def __init__(self, scope: Construct, id: str, *, models: Path, endpoint_name: str) -> None:
+    def __init__(self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str) -> None:
         super().__init__(scope, id)
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
-        self.endpoint = TritonMultiModelEndpoint(
+        # The names carry a version, as the document's do: new content gets a new name by hand.
+        repository = TritonModelRepository(self, "Models", target_model_naming=TargetModelNaming.PLAIN)
+        for name, path in models.items():
+            repository.add_model(name, ModelSource.from_directory(path))
+        endpoint = TritonMultiModelEndpoint(
             self,
             "Endpoint",
             model_repository=repository,
@@ -29,13 +39,15 @@ class ResNetStack(cdk.Stack):
             initial_instance_count=2,
             endpoint_name=endpoint_name,
         )
-        scaling = self.endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+        scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
         scaling.scale_on_gpu_utilization(
             "GPUUtil",
             target_utilization_percent=60,
             scale_in_cooldown=cdk.Duration.seconds(600),
             scale_out_cooldown=cdk.Duration.seconds(200),
+            policy_name="GPUUtil-ScalingPolicy",
         )
+        TritonDashboard(self, "Dashboard", endpoints=[endpoint])
 
 
 app = cdk.App()

@@ -1,12 +1,13 @@
-"""The two model repositories: ResNet-50 for a GPU, and a small network of the same contract for here.
+"""The models: ResNet-50 in two formats for a GPU, and a small network of the same contract for here.
 
-Both hold ``resnet_pt_v0`` and ``resnet_trt_v0``, of which a multi-model endpoint makes ``resnet_pt_v0.tar.gz``
-and ``resnet_trt_v0.tar.gz``. ``make_model_files.py`` writes the files of the first into ``model_files/``.
+As in the document each archive holds one folder ``resnet``; only the archives are told apart by their names.
+``make_model_files.py`` writes the files of ResNet-50 into ``model_files/``.
 """
 
 from __future__ import annotations
 
 import io
+import os
 from pathlib import Path
 
 import numpy as np
@@ -20,22 +21,23 @@ from constructs_triton.model_config.builder import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder, Source
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"
 NETWORK = HERE.parent / "small_network"
-BUILD = HERE / "build"
+# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
 
 PYTORCH = ModelConfig(
-    name="resnet_pt_v0",
+    name="resnet",
     backend=PytorchBackend(),
     max_batch_size=128,
     input=[ModelInput(name="INPUT__0", data_type="TYPE_FP32", dims=[3, 224, 224])],
     output=[ModelOutput(name="OUTPUT__0", data_type="TYPE_FP32", dims=[1000])],
 )
 TENSORRT = ModelConfig(
-    name="resnet_trt_v0",
+    name="resnet",
     backend=TensorrtBackend(),
     max_batch_size=128,
     input=[ModelInput(name="input", data_type="TYPE_FP32", dims=[3, 224, 224])],
@@ -52,12 +54,15 @@ TENSORRT = ModelConfig(
 )
 
 
-def write_resnet50() -> Path:
-    """ResNet-50 as TorchScript and as a TensorRT plan; without its files where nobody has made them yet."""
-    builder = ModelRepositoryBuilder()
-    builder.add_model(PYTORCH, _if_there("model.pt"))
-    builder.add_model(TENSORRT, _if_there("model.plan"))
-    return builder.write_to(BUILD / "resnet50", overwrite=True).path
+def write_resnet50() -> dict[str, Path]:
+    """ResNet-50 as TorchScript and as a TensorRT plan, by the archive's name.
+
+    Without their files where nobody has made them yet: see :func:`missing_model_files`.
+    """
+    return {
+        "resnet_pt_v0": _write("resnet50_pt", PYTORCH, _if_there("model.pt")),
+        "resnet_trt_v0": _write("resnet50_trt", TENSORRT, _if_there("model.plan")),
+    }
 
 
 def missing_model_files() -> list[str]:
@@ -65,14 +70,26 @@ def missing_model_files() -> list[str]:
     return [name for name in ("model.pt", "model.plan") if not (MODEL_FILES / name).exists()]
 
 
-def write_small_network() -> Path:
+def write_small_network() -> dict[str, Path]:
     """A small network under the same names, in single and, as an engine might be built, in half precision."""
+    return {
+        "resnet_pt_v0": _write_small("small_pt", PYTORCH, np.float32),
+        "resnet_trt_v0": _write_small("small_trt", TENSORRT, np.float16),
+    }
+
+
+def _write_small(folder: str, config: ModelConfig, dtype: type[np.floating]) -> Path:
+    files = {"1/network.py": NETWORK / "network.py", "1/weights.npz": _weights(dtype)}
+    small = config.with_(backend=PythonBackend())
+    return _write(folder, small, HERE / "small_model" / "model.py", files)
+
+
+def _write(
+    folder: str, config: ModelConfig, model_file: Path | None, files: dict[str, Source] | None = None
+) -> Path:
     builder = ModelRepositoryBuilder()
-    for config, dtype in ((PYTORCH, np.float32), (TENSORRT, np.float16)):
-        small = config.with_(backend=PythonBackend())
-        files = {"1/network.py": NETWORK / "network.py", "1/weights.npz": _weights(dtype)}
-        builder.add_model(small, HERE / "small_model" / "model.py", files=files)
-    return builder.write_to(BUILD / "small_network", overwrite=True).path
+    builder.add_model(config, model_file, files=files)
+    return builder.write_to(BUILD / folder, overwrite=True).path
 
 
 def _if_there(name: str) -> Path | None:

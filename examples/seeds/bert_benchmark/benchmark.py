@@ -1,0 +1,35 @@
+"""The document's benchmark: what was measured, what is required, and the plan that follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+
+BENCHMARK = Path(__file__).resolve().parent / "benchmark.csv"
+# What the document paid for an hour of one instance, in USD: its cost divided by its count.
+PRICES = {"ml.g4dn.xlarge": "0.7364", "ml.g4dn.2xlarge": "0.94", "ml.g4dn.12xlarge": "4.89"}
+REQUIREMENT = Requirement(requests_per_second=500, latency_ms=500)
+
+
+def plans() -> list[Plan]:
+    """A plan for each of the 24 rows, in the document's order."""
+    return plan_all(read_measurements(BENCHMARK), REQUIREMENT, PRICES)
+
+
+def plan_for(configuration: str | None = None, instance_type: str | None = None) -> Plan:
+    """The cheapest plan within the latency, or the one of the configuration and the instance type named.
+
+    Raises ``InvalidValueError`` where nothing is within the latency, ``LookupError`` where nothing has these
+    names.
+    """
+    chosen = [
+        plan
+        for plan in plans()
+        if configuration in (None, plan.configuration) and instance_type in (None, plan.instance_type)
+    ]
+    if configuration is not None and instance_type is not None:
+        if not chosen:
+            raise LookupError(f"benchmark.csv: no row for {configuration} on {instance_type}")
+        return chosen[0]
+    return cheapest(chosen)

@@ -1,0 +1,79 @@
+"""BERT-large as a classifier, in the eight configurations of the benchmark: one base and what differs.
+
+The document prints the differences and not the base, so the base is ours: 512 tokens in, two classes out.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from constructs_triton.model_config.builder import (
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelInstanceGroup,
+    ModelOutput,
+    PythonBackend,
+    PytorchBackend,
+    TensorrtBackend,
+)
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder, Source
+
+HERE = Path(__file__).resolve().parent
+MODEL_FILES = HERE / "model_files"
+# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
+MODEL = "bert"
+
+BASE = ModelConfig(
+    name=MODEL,
+    max_batch_size=16,
+    # TorchScript has positions in place of names; the ONNX export gives the plan's tensors the same ones.
+    input=[ModelInput(name=f"INPUT__{index}", data_type="TYPE_INT32", dims=[512]) for index in range(2)],
+    output=[ModelOutput(name="OUTPUT__0", data_type="TYPE_FP32", dims=[2])],
+)
+DYNAMIC_BATCHING = ModelDynamicBatching()
+TWO_INSTANCES = [ModelInstanceGroup(count=2, kind="KIND_GPU")]
+
+
+def _family(prefix: str, base: ModelConfig) -> dict[str, ModelConfig]:
+    return {
+        f"{prefix}-base": base,
+        f"{prefix}-db": base.with_(dynamic_batching=DYNAMIC_BATCHING),
+        f"{prefix}-ig": base.with_(instance_group=TWO_INSTANCES),
+        f"{prefix}-ig-db": base.with_(instance_group=TWO_INSTANCES, dynamic_batching=DYNAMIC_BATCHING),
+    }
+
+
+VARIANTS: dict[str, ModelConfig] = {
+    **_family("pt", BASE.with_(backend=PytorchBackend())),
+    **_family("trt", BASE.with_(backend=TensorrtBackend())),
+}
+"""The eight configurations by the names of the document's first table."""
+
+
+def model_file(configuration: str) -> Path:
+    """Where ``make_model_files.py`` puts the model of a configuration."""
+    return MODEL_FILES / ("model.pt" if configuration.startswith("pt-") else "model.plan")
+
+
+def write_variant(configuration: str) -> Path:
+    """The repository of one configuration; without the model's file where nobody has made it yet."""
+    file = model_file(configuration)
+    return _write(configuration, VARIANTS[configuration], file if file.exists() else None)
+
+
+def write_small_variant(configuration: str) -> Path:
+    """A small encoder in NumPy under the same name, with the same batching and the same instances."""
+    config = VARIANTS[configuration].with_(backend=PythonBackend())
+    files: dict[str, Source] = {"1/encoder.py": HERE / "small_model" / "encoder.py"}
+    return _write(f"small-{configuration}", config, HERE / "small_model" / "model.py", files)
+
+
+def _write(
+    folder: str, config: ModelConfig, model: Path | None, files: dict[str, Source] | None = None
+) -> Path:
+    builder = ModelRepositoryBuilder()
+    builder.add_model(config, model, files=files)
+    return builder.write_to(BUILD / folder, overwrite=True).path

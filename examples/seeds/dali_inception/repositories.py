@@ -1,0 +1,122 @@
+"""The model repositories beside the document's own, which is the folder ``document``.
+
+``modern`` replaces TensorFlow, which images from 25.04 on no longer carry, by ONNX Runtime or TensorRT.
+``twin`` replaces DALI by Pillow and Inception by a small network, and runs on any machine. Both answer the
+document's request, and with 1,001 scores.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal
+
+from constructs_triton.model_config.builder import (
+    DaliBackend,
+    Ensemble,
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelOutput,
+    OnnxruntimeBackend,
+    PythonBackend,
+    TensorrtBackend,
+)
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+
+HERE = Path(__file__).resolve().parent
+DOCUMENT = HERE / "document"
+MODEL_FILES = HERE / "model_files"
+NETWORK = HERE.parent / "small_network"
+# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
+LABELS = "inception_labels.txt"
+
+Engine = Literal["onnx", "tensorrt"]
+
+
+def missing_document_files() -> list[str]:
+    """The files that have to be made before the document's repository can be served."""
+    wanted = ("dali/1/model.dali", "inception_graphdef/1/model.graphdef")
+    return [path for path in wanted if not (DOCUMENT / path).exists()]
+
+
+def missing_modern_files(engine: Engine) -> list[str]:
+    """The files that have to be made before the modern repository can be served."""
+    wanted = ("model.dali", "model.onnx" if engine == "onnx" else "model.plan")
+    return [f"model_files/{name}" for name in wanted if not (MODEL_FILES / name).exists()]
+
+
+def write_modern(engine: Engine) -> Path:
+    """DALI and Inception v3 by ONNX Runtime or TensorRT; without their files where nobody made them yet."""
+    dali = ModelConfig.read(DOCUMENT / "dali")
+    inception = ModelConfig(
+        name="inception",
+        backend=OnnxruntimeBackend() if engine == "onnx" else TensorrtBackend(),
+        max_batch_size=64,
+        input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[299, 299, 3])],
+        output=[
+            ModelOutput(name="probabilities", data_type="TYPE_FP32", dims=[1001], label_filename=LABELS)
+        ],
+        dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=500),
+    )
+    model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
+    builder = ModelRepositoryBuilder()
+    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
+    labels = {LABELS: DOCUMENT / "inception_graphdef" / LABELS}
+    builder.add_model(inception, _if_there(model_file), files=labels)
+    builder.add_model(_ensemble("ensemble_dali_inception", dali, inception))
+    return builder.write_to(BUILD / f"modern_{engine}", overwrite=True).path
+
+
+def write_twin() -> Path:
+    """The document's three models, with ``model.py`` in place of DALI and TensorFlow."""
+    python = PythonBackend()
+    preprocessing = ModelConfig.read(DOCUMENT / "dali").with_(backend=python, parameters={})
+    classifier = ModelConfig.read(DOCUMENT / "inception_graphdef").with_(platform="", backend=python)
+    builder = ModelRepositoryBuilder()
+    builder.add_model(
+        preprocessing,
+        HERE / "preprocessing_model" / "model.py",
+        files={"1/preprocessing.py": NETWORK / "preprocessing.py"},
+    )
+    builder.add_model(
+        classifier,
+        HERE / "classifier_model" / "model.py",
+        files={
+            "1/network.py": NETWORK / "network.py",
+            "1/weights.npz": NETWORK / "inception.npz",
+            LABELS: _twin_labels(),
+        },
+    )
+    builder.add_model(_ensemble("ensemble_dali_inception", preprocessing, classifier))
+    return builder.write_to(BUILD / "twin", overwrite=True).path
+
+
+def _ensemble(name: str, preprocessing: ModelConfig, classifier: ModelConfig) -> Ensemble:
+    """The document's ensemble: INPUT, the bytes of JPEG files, to OUTPUT, the probability of each class."""
+    image, probabilities = classifier.input[0].name, classifier.output[0].name
+    return (
+        Ensemble(name)
+        .input("INPUT")
+        .step(
+            preprocessing,
+            inputs={"DALI_INPUT_0": "INPUT"},
+            outputs={"DALI_OUTPUT_0": "preprocessed_image"},
+        )
+        .step(classifier, inputs={image: "preprocessed_image"}, outputs={probabilities: "OUTPUT"})
+        .output("OUTPUT")
+    )
+
+
+def _twin_labels() -> bytes:
+    import sys  # noqa: PLC0415 - the network's module lies beside the models, in no package
+
+    sys.path.insert(0, str(NETWORK))
+    from network import label_of  # noqa: PLC0415 - found by the line above
+
+    return "\n".join(("background", *map(label_of, range(1000)), "")).encode()
+
+
+def _if_there(path: Path) -> Path | None:
+    return path if path.exists() else None

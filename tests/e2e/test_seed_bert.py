@@ -1,0 +1,90 @@
+"""The eight configurations of the BERT benchmark before the real server, and a small encoder under them."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructs_triton.client import TritonClient
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.local.verdict import ask_server
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "bert_benchmark"
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_bert")]
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("bert") / "cdk.out"
+    environment = {**os.environ, "CDK_OUTDIR": str(directory)}
+    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly, endpoint="small-bert") as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def client(endpoint: LocalEndpoint) -> TritonClient:
+    return TritonClient.for_endpoint("small-bert", endpoint_url=endpoint.endpoint_url)
+
+
+def sentences(count: int) -> tuple[Any, Any]:
+    """Token ids and mask, INT32 [count, 512], of sentences of 2 to 20 tokens."""
+    random = np.random.RandomState(0)
+    lengths = random.randint(2, 21, count)
+    mask = (np.arange(512) < lengths[:, np.newaxis]).astype(np.int32)
+    return (random.randint(1, 30522, (count, 512)) * mask).astype(np.int32), mask
+
+
+def test_server_accepts_all_eight_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Triton's core takes each configuration that the builder makes of the one base."""
+    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
+    variants = runpy.run_path(str(EXAMPLE / "variants.py"))
+    (tmp_path / "all").mkdir()
+    for name in variants["VARIANTS"]:
+        text = (variants["write_variant"](name) / "bert" / "config.pbtxt").read_text()
+        (tmp_path / "all" / name / "1").mkdir(parents=True)
+        (tmp_path / "all" / name / "config.pbtxt").write_text(text.replace('name: "bert"', "", 1))
+    answers = ask_server(tmp_path / "all")
+    assert len(answers) == 8
+    assert {answer.split(" (")[0] for answer in answers.values()} == {"loads"}
+
+
+def test_answers_equal_the_encoder_itself(client: TritonClient) -> None:
+    """A batch through the endpoint gives the logits of a forward pass without a server."""
+    encoder = runpy.run_path(str(EXAMPLE / "small_model" / "encoder.py"))
+    tokens, mask = sentences(16)
+    result = client.infer({"INPUT__0": tokens, "INPUT__1": mask})["OUTPUT__0"]
+    expected = encoder["logits"](encoder["make_weights"](), tokens, mask)
+    assert result.shape == (16, 2)
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-4)
+
+
+def test_requests_at_once_get_their_own_answers(client: TritonClient) -> None:
+    """The dynamic batcher of the planned configuration puts requests together and takes answers apart again."""
+    tokens, mask = sentences(16)
+    alone = client.infer({"INPUT__0": tokens, "INPUT__1": mask})["OUTPUT__0"]
+    requests = ({"INPUT__0": tokens[i : i + 1], "INPUT__1": mask[i : i + 1]} for i in range(16))
+    answers = [result["OUTPUT__0"][0] for result in client.infer_many(requests, max_concurrency=8)]
+    np.testing.assert_allclose(np.stack(answers), alone, rtol=1e-3, atol=1e-4)
+
+
+def test_invocation_script_prints_probabilities(endpoint: LocalEndpoint) -> None:
+    """``invoke.py`` pads the tokens and prints two probabilities that sum to one."""
+    command = [sys.executable, "invoke.py", "small-bert", "--endpoint-url", endpoint.endpoint_url]
+    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=True)
+    no, yes = (float(part.split(": ")[1]) for part in done.stdout.strip().split(", "))
+    assert abs(no + yes - 1) < 0.002

@@ -1,0 +1,105 @@
+"""DALI and Inception v3 as one ensemble: the document's configurations, and their twin answering here."""
+
+from __future__ import annotations
+
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructs_triton.client import TritonClient
+from constructs_triton.errors import InvocationError
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.local.verdict import ask_server
+from constructs_triton.wire import RequestedOutput
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "dali_inception"
+LABEL = b"blue, row 3, column 8"
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_dali")]
+
+
+@pytest.fixture(scope="module")
+def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("dali") / "cdk.out"
+    environment = {**os.environ, "CDK_OUTDIR": str(directory)}
+    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(assembly, endpoint="dali-inception-twin") as local:
+        yield local
+
+
+@pytest.fixture(scope="module")
+def client(endpoint: LocalEndpoint) -> TritonClient:
+    return TritonClient.for_endpoint("dali-inception-twin", endpoint_url=endpoint.endpoint_url)
+
+
+@pytest.fixture(scope="module")
+def jpeg() -> Any:
+    """UINT8 [1, bytes]: the example's picture as the document reads it."""
+    return np.fromfile(EXAMPLE / "picture.jpg", dtype=np.uint8)[np.newaxis]
+
+
+@pytest.mark.parametrize("repository", ["document", "modern_onnx", "modern_tensorrt"])
+def test_server_accepts_the_configurations(assembly: Path, repository: str) -> None:
+    """Triton's core takes all three configurations, the ensemble's wiring to its steps included."""
+    answers = ask_server(EXAMPLE / repository if repository == "document" else assembly.parent / "build" / repository)
+    assert len(answers) == 3
+    assert {answer.split(" (")[0] for answer in answers.values()} == {"loads"}
+
+
+def test_all_three_requests_name_the_picture(assembly: Path, endpoint: LocalEndpoint) -> None:
+    """``invoke.py``: JSON, tritonclient's binary and the client's own see the same class as the best."""
+    labels = assembly.parent / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
+    command = [sys.executable, "invoke.py", "dali-inception-twin", "--endpoint-url", endpoint.endpoint_url]
+    command += ["--labels", str(labels)]
+    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3
+    assert {line.partition(": ")[2] for line in lines} == {lines[0].partition(": ")[2]}
+    assert LABEL.decode() in lines[0]
+
+
+def test_answer_equals_the_network_without_a_server(client: TritonClient, jpeg: Any) -> None:
+    """Preprocessing and network give through the ensemble what they give called one after the other."""
+    folder = EXAMPLE.parent / "small_network"
+    preprocessing = runpy.run_path(str(folder / "preprocessing.py"))
+    network = runpy.run_path(str(folder / "network.py"))
+    pixels = preprocessing["inception_pixels"](jpeg.tobytes())[np.newaxis].transpose(0, 3, 1, 2)
+    weights = network["load_weights"](folder / "inception.npz")
+    expected = np.exp(network["log_probabilities"](weights, pixels))
+    scores = client.infer({"INPUT": jpeg})["OUTPUT"]
+    assert scores.shape == (1, 1001)
+    np.testing.assert_allclose(scores.sum(), 1, rtol=1e-4)
+    np.testing.assert_allclose(scores, expected, rtol=1e-3, atol=1e-6)
+
+
+def test_batch_of_files_is_padded_with_zeros(client: TritonClient, jpeg: Any) -> None:
+    """Two files of one request, the shorter one filled up with zeros, are answered as each alone."""
+    alone = client.infer({"INPUT": jpeg})["OUTPUT"]
+    batch = np.stack([np.pad(jpeg[0], (0, 100)), np.pad(jpeg[0], (0, 100))])
+    both = client.infer({"INPUT": batch})["OUTPUT"]
+    np.testing.assert_allclose(both, np.repeat(alone, 2, axis=0), rtol=1e-3, atol=1e-6)
+
+
+def test_labels_come_from_the_label_file(client: TritonClient, jpeg: Any) -> None:
+    """Triton's classification extension answers with the line of the label file."""
+    result = client.infer({"INPUT": jpeg}, [RequestedOutput("OUTPUT", class_count=2)])
+    (best, _), *_ = result.classifications("OUTPUT")
+    assert best.label == LABEL.decode()
+
+
+def test_what_is_no_picture_is_the_callers_fault(client: TritonClient) -> None:
+    """A file that cannot be decoded is refused with its place and size, and the next request is answered."""
+    with pytest.raises(InvocationError, match=r"INPUT\[0\]: must be a whole JPEG file, got 4 bytes"):
+        client.infer({"INPUT": np.array([[1, 2, 3, 4]], np.uint8)})

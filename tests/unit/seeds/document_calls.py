@@ -1,0 +1,111 @@
+"""A document's boto3 calls beside what a template becomes, parameter by parameter.
+
+Between CloudFormation and the API the names are the same; what CloudFormation says by reference is followed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_KIND_OF = {
+    "create_model": "AWS::SageMaker::Model",
+    "create_endpoint_config": "AWS::SageMaker::EndpointConfig",
+    "create_endpoint": "AWS::SageMaker::Endpoint",
+    "register_scalable_target": "AWS::ApplicationAutoScaling::ScalableTarget",
+    "put_scaling_policy": "AWS::ApplicationAutoScaling::ScalingPolicy",
+}
+_FROM_TARGET = ("ServiceNamespace", "ResourceId", "ScalableDimension")
+ABSENT = "-"
+
+
+class Difference(NamedTuple):
+    """One parameter that the document and the template do not share."""
+
+    call: str
+    parameter: str
+    document: str
+    ours: str
+
+
+def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """What CloudFormation sends for a template with one endpoint, by the call's name."""
+    calls = {}
+    for call, kind in _KIND_OF.items():
+        found = [each["Properties"] for each in template["Resources"].values() if each["Type"] == kind]
+        if found:
+            (calls[call],) = found
+    if "put_scaling_policy" in calls:
+        policy = dict(calls["put_scaling_policy"])
+        assert template["Resources"][policy.pop("ScalingTargetId")["Ref"]]["Type"] == _KIND_OF[
+            "register_scalable_target"
+        ]
+        target = calls["register_scalable_target"]
+        calls["put_scaling_policy"] = policy | {name: target[name] for name in _FROM_TARGET}
+    return calls
+
+
+def differences(
+    document: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Mapping[str, Any]]
+) -> set[Difference]:
+    """Every parameter in which they differ; ``<NAME>`` in the document stands for any text."""
+    found = set()
+    for call in document.keys() | ours.keys():
+        theirs, mine = (dict(_parameters(each.get(call, {}))) for each in (document, ours))
+        for parameter in theirs.keys() | mine.keys():
+            wanted, given = theirs.get(parameter, ABSENT), mine.get(parameter, ABSENT)
+            if not _agree(wanted, given):
+                shown = "(made by the stack)" if "<" in given else given
+                found.add(Difference(call, parameter, wanted, shown))
+    return found
+
+
+def explained(readme: Path) -> set[Difference]:
+    """The rows of the README's table of differences; each has to say why."""
+    rows = set()
+    for line in readme.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[0] in _KIND_OF:
+            assert len(cells[4]) > 20, f"{readme}: no reason given for {cells[1]}"
+            rows.add(Difference(*cells[:4]))
+    return rows
+
+
+def _parameters(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping) and not _is_intrinsic(value):
+        for name, each in value.items():
+            yield from _parameters(each, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _parameters(each, f"{path}[{index}]")
+    else:
+        yield path, _text(value)
+
+
+def _is_intrinsic(value: Mapping[str, Any]) -> bool:
+    return len(value) == 1 and (next(iter(value)) == "Ref" or next(iter(value)).startswith("Fn::"))
+
+
+def _text(value: Any) -> str:
+    match value:
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(map(_text, parts))
+        case {"Ref": name} | {"Fn::Sub": name}:
+            return f"<{name}>"
+        case {"Fn::GetAtt": [resource, attribute]}:
+            return f"<{resource}.{attribute}>"
+        case {"Fn::FindInMap": [name, *_]}:
+            return f"<{name}>"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:g}"
+        case _:
+            return str(value)
+
+
+def _agree(wanted: str, given: str) -> bool:
+    pattern = ".+".join(map(re.escape, re.split(r"<[A-Z_]+>", wanted)))
+    return given != ABSENT and re.fullmatch(pattern, given) is not None
