@@ -1,0 +1,98 @@
+"""Resource types that the project's own stacks use little: made, changed in place and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import loopback_path  # noqa: F401
+import pytest
+from loopback_aws import LoopbackAws, Stack, Template
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
+
+POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}],
+}
+KEY_POLICY = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Action": "kms:*", "Resource": "*", "Principal": "*"}],
+}
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[LoopbackAws]:
+    with LoopbackAws() as account:
+        yield account
+
+
+def deploy(aws: LoopbackAws, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
+    """Create or update the one stack of these tests."""
+    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()}
+    stack = aws.stacks.find("Small") or aws.stacks.add("Small")
+    aws.deployer.deploy(stack, Template({"Resources": body}), {})
+    return stack
+
+
+def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
+    """One of each; ``value`` and ``days`` are what an update changes."""
+    return {
+        "Key": ("AWS::KMS::Key", {"KeyPolicy": {**KEY_POLICY, "Id": value}, "EnableKeyRotation": True}),
+        "Alias": ("AWS::KMS::Alias", {"AliasName": "alias/small", "TargetKeyId": {"Ref": "Key"}}),
+        "Parameter": ("AWS::SSM::Parameter", {"Type": "String", "Value": value, "Name": "/small"}),
+        "Log": ("AWS::Logs::LogGroup", {"RetentionInDays": days}),
+        "Images": ("AWS::ECR::Repository", {"RepositoryName": "small"}),
+        "Role": ("AWS::IAM::Role", {"AssumeRolePolicyDocument": TRUST}),
+        "Managed": ("AWS::IAM::ManagedPolicy", {"PolicyDocument": POLICY, "Roles": [{"Ref": "Role"}]}),
+        "Bucket": ("AWS::S3::Bucket", {"Tags": [{"Key": "value", "Value": value}]}),
+    }
+
+
+def test_small_resources_are_made_changed_and_deleted(aws: LoopbackAws) -> None:
+    """Each is there as declared, has the new value after an update without being replaced, and goes."""
+    stack = deploy(aws, resources("one", 7))
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    physical = {name: each.physical.id for name, each in stack.resources.items()}
+    assert aws.client("kms").get_key_rotation_status(KeyId=physical["Key"])["KeyRotationEnabled"]
+    (attached,) = aws.client("iam").list_attached_role_policies(RoleName=physical["Role"])["AttachedPolicies"]
+    assert attached["PolicyArn"] == physical["Managed"]
+
+    assert deploy(aws, resources("two", 14)).status == "UPDATE_COMPLETE", stack.reason
+    assert {name: each.physical.id for name, each in stack.resources.items()} == physical
+    assert aws.client("ssm").get_parameter(Name="/small")["Parameter"]["Value"] == "two"
+    (group,) = aws.client("logs").describe_log_groups(logGroupNamePrefix="Small-")["logGroups"]
+    assert group["retentionInDays"] == 14
+    tags = aws.client("s3").get_bucket_tagging(Bucket=physical["Bucket"])["TagSet"]
+    assert tags == [{"Key": "value", "Value": "two"}]
+
+    assert aws.destroy("Small").status == "DELETE_COMPLETE", stack.reason
+    assert aws.client("ecr").describe_repositories()["repositories"] == []
+    state = aws.client("kms").describe_key(KeyId=physical["Key"])["KeyMetadata"]["KeyState"]
+    assert state == "PendingDeletion"
+
+
+@pytest.mark.parametrize(
+    ("kind", "properties"),
+    [
+        ("AWS::S3::Bucket", {"WebsiteConfiguration": {"IndexDocument": "index.html"}}),
+        ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}),
+        ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}),
+        ("AWS::SNS::Topic", {"FifoTopic": True}),
+    ],
+)
+def test_properties_that_no_call_would_carry_are_refused(
+    aws: LoopbackAws, kind: str, properties: dict[str, Any]
+) -> None:
+    """A property that CloudFormation has and this stand-in does not pass on fails the resource."""
+    stack = aws.stacks.add(f"Refused{kind.replace(':', '')}")
+    template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
+    aws.deployer.deploy(stack, template, {})
+    assert stack.status == "ROLLBACK_COMPLETE"
+    assert "is not known to this stand-in" in stack.reason
