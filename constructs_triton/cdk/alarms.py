@@ -18,12 +18,13 @@ from constructs_triton.cdk._alarm_rules import (
 )
 from constructs_triton.cdk._monitored import MonitoredEndpoint, construct_names, written_endpoint_name
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import RangeLimit, check_count
+from constructs_triton.facts.limits import RangeLimit, TextLimit, check_count, check_name
 
 __all__ = ["AlarmThresholds", "TritonAlarms"]
 
-# botocore, cloudwatch, PutMetricAlarm: ResourceList.
+# botocore, cloudwatch, PutMetricAlarm: ResourceList, AlarmName.
 _ACTIONS = RangeLimit(0, 5, "actions")
+_PREFIX = TextLimit(150, min_length=1)  # of 255, beside a variant's name and the alarm's own
 
 
 class TritonAlarms(Construct):
@@ -51,6 +52,8 @@ class TritonAlarms(Construct):
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
         check_count("actions", actions, _ACTIONS)
+        if alarm_name_prefix is not None:
+            check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
         written = written_endpoint_name(endpoint)
         # The name as it is written refers to no resource, so that the endpoint may refer to the alarm.
         name = endpoint.endpoint_name if written is None else written

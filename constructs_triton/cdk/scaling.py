@@ -176,8 +176,8 @@ class TritonScalableInstanceCount(Construct):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the requests under way at once in each model, those queued in it included, at a number.
 
-        The metric is published every 10 s, so that instances are added within a minute; they go as slowly as
-        with any other. Raises ``InvalidValueError`` for an asynchronous endpoint.
+        The metric is published every 10 s, so that instances are added sooner; they go as slowly as with any
+        other. Raises ``InvalidValueError`` for an asynchronous endpoint.
         """
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)

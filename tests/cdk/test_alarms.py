@@ -10,7 +10,17 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
-from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+from cdk_apps import (
+    ENVIRONMENT,
+    add_repository,
+    flat,
+    make_app,
+    make_stack,
+    only,
+    resources,
+    synthesize,
+    write_model,
+)
 
 from constructs_triton.cdk import (
     ImportedTritonEndpoint,
@@ -195,3 +205,32 @@ def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) 
     alarms = make_endpoint(stack, tmp_path).add_alarms()
     with pytest.raises(InvalidValueError, match="got neither an endpoint_name nor an alarm_name_prefix"):
         _ = alarms.rollback_alarms
+
+
+def test_prefix_leaves_room_for_the_names(stack: cdk.Stack) -> None:
+    """A name of an alarm has 255 characters at most."""
+    with pytest.raises(InvalidValueError, match="alarm_name_prefix: must have 1 to 150 characters"):
+        imported(stack).add_alarms(alarm_name_prefix="x" * 200)
+
+
+def test_alarms_in_another_stack(tmp_path: Path) -> None:
+    """A monitoring stack learns the endpoint's name from the stack that makes it."""
+    app = make_app()
+    serving, monitoring = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Monitoring"))
+    endpoint = make_endpoint(serving, tmp_path)
+    TritonAlarms(monitoring, "Alarms", endpoint=endpoint)
+    found = app.synth().get_stack_artifact(monitoring.artifact_id).template
+    alarms = resources(found, ALARM).values()
+    assert all("Fn::ImportValue" in str(each["Properties"]["Dimensions"][0]) for each in alarms)
+
+
+def test_values_known_at_deployment(stack: cdk.Stack) -> None:
+    """Bounds and a disk threshold may be parameters; one that has to be computed with may not."""
+    number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
+    endpoint = imported(stack)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=number)
+    found = rendered(endpoint.add_alarms(disk_percent=number))
+    assert found["blueDisk"]["Threshold"] == {"Ref": "Number"}
+    assert found["blueAtMaxCapacity"]["Threshold"] == {"Ref": "Number"}
+    with pytest.raises(InvalidValueError, match="error_rate_percent: has to be multiplied"):
+        endpoint.add_alarms("More", error_rate_percent=number)

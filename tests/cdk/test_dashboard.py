@@ -168,6 +168,22 @@ def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
     assert dashboard.dashboard.node.default_child is not None
 
 
+def test_values_known_at_deployment(stack: cdk.Stack) -> None:
+    """Names, bounds and targets may be parameters, and the body stays JSON once they are filled in."""
+    number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
+    name = cdk.CfnParameter(stack, "Name").value_as_string
+    endpoint = TritonEndpoint.from_endpoint_name(stack, "E", name)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=number)
+    count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=number)
+    endpoint.add_dashboard()
+    body = flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"])
+    widgets = json.loads(body.replace("<Number>", "7"))["widgets"]
+    found = {each["properties"].get("title"): each["properties"] for each in widgets}
+    assert notes(found["AllTraffic: instances"]) == {"min": 1, "max": 7}
+    assert notes(found["Invocations"]) == {"InvocationsPerInstance target": 7}
+    assert "<Name>" in found["Invocations"]["metrics"][0]
+
+
 def test_dashboard_of_nothing_is_refused(stack: cdk.Stack) -> None:
     """An empty dashboard would be an oversight."""
     with pytest.raises(InvalidValueError, match="endpoints: a dashboard shows at least one, got none"):

@@ -6,12 +6,14 @@ import json
 from typing import Any
 
 import aws_cdk as cdk
+import botocore.session
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
 from aws_cdk.assertions import Template
+from botocore.model import StringShape
 from service_shapes import check_call
 from template_requests import Call, calls_of
 
@@ -22,6 +24,7 @@ from constructs_triton.cdk import (
     TritonMultiModelEndpoint,
     TritonScalableInstanceCount,
 )
+from constructs_triton.cdk._tracked_metric import customized_metric
 
 # The calls of AWS's Triton example for multi-model endpoints, parameter by parameter.
 VARIANT = {
@@ -175,3 +178,14 @@ def test_alarms_stay_within_what_their_periods_allow(stack: cdk.Stack) -> None:
             period = max([call.request.get("Period", 0), *periods])
             longest = 7 * 86400 if period >= 3600 else 86400
             assert 60 <= period * call.request["EvaluationPeriods"] <= longest
+
+
+@pytest.mark.parametrize("unit", cloudwatch.Unit)
+def test_units_are_spelled_as_cloudwatch_does(unit: cloudwatch.Unit) -> None:
+    """A scaling policy takes a unit as free text, so that a wrong one would only find no data."""
+    metric = cloudwatch.Metric(namespace="App", metric_name="Waiting", unit=unit)
+    found = customized_metric(metric).unit
+    model = botocore.session.get_session().get_service_model("cloudwatch")
+    shape = model.shape_for("StandardUnit")
+    assert isinstance(shape, StringShape)
+    assert found in shape.enum
