@@ -84,6 +84,10 @@ class EndpointBase(VariantMetrics, Resource):
 
     # Who may call it.
 
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
+        """Allow a principal any actions on this endpoint, for example ``"sagemaker:DescribeEndpoint"``."""
+        return self._grant(grantee, list(actions), {})
+
     def grant_invoke(
         self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
     ) -> iam.Grant:

@@ -272,6 +272,14 @@ def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) ->
     }
 
 
+def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
+    """On this endpoint, and on nothing else."""
+    caller, endpoint = make_caller(stack), make_endpoint(stack, path)
+    endpoint.grant(caller, "sagemaker:DescribeEndpoint")
+    granted = caller_statements(synthesize(stack))["sagemaker:DescribeEndpoint"]
+    assert granted["Resource"] == stack.resolve(endpoint.endpoint_arn)
+
+
 def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Path) -> None:
     """On an endpoint of one model, and as an empty list or a bare text, they are refused."""
     caller = make_caller(stack)
