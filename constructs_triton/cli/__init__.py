@@ -35,6 +35,7 @@ COMMANDS = {
     "pack": Command("pack", "write the archives of a model repository"),
     "config": Command("config", "show a model's configuration, its tensors and an ensemble's graph"),
     "facts": Command("facts", "what AWS publishes of images, instance types and variables"),
+    "models": Command("models", "list, add, remove and place the archives of a multi-model endpoint"),
     "plan": Command("plan", "instances, scaling target and cost from a measured benchmark"),
     "local": Command("local", "run a synthesized endpoint here, with the real Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print what comes back"),
