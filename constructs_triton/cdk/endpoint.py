@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk._endpoint_core import EndpointCore
 from constructs_triton.cdk._endpoint_props import EndpointOptions, endpoint_props
+from constructs_triton.cdk._monitored import MonitoredEndpoint
 from constructs_triton.cdk._served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.imported_endpoint import ImportableEndpoint
 from constructs_triton.cdk.metrics import MetricOptions
@@ -22,7 +23,7 @@ __all__ = ["ITritonEndpoint", "TritonEndpoint", "TritonEnsembleEndpoint", "Trito
 
 
 @runtime_checkable
-class ITritonEndpoint(Protocol):
+class ITritonEndpoint(MonitoredEndpoint, Protocol):
     """What can be asked of any Triton endpoint, whichever construct made it.
 
     A protocol for annotations. The constructs themselves also implement CDK's own

@@ -9,7 +9,13 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import flat, make_stack, only, synthesize
 
-from constructs_triton.cdk import InstanceType, TritonDashboard, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton.cdk import (
+    InstanceType,
+    ITritonEndpoint,
+    TritonDashboard,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+)
 from constructs_triton.errors import InvalidValueError
 
 
@@ -158,7 +164,10 @@ def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
 
 def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
     """Each has a heading, and the name is the user's."""
-    endpoints = [TritonEndpoint.from_endpoint_name(stack, name, name) for name in ("bert", "resnet")]
+    endpoints: list[ITritonEndpoint] = [
+        TritonEndpoint.from_endpoint_name(stack, name, name) for name in ("bert", "resnet")
+    ]
+    assert all(isinstance(each, ITritonEndpoint) for each in endpoints)
     dashboard = TritonDashboard(stack, "Dashboard", endpoints=endpoints, dashboard_name="serving")
     properties = only(synthesize(stack), "AWS::CloudWatch::Dashboard")
     assert properties["DashboardName"] == "serving"
