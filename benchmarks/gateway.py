@@ -1,9 +1,10 @@
 """What the local gateway costs: invocations through it against Triton's own /invocations, on this machine.
 
-    python benchmarks/gateway.py [--size BYTES] [--count N]
+    python benchmarks/gateway.py [--size BYTES] [--count N] [--rounds N]
 
 Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same client and
-the same server take both roads, in turns, so that what else the machine does falls on both alike.
+the same server take both roads, in turns, so that what else the machine does falls on both alike. The quick
+tenth is what a quiet machine would show.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "e2e")
 from local_assembly import AssemblyBuilder, adding_model, below
 
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.wire import encode_request
+from constructs_triton.wire import EncodedRequest, encode_request
 
 
 class Road:
@@ -46,15 +47,17 @@ class Road:
         if response.status != 200:
             raise SystemExit(f"{self._path}: answered {response.status} {answer[:200]!r}")
 
-    def median_milliseconds(self) -> float:
-        """The median, without the first tenth, in which connections and caches warm up."""
-        return statistics.median(self.seconds[len(self.seconds) // 10 :]) * 1000
+    def milliseconds(self) -> tuple[float, float]:
+        """The median and the first decile, without the first tenth, in which caches warm up."""
+        warm = self.seconds[len(self.seconds) // 10 :]
+        return statistics.median(warm) * 1000, statistics.quantiles(warm, n=10)[0] * 1000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=600_000, help="bytes of the tensor (default: 600000)")
-    parser.add_argument("--count", type=int, default=300, help="requests on each road (default: 300)")
+    parser.add_argument("--count", type=int, default=300, help="requests of a round (default: 300)")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds (default: 3)")
     arguments = parser.parse_args()
     request = encode_request({"X": np.zeros(arguments.size // 4, dtype=np.float32)})
     with (
@@ -63,14 +66,23 @@ def main() -> None:
     ):
         direct = Road(f"{server_url(local)}/invocations")
         gateway = Road(f"{local.endpoint_url}/endpoints/Benchmark/invocations")
-        for _ in range(arguments.count):
-            direct.invoke(request.body, request.content_type)
-            gateway.invoke(request.body, request.content_type)
-    through, without = gateway.median_milliseconds(), direct.median_milliseconds()
-    print(f"{arguments.size} bytes each way, median of {arguments.count}")
-    print(f"  Triton /invocations   {without:7.2f} ms")
-    print(f"  through the gateway   {through:7.2f} ms")
-    print(f"  ratio                 {through / without:7.2f}")
+        print(f"{arguments.size} bytes each way, {arguments.count} requests a round")
+        print("                         median   quick tenth")
+        for _ in range(arguments.rounds):
+            run_round(direct, gateway, request, arguments.count)
+
+
+def run_round(direct: Road, gateway: Road, request: EncodedRequest, count: int) -> None:
+    """Both roads in turns, and a table of how long they took."""
+    direct.seconds, gateway.seconds = [], []
+    for _ in range(count):
+        direct.invoke(request.body, request.content_type)
+        gateway.invoke(request.body, request.content_type)
+    without, through = direct.milliseconds(), gateway.milliseconds()
+    ratios = [many / few for many, few in zip(through, without, strict=True)]
+    print("  Triton /invocations   {:7.2f} ms {:7.2f} ms".format(*without))
+    print("  through the gateway   {:7.2f} ms {:7.2f} ms".format(*through))
+    print("  ratio                 {:7.2f}    {:7.2f}".format(*ratios))
 
 
 def assembly(folder: Path) -> Path:

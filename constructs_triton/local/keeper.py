@@ -3,7 +3,7 @@
 A process of its own, standard library only. It reads JSON lines from its standard input: each starts the
 server once more. It answers with a line when the server has ended. At the end of its input, which comes
 even when the gateway was killed, it stops the server and its children and removes the server's
-shared-memory regions and its folder.
+shared-memory regions and folders.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GRACE_SECONDS = 5.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def main(directory: str, shm_prefix: str) -> None:
+def main(shm_prefix: str, *directories: str) -> None:
     """Serve start requests until the standard input ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -40,7 +40,8 @@ def main(directory: str, shm_prefix: str) -> None:
             _keep(json.loads(line), shm_prefix)
     finally:
         _clear_shared_memory(shm_prefix)
-        shutil.rmtree(directory, ignore_errors=True)
+        for directory in directories:
+            shutil.rmtree(directory, ignore_errors=True)
 
 
 def _keep(request: dict[str, Any], shm_prefix: str) -> None:

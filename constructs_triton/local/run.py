@@ -29,7 +29,7 @@ from constructs_triton.local.memory import available_bytes
 from constructs_triton.local.multi_model import MultiModelContainer
 from constructs_triton.local.plans import EndpointPlan, VariantPlan
 from constructs_triton.local.private_mounts import CONTAINER_FOLDER, why_unavailable
-from constructs_triton.local.server import ServerSettings, TritonServer
+from constructs_triton.local.server import ServerSettings, TritonServer, finish
 from constructs_triton.local.sources import read_source
 
 __all__ = ["LocalRun", "RunOptions"]
@@ -98,8 +98,10 @@ class LocalRun:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         options = self.options
-        plans = await self._plans(stack)
-        settings = self._settings()
+        temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
+        scratch = Path(stack.enter_context(temporary))
+        plans = await finish(asyncio.create_task(asyncio.to_thread(self._plans, scratch)))
+        settings = self._settings(scratch)
         listener = stack.enter_context(_listen(options.port))
         session = await stack.enter_async_context(_client_session(options.invocation_timeout_seconds))
         variants = await _start_variants(plans, settings, session, options.memory_limit_bytes, stack)
@@ -109,7 +111,7 @@ class LocalRun:
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
 
-    def _settings(self) -> ServerSettings:
+    def _settings(self, scratch: Path) -> ServerSettings:
         """What all servers share. Raises ``LocalEndpointError`` where something is absent."""
         installation = find_installation(self.options.tritonserver)
         python = inspect_python(self.options.python)
@@ -127,15 +129,15 @@ class LocalRun:
             say=self.say,
             startup_timeout_seconds=self.options.startup_timeout_seconds,
             has_private_mounts=not reason,
+            run_folders=(scratch,),
         )
 
-    async def _plans(self, stack: AsyncExitStack) -> Sequence[EndpointPlan]:
+    def _plans(self, scratch: Path) -> Sequence[EndpointPlan]:
         options = self.options
         if options.aws_endpoint_url is None:
-            scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="constructs-triton-packed-"))
             return read_source(
                 options.source,
-                Path(scratch),
+                scratch,
                 stack=options.stack,
                 endpoint=options.endpoint,
                 model=options.model,
@@ -143,10 +145,7 @@ class LocalRun:
             )
         from constructs_triton.local.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
 
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="constructs-triton-deployed-"))
-        return await asyncio.to_thread(
-            read_deployed_endpoints, options.aws_endpoint_url, Path(folder), endpoint=options.endpoint
-        )
+        return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
 
 
 async def _start_variants(

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import aiohttp
 
@@ -29,7 +30,9 @@ from constructs_triton.local.plans import ContainerPlan
 from constructs_triton.local.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.unpacking import unpack
 
-__all__ = ["ServerSettings", "TritonServer"]
+__all__ = ["ServerSettings", "TritonServer", "finish"]
+
+_Result = TypeVar("_Result")
 
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: How long a server may take to answer its first ping where the template does not say.
@@ -51,6 +54,8 @@ class ServerSettings:
     startup_timeout_seconds: float | None = None
     #: Whether each server sees its own folder at /opt/ml, as in the container.
     has_private_mounts: bool = False
+    #: Folders of the whole run, which are gone after it however it ends.
+    run_folders: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
@@ -112,7 +117,7 @@ class TritonServer:
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
         try:
             await self._start_keeper()
-            await _finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
+            await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
             await self._start_process()
         except BaseException:
             await self.stop()
@@ -136,8 +141,9 @@ class TritonServer:
             sys.executable,
             "-I",
             keeper.__file__,
-            str(self.directory),
             self.shm_prefix,
+            str(self.directory),
+            *(str(folder) for folder in self.settings.run_folders),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,
@@ -300,10 +306,10 @@ class TritonServer:
                     self.settings.say(str(error))
 
 
-async def _finish(task: asyncio.Task[None]) -> None:
+async def finish(task: asyncio.Task[_Result]) -> _Result:
     """Wait for a thread's work even when cancelled: what it writes must be there to be removed."""
     try:
-        await asyncio.shield(task)
+        return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
         raise

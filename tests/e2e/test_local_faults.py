@@ -91,9 +91,16 @@ def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoi
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_the_end_of_a_run_takes_all_of_it_and_nothing_of_another(
-    assembly: Path, local: LocalEndpoint, number: signal.Signals
+    assembly: Path,
+    local: LocalEndpoint,
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """SIGTERM exits with 0, and even SIGKILL leaves no process, folder or shared memory behind."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
     with LocalEndpoint.from_assembly(assembly) as second:
         assert Caller(second.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
         places = folders(second)
@@ -102,7 +109,7 @@ def test_the_end_of_a_run_takes_all_of_it_and_nothing_of_another(
         second.process.send_signal(number)
         code = second.process.wait(30)
     assert code == (-number if number == signal.SIGKILL else 0)
-    assert eventually(lambda: traces(places) == [])
+    assert eventually(lambda: traces(places) == [] and list(scratch.iterdir()) == [])
     assert Caller(local.endpoint_url).add("Multi", TargetModel="one.tar.gz") == 1
 
 

@@ -1,0 +1,120 @@
+"""What every endpoint owes the client, whatever carries the bytes: one set of tests for all of them.
+
+The in-memory transport and the local gateway, in front of the real server, take them always. Point them at
+any other endpoint with CONSTRUCTS_TRITON_ENDPOINT_URL (SageMaker's runtime API, in AWS or elsewhere): it must
+serve `tests/contract/contract_repository` as an endpoint called CONSTRUCTS_TRITON_ENDPOINT_NAME (default:
+contract-repository). The credentials are those of boto3's environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from constructs_triton.client import InMemoryTransport, TritonClient
+from constructs_triton.errors import InvocationError
+from constructs_triton.local import LocalEndpoint
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+from triton_server import needs_server
+
+REPOSITORY = Path(__file__).parent / "contract_repository"
+URL = os.environ.get("CONSTRUCTS_TRITON_ENDPOINT_URL")
+NAME = os.environ.get("CONSTRUCTS_TRITON_ENDPOINT_NAME", "contract-repository")
+Arrays = Mapping[str, NDArray[Any]]
+INPUTS: Arrays = {
+    "FLOATS": np.array([[1.5, -0.0, np.inf], [np.nan, 1e-45, 3.4e38]], dtype=np.float32),
+    "COUNTS": np.array([-(2**63), 0, 2**63 - 1], dtype=np.int64),
+    "FLAGS": np.array([True, False, True]),
+    "TEXTS": np.array(["grüß", "", "日本 \0 x"], dtype=object),
+}
+
+
+def _echo(inputs: Arrays) -> Arrays:
+    """What `contract_repository/echo/1/model.py` does."""
+    if b"refuse this" in inputs.get("TEXTS", np.array([])):
+        raise InvocationError("echo: refused as asked", status=500, model_message="refused as asked")
+    return {f"{name}_OUT": array for name, array in inputs.items()}
+
+
+@pytest.fixture(scope="module")
+def local_url() -> Iterator[str]:
+    """The gateway of a local run of the contract's repository."""
+    with LocalEndpoint.from_repository(REPOSITORY, endpoint=NAME) as local:
+        yield local.endpoint_url
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        "in-memory",
+        pytest.param("local", marks=[pytest.mark.e2e, needs_server]),
+        pytest.param(
+            "url", marks=pytest.mark.skipif(URL is None, reason="CONSTRUCTS_TRITON_ENDPOINT_URL is not set")
+        ),
+    ],
+)
+def client(request: pytest.FixtureRequest) -> TritonClient:
+    """A client of the same model over each road."""
+    match request.param:
+        case "in-memory":
+            return TritonClient(InMemoryTransport(_echo))
+        case "local":
+            return TritonClient.for_endpoint(NAME, endpoint_url=request.getfixturevalue("local_url"))
+    return TritonClient.for_endpoint(NAME, endpoint_url=URL)
+
+
+def _same(given: NDArray[Any], answered: NDArray[Any]) -> bool:
+    """Bit for bit, so that NaN, minus zero and denormal numbers count."""
+    if given.dtype == object:
+        return [str(text).encode() for text in given] == list(answered)
+    return (given.dtype, given.shape, given.tobytes()) == (answered.dtype, answered.shape, answered.tobytes())
+
+
+def test_arrays_come_back_bit_for_bit(client: TritonClient) -> None:
+    """Floats with NaN and denormals, the ends of INT64, flags, and texts with any character."""
+    result = client.infer(INPUTS)
+    assert {name for name, array in INPUTS.items() if _same(array, result[f"{name}_OUT"])} == set(INPUTS)
+
+
+@pytest.mark.parametrize(("binary", "binary_output"), [(False, False), (True, False), (False, True)])
+def test_json_says_the_same_as_binary(client: TritonClient, binary: bool, binary_output: bool) -> None:
+    """Requests and answers as JSON, in any mixture; JSON has no NaN, so finite numbers only."""
+    inputs = {**INPUTS, "FLOATS": np.array([[0.1, -2.5e-38, 3.4e38]], dtype=np.float32)}
+    result = client.infer(inputs, binary=binary, binary_output=binary_output)
+    assert {name for name, array in inputs.items() if _same(array, result[f"{name}_OUT"])} == set(inputs)
+
+
+def test_only_the_outputs_that_are_asked_for_are_sent(client: TritonClient) -> None:
+    """The names and nothing else."""
+    assert set(client.infer(INPUTS, ["COUNTS_OUT"])) == {"COUNTS_OUT"}
+
+
+def test_empty_and_large_arrays_keep_their_shape(client: TritonClient) -> None:
+    """No rows at all, and some 5 MB."""
+    for shape in ((0, 3), (1250, 1000)):
+        floats = np.random.default_rng(0).random(shape, dtype=np.float32)
+        assert _same(floats, client.infer({"FLOATS": floats})["FLOATS_OUT"])
+
+
+def test_an_output_that_does_not_exist_is_refused_with_a_client_status(client: TritonClient) -> None:
+    """The caller's mistake is a 400 that names the output."""
+    with pytest.raises(InvocationError, match="NOTHING") as refused:
+        client.infer(INPUTS, ["NOTHING"])
+    assert refused.value.status == 400
+
+
+def test_what_the_model_says_reaches_the_caller(client: TritonClient) -> None:
+    """A model that raises gives status 500 and its own words; the next request is served."""
+    with pytest.raises(InvocationError) as refused:
+        client.infer({"TEXTS": np.array(["refuse this"], dtype=object)})
+    assert refused.value.status == 500
+    assert "refused as asked" in str(refused.value.model_message)
+    assert client.infer({"COUNTS": INPUTS["COUNTS"]})["COUNTS_OUT"].tolist() == INPUTS["COUNTS"].tolist()
