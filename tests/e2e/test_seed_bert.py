@@ -74,7 +74,7 @@ def test_answers_equal_the_encoder_itself(client: TritonClient) -> None:
 
 
 def test_requests_at_once_get_their_own_answers(client: TritonClient) -> None:
-    """The dynamic batcher of the planned configuration puts requests together and takes answers apart again."""
+    """The dynamic batcher puts requests that come at once together, and takes the answers apart again."""
     tokens, mask = sentences(16)
     alone = client.infer({"INPUT__0": tokens, "INPUT__1": mask})["OUTPUT__0"]
     requests = ({"INPUT__0": tokens[i : i + 1], "INPUT__1": mask[i : i + 1]} for i in range(16))

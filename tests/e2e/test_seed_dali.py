@@ -53,7 +53,8 @@ def jpeg() -> Any:
 @pytest.mark.parametrize("repository", ["document", "modern_onnx", "modern_tensorrt"])
 def test_server_accepts_the_configurations(assembly: Path, repository: str) -> None:
     """Triton's core takes all three configurations, the ensemble's wiring to its steps included."""
-    answers = ask_server(EXAMPLE / repository if repository == "document" else assembly.parent / "build" / repository)
+    folder = EXAMPLE if repository == "document" else assembly.parent / "build"
+    answers = ask_server(folder / repository)
     assert len(answers) == 3
     assert {answer.split(" (")[0] for answer in answers.values()} == {"loads"}
 

@@ -1,4 +1,4 @@
-"""Sends token ids to the classifier: ``python invoke.py ENDPOINT [--endpoint-url URL] [--tokens 101,2023,102]``.
+"""Sends token ids to the classifier: ``python invoke.py ENDPOINT [--endpoint-url URL] [--tokens 101,102]``.
 
 BERT's own tokenizer makes token ids of words (``BertTokenizer`` in transformers); these are padded to 512
 here, as the benchmark pads them.

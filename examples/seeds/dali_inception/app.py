@@ -30,7 +30,9 @@ THREADS = TritonEnvironment(thread_count=8, buffer_manager_thread_count=2)
 class EnsembleStack(cdk.Stack):
     """One endpoint that takes JPEG files and answers with the probabilities of 1,001 classes."""
 
-    def __init__(self, scope: Construct, id: str, *, models: Path, missing: list[str], **options: Any) -> None:
+    def __init__(
+        self, scope: Construct, id: str, *, models: Path, missing: list[str], **options: Any
+    ) -> None:
         super().__init__(scope, id)
         repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
         TritonEnsembleEndpoint(

@@ -1,4 +1,4 @@
-"""Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture FILE] [--labels FILE]``.
+"""Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture JPEG] [--labels TXT]``.
 
 In the three ways of the document: JSON, binary by tritonclient, and with the client of this library, which
 also asks Triton itself for the best classes by name.
@@ -25,9 +25,7 @@ BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size={}"
 
 def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
     """The document's first request: UINT8 [1, bytes] as JSON numbers; FP32 [1, 1001]."""
-    payload = {
-        "inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]
-    }
+    payload = {"inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]}
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=json.dumps(payload)
     )

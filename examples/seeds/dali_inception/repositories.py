@@ -31,6 +31,7 @@ NETWORK = HERE.parent / "small_network"
 # Beside the cloud assembly, which the CDK's command line puts into cdk.out.
 BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
 LABELS = "inception_labels.txt"
+ENVIRONMENT = "pillow_env.tar.gz"
 
 Engine = Literal["onnx", "tensorrt"]
 
@@ -55,9 +56,7 @@ def write_modern(engine: Engine) -> Path:
         backend=OnnxruntimeBackend() if engine == "onnx" else TensorrtBackend(),
         max_batch_size=64,
         input=[ModelInput(name="image", data_type="TYPE_FP32", dims=[299, 299, 3])],
-        output=[
-            ModelOutput(name="probabilities", data_type="TYPE_FP32", dims=[1001], label_filename=LABELS)
-        ],
+        output=[ModelOutput(name="probabilities", data_type="TYPE_FP32", dims=[1001], label_filename=LABELS)],
         dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=500),
     )
     model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
@@ -70,15 +69,22 @@ def write_modern(engine: Engine) -> Path:
 
 
 def write_twin() -> Path:
-    """The document's three models, with ``model.py`` in place of DALI and TensorFlow."""
-    python = PythonBackend()
-    preprocessing = ModelConfig.read(DOCUMENT / "dali").with_(backend=python, parameters={})
-    classifier = ModelConfig.read(DOCUMENT / "inception_graphdef").with_(platform="", backend=python)
+    """The document's three models, with ``model.py`` in place of DALI and TensorFlow.
+
+    The archive that ``pack_environment.sh`` makes, where it is there, brings Pillow to the image.
+    """
+    environment = MODEL_FILES / ENVIRONMENT
+    with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)
+    preprocessing = ModelConfig.read(DOCUMENT / "dali").with_(backend=with_pillow, parameters={})
+    classifier = ModelConfig.read(DOCUMENT / "inception_graphdef").with_(platform="", backend=PythonBackend())
     builder = ModelRepositoryBuilder()
     builder.add_model(
         preprocessing,
         HERE / "preprocessing_model" / "model.py",
-        files={"1/preprocessing.py": NETWORK / "preprocessing.py"},
+        files={
+            "1/preprocessing.py": NETWORK / "preprocessing.py",
+            **({ENVIRONMENT: environment} if environment.exists() else {}),
+        },
     )
     builder.add_model(
         classifier,

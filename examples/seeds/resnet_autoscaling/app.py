@@ -29,6 +29,9 @@ class ResNetStack(cdk.Stack):
         super().__init__(scope, id)
         # The names carry a version, as the document's do: new content gets a new name by hand.
         repository = TritonModelRepository(self, "Models", target_model_naming=TargetModelNaming.PLAIN)
+        cdk.Annotations.of(repository).acknowledge_warning(
+            "constructs-triton:target-model-plain-names", "a new version is a new name"
+        )
         for name, path in models.items():
             repository.add_model(name, ModelSource.from_directory(path))
         endpoint = TritonMultiModelEndpoint(
@@ -51,14 +54,10 @@ class ResNetStack(cdk.Stack):
 
 
 app = cdk.App()
-resnet50 = ResNetStack(
-    app, "ResNet50", models=repositories.write_resnet50(), endpoint_name="resnet-mme-gpu"
-)
+resnet50 = ResNetStack(app, "ResNet50", models=repositories.write_resnet50(), endpoint_name="resnet-mme-gpu")
 if missing := repositories.missing_model_files():
     cdk.Annotations.of(resnet50).add_warning_v2(
         "seeds:model-files-missing", f"model_files/ lacks {', '.join(missing)}: run make_model_files.py first"
     )
-ResNetStack(
-    app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network"
-)
+ResNetStack(app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network")
 app.synth()

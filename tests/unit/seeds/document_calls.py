@@ -39,9 +39,10 @@ def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
             (calls[call],) = found
     if "put_scaling_policy" in calls:
         policy = dict(calls["put_scaling_policy"])
-        assert template["Resources"][policy.pop("ScalingTargetId")["Ref"]]["Type"] == _KIND_OF[
-            "register_scalable_target"
-        ]
+        assert (
+            template["Resources"][policy.pop("ScalingTargetId")["Ref"]]["Type"]
+            == _KIND_OF["register_scalable_target"]
+        )
         target = calls["register_scalable_target"]
         calls["put_scaling_policy"] = policy | {name: target[name] for name in _FROM_TARGET}
     return calls
@@ -89,21 +90,23 @@ def _is_intrinsic(value: Mapping[str, Any]) -> bool:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return _referred(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _referred(value: Mapping[str, Any]) -> str:
+    """An intrinsic as text, what only deployment knows in angle brackets."""
     match value:
         case {"Fn::Join": [separator, parts]}:
             return str(separator).join(map(_text, parts))
-        case {"Ref": name} | {"Fn::Sub": name}:
-            return f"<{name}>"
         case {"Fn::GetAtt": [resource, attribute]}:
             return f"<{resource}.{attribute}>"
-        case {"Fn::FindInMap": [name, *_]}:
-            return f"<{name}>"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return f"{value:g}"
         case _:
-            return str(value)
+            (name,) = value.values()
+            return f"<{name}>"
 
 
 def _agree(wanted: str, given: str) -> bool:

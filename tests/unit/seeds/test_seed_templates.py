@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 from document_calls import Difference, differences, explained, template_calls
+from seed_examples import EXAMPLES, templates
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "seeds"
 STACKS = [
     ("dali_inception", "DaliInception"),
     ("dali_inception", "DaliInceptionOnnx"),
@@ -30,20 +23,6 @@ STACKS = [
 ]
 
 pytestmark = pytest.mark.xdist_group("seed_templates")
-
-
-@cache
-def templates(example: str) -> dict[str, dict[str, Any]]:
-    """The templates of an example by stack, as ``cdk synth`` writes them, CDK's validation included."""
-    context = json.loads((EXAMPLES / example / "cdk.json").read_text())["context"]
-    with TemporaryDirectory() as folder:
-        directory = Path(folder) / "cdk.out"
-        environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context)}
-        subprocess.run([sys.executable, "app.py"], cwd=EXAMPLES / example, env=environment, check=True)
-        return {
-            path.name.removesuffix(".template.json"): json.loads(path.read_text())
-            for path in directory.glob("*.template.json")
-        }
 
 
 @pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])

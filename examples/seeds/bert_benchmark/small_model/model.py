@@ -8,7 +8,7 @@ from encoder import logits, make_weights
 class TritonPythonModel:
     """INPUT__0 tokens, INPUT__1 mask: INT32 [n, 512] -> OUTPUT__0 logits FP32 [n, 2]."""
 
-    def initialize(self, args):
+    def initialize(self, args):  # noqa: ARG002 - Triton passes them
         """Draw the weights, once for each instance."""
         self.weights = make_weights()
 
