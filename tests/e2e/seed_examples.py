@@ -110,7 +110,7 @@ def _resolve(value: Any) -> Any:
             return f"<{name}>"
         case {"Fn::FindInMap": [_, _, name]}:
             return f"<{name}>"
-        case {"Fn::Sub": str(text)}:
+        case {"Fn::Sub": str(text)} | str(text):
             return re.sub(r"[0-9a-f]{64}", "<digest>", text)
         case {"Fn::Join": [separator, parts]}:
             return str(separator).join(str(_resolve(part)) for part in parts)

@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from local_assembly import BUCKET, AssemblyBuilder
 from seed_examples import (
     SEEDS,
     Template,
@@ -30,6 +31,7 @@ from t5_reference import T5Reference
 from constructs_triton.client import ModelIndex, TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.model_repository import ModelRepository, pack
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_t5_python_backend")]
 
@@ -227,6 +229,52 @@ def write_environment(path: Path, python: str) -> Path:
         for name in ("bin/activate", f"lib/python{python}/site-packages/torch/__init__.py"):
             archive.addfile(tarfile.TarInfo(name), io.BytesIO())
     return path
+
+
+def write_working_environment(path: Path, note: Path) -> Path:
+    """An environment of the Python at hand that leaves a note when it is used, packed like conda's."""
+    minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site_packages = f"lib/{minor}/site-packages"
+    leave_note = f"import pathlib, sys\npathlib.Path({str(note)!r}).write_text(sys.prefix)\n"
+    texts = {
+        "bin/activate": 'PATH="$(dirname "$(dirname "$BASH_SOURCE")")/bin:$PATH"\nexport PATH\n',
+        "pyvenv.cfg": f"home = {Path(sys.base_prefix, 'bin')}\n",
+        f"{site_packages}/sitecustomize.py": leave_note,
+        f"{site_packages}/numpy.pth": f"{Path(np.__file__).parents[1]}\n",
+    }
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in texts.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+        python = tarfile.TarInfo("bin/python3")
+        python.type, python.linkname = tarfile.SYMTYPE, str(Path(sys.executable).resolve())
+        archive.addfile(python)
+    return path
+
+
+def test_a_packed_environment_is_unpacked_and_used(tmp_path: Path) -> None:
+    """The server starts model.py in the Python environment that the model's folder carries as an archive."""
+    note = tmp_path / "note"
+    environment = write_working_environment(tmp_path / "packed.tar.gz", note)
+    built = tmp_path / "models"
+    run_script(EXAMPLE, "build_models.py", "--output", built, "--environment", environment)
+    assembly = AssemblyBuilder(tmp_path / "cdk.out")
+    repository = ModelRepository.from_directory(built)
+    pack(repository, ["t5_relu"], assembly.directory, archive_name="asset.t5.tar.gz")
+    assembly.files["t5"] = {
+        "source": {"path": "asset.t5.tar.gz", "packaging": "file"},
+        "destinations": {"here": {"bucketName": BUCKET, "objectKey": "t5.tar.gz"}},
+    }
+    assembly.single_model("T5", "t5.tar.gz")
+    assembly.endpoint("Endpoint", {"AllTraffic": ("T5", 1)}, name="packed")
+    with LocalEndpoint.from_assembly(assembly.write()) as local:
+        client = TritonClient.for_endpoint("packed", endpoint_url=local.endpoint_url)
+        ids = sentences(1, 6)
+        output = client.infer({"input_ids": ids, "attention_mask": np.ones_like(ids)})["output"]
+        assert "python_env" in note.read_text()
+    expected = T5Reference(built / "t5_relu" / "1").generate(ids[0].tolist(), MAX_NEW_TOKENS)
+    assert output.tolist() == [expected]
 
 
 def build_pytorch(directory: Path, models: Path, python: str) -> Path:

@@ -6,6 +6,7 @@ import argparse
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from make_checkpoint import VERSIONS, write_checkpoint
@@ -27,11 +28,13 @@ BACKEND = HERE / "backend"
 ENVIRONMENT = "hf_env.tar.gz"
 
 
-def numpy_config(name: str, *, instance_count: int, max_new_tokens: int) -> ModelConfig:
+def numpy_config(
+    name: str, *, instance_count: int, max_new_tokens: int, environment: str | None
+) -> ModelConfig:
     """What auto_complete_config cannot know; it adds the tensors, the batch size and the batching."""
     return ModelConfig(
         name=name,
-        backend=PythonBackend(),
+        backend=PythonBackend(execution_env_path=environment),
         instance_group=[ModelInstanceGroup(count=instance_count, kind="KIND_CPU")],
         parameters={"max_new_tokens": str(max_new_tokens)},
     )
@@ -59,43 +62,41 @@ def pytorch_config(
     )
 
 
-def add_numpy(builder: ModelRepositoryBuilder, config: ModelConfig, checkpoint: Path, scratch: Path) -> None:
-    """Add a checkpoint, any T5 that was published as ``model.safetensors``, to be run by NumPy alone."""
-    weights = scratch / f"{config.name}.npz"
+def numpy_files(checkpoint: Path, scratch: Path) -> dict[str, Path]:
+    """The files of any T5 that was published as ``model.safetensors``, to be run by NumPy alone."""
+    weights = scratch / f"{checkpoint.name}.npz"
     np.savez(weights, **load_file(checkpoint / "model.safetensors"))
     code = {f"1/{name}": BACKEND / "numpy" / name for name in ("model.py", "t5.py")}
-    builder.add_model(
-        config, files={**code, "1/weights.npz": weights, "1/config.json": checkpoint / "config.json"}
-    )
+    return {**code, "1/weights.npz": weights, "1/config.json": checkpoint / "config.json"}
 
 
-def add_pytorch(
-    builder: ModelRepositoryBuilder, config: ModelConfig, checkpoint: Path, environment: Path | None
-) -> None:
-    """Add a checkpoint to be run by transformers, with the environment that holds it."""
-    packed = {} if environment is None else {ENVIRONMENT: environment}
-    builder.add_model(config, BACKEND / "pytorch" / "model.py", files={"1/checkpoint": checkpoint, **packed})
+def pytorch_files(checkpoint: Path) -> dict[str, Path]:
+    """The files of a checkpoint to be run by transformers."""
+    return {"1/model.py": BACKEND / "pytorch" / "model.py", "1/checkpoint": checkpoint}
 
 
 def build(arguments: argparse.Namespace) -> None:
     """Write the repository, in place of what is there."""
-    options = {"instance_count": arguments.instance_count, "max_new_tokens": arguments.max_new_tokens}
+    packed = {} if arguments.environment is None else {ENVIRONMENT: arguments.environment}
+    options: dict[str, Any] = {
+        "instance_count": arguments.instance_count,
+        "max_new_tokens": arguments.max_new_tokens,
+        "environment": ENVIRONMENT if packed else None,
+    }
     builder = ModelRepositoryBuilder()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         if arguments.framework == "pytorch":
-            config = pytorch_config(
-                **options,
-                intra_op_num_threads=arguments.intra_op_num_threads,
-                environment=arguments.environment and ENVIRONMENT,
-            )
-            add_pytorch(builder, config, arguments.checkpoint, arguments.environment)
+            config = pytorch_config(**options, intra_op_num_threads=arguments.intra_op_num_threads)
+            builder.add_model(config, files={**pytorch_files(arguments.checkpoint), **packed})
         elif arguments.checkpoint is not None:
-            add_numpy(builder, numpy_config("t5", **options), arguments.checkpoint, scratch)
+            files = numpy_files(arguments.checkpoint, scratch)
+            builder.add_model(numpy_config("t5", **options), files={**files, **packed})
         else:
             for version in VERSIONS:
                 write_checkpoint(version, scratch / version)
-                add_numpy(builder, numpy_config(f"t5_{version}", **options), scratch / version, scratch)
+                files = numpy_files(scratch / version, scratch)
+                builder.add_model(numpy_config(f"t5_{version}", **options), files={**files, **packed})
         repository = builder.write_to(arguments.output, overwrite=True)
     sys.stdout.write(f"{arguments.output}: {', '.join(repository.models)}\n")
 
