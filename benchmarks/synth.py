@@ -1,0 +1,141 @@
+"""Our share of an unchanged synth: one large model against ``aws_s3_assets.Asset``, a thousand against one.
+
+    python benchmarks/synth.py [--megabytes 1024] [--models 1000] [--rounds 3]
+
+Everything runs in a process of its own with a warm cache, as a second ``cdk synth`` has it, and from the page
+cache. Ours is the time of making the repository and all its archives assets: reading, checking, naming and
+placing them. CDK's ``Asset`` is given the finished archive, so that packing is no part of either.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+CONFIG = """backend: "python"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+instance_group { kind: KIND_CPU }
+"""
+MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
+CHUNK_BYTES = 16 << 20
+SETTLING_SECONDS = 2.5  # files so young are not trusted to be unchanged
+
+# Each prints the seconds of what it does itself; importing and starting CDK is no part of it.
+PRELUDE = """
+import sys, time
+import aws_cdk as cdk
+from aws_cdk import aws_s3 as s3, aws_s3_assets as assets
+from constructs_triton.cdk import ModelSource, TritonModelRepository
+app = cdk.App(outdir=sys.argv[2])
+stack = cdk.Stack(app, "Benchmark", env=cdk.Environment(account="123456789012", region="eu-west-1"))
+bucket = s3.Bucket.from_bucket_name(stack, "Given", "models")
+warm = TritonModelRepository(stack, "Warm", source=ModelSource.from_directory(sys.argv[3]), bucket=bucket)
+warm.sync()
+begun = time.perf_counter()
+"""
+OURS = (
+    PRELUDE
+    + """
+source = ModelSource.from_directory(sys.argv[1])
+repository = TritonModelRepository(stack, "Models", source=source, bucket=bucket, prefix="big/")
+repository.sync()
+elapsed = time.perf_counter() - begun
+app.synth()
+import pathlib
+print(elapsed, (pathlib.Path(sys.argv[2]) / "Benchmark.template.json").stat().st_size)
+"""
+)
+CDK_ASSET = (
+    PRELUDE
+    + """
+assets.Asset(stack, "Asset", path=sys.argv[1])
+print(time.perf_counter() - begun, 0)
+"""
+)
+
+
+def main() -> None:
+    arguments = parse_arguments()
+    with tempfile.TemporaryDirectory(prefix="synth-benchmark-", dir=arguments.directory) as name:
+        folder = Path(name)
+        os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = str(folder / "cache")
+        write_models(folder / "small", 1)
+        write_models(folder / "big", 1, arguments.megabytes << 20)
+        write_models(folder / "many", arguments.models)
+        time.sleep(SETTLING_SECONDS)
+        compare_large(folder, arguments)
+        compare_many(folder, arguments)
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--megabytes", type=int, default=1024, help="of the large model's weights")
+    parser.add_argument("--models", type=int, default=1000, help="how many small models")
+    parser.add_argument("--rounds", type=int, default=3, help="best of so many")
+    parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
+    return parser.parse_args()
+
+
+def write_models(directory: Path, count: int, weight_bytes: int = 0) -> None:
+    for number in range(count):
+        model = directory / f"model_{number:04d}"
+        (model / "1").mkdir(parents=True)
+        (model / "config.pbtxt").write_text(CONFIG)
+        (model / "1" / "model.py").write_text(f"{MODEL}# {number}\n")
+        if weight_bytes:
+            write_random(model / "1" / "weights.bin", weight_bytes)
+
+
+def write_random(path: Path, size_bytes: int) -> None:
+    with path.open("wb") as file:
+        for start in range(0, size_bytes, CHUNK_BYTES):
+            file.write(os.urandom(min(CHUNK_BYTES, size_bytes - start)))
+
+
+def compare_large(folder: Path, arguments: argparse.Namespace) -> None:
+    ours, _ = measure(OURS, folder / "big", folder, arguments.rounds)
+    (archive,) = sorted((folder / "ours.out").glob("*.tar.gz"), key=size_of)[-1:]
+    theirs, _ = measure(CDK_ASSET, archive, folder, arguments.rounds, outdir="asset.out")
+    megabytes = size_of(archive) / 1e6
+    print(f"one unchanged model, archive of {megabytes:.0f} MB, load {os.getloadavg()[0]:.1f}")
+    print(f"  constructs-triton      {ours * 1e3:9.1f} ms")
+    print(f"  aws_s3_assets.Asset    {theirs * 1e3:9.1f} ms   {theirs / ours:6.1f} x")
+
+
+def compare_many(folder: Path, arguments: argparse.Namespace) -> None:
+    one, one_bytes = measure(OURS, folder / "small", folder, arguments.rounds, outdir="one.out")
+    many, many_bytes = measure(OURS, folder / "many", folder, arguments.rounds, outdir="many.out")
+    each = (many - one) / (arguments.models - 1)
+    print(f"{arguments.models} unchanged models, load {os.getloadavg()[0]:.1f}")
+    print(f"  one model              {one * 1e3:9.1f} ms   template of {one_bytes} bytes")
+    print(f"  {arguments.models} models            {many * 1e3:9.1f} ms   template of {many_bytes} bytes")
+    print(f"  more for each model    {each * 1e3:9.2f} ms")
+
+
+def size_of(path: Path) -> int:
+    return path.stat().st_size
+
+
+def measure(
+    code: str, subject: Path, folder: Path, rounds: int, *, outdir: str = "ours.out"
+) -> tuple[float, int]:
+    """Seconds, the least of several rounds after one that fills the caches, and bytes of the template."""
+    command = [sys.executable, "-c", code, str(subject), str(folder / outdir), str(folder / "small")]
+    environment = {**os.environ, "CDK_VALIDATION": "false", "NODE_NO_WARNINGS": "1"}
+    found = []
+    for _ in range(rounds + 1):
+        run = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
+        seconds, size_bytes = run.stdout.split()
+        found.append((float(seconds), int(size_bytes)))
+    return min(found[1:])
+
+
+if __name__ == "__main__":
+    main()
