@@ -14,7 +14,7 @@ from loopback_aws import Assembly, LoopbackAws
 
 PROJECT = Path(__file__).resolve().parents[2]
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_examples")]
+pytestmark = pytest.mark.e2e
 
 
 @pytest.mark.parametrize("app", project_apps(PROJECT), ids=lambda app: str(app.relative_to(PROJECT).parent))

@@ -90,6 +90,25 @@ class Topic(Provider):
         self.api.call("sns", "DeleteTopic", TopicArn=current.physical.id)
 
 
+class TopicPolicy(Provider):
+    type = "AWS::SNS::TopicPolicy"
+
+    def create(self, request: Request) -> Physical:
+        for arn in request.properties["Topics"]:
+            self._set(arn, json.dumps(request.properties["PolicyDocument"]))
+        return Physical(request.logical_id, {"Id": request.logical_id})
+
+    def delete(self, current: Deployed) -> None:
+        """The topics go back to letting in their owner only."""
+        nothing = json.dumps({"Version": "2012-10-17", "Statement": []})
+        for arn in current.properties["Topics"]:
+            self._set(arn, nothing)
+
+    def _set(self, arn: str, document: str) -> None:
+        wanted = {"TopicArn": arn, "AttributeName": "Policy", "AttributeValue": document}
+        self.api.call("sns", "SetTopicAttributes", **wanted)
+
+
 class Parameter(Provider):
     type = "AWS::SSM::Parameter"
     name_property = "Name"
@@ -166,4 +185,4 @@ class CdkMetadata(Provider):
         pass
 
 
-PROVIDERS = (Key, Alias, Topic, Parameter, Repository, CdkMetadata)
+PROVIDERS = (Key, Alias, Topic, TopicPolicy, Parameter, Repository, CdkMetadata)
