@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
-from scipy.special import erf
 
 Array = NDArray[np.float64]
 CLS, SEP = 101, 102
+erf = np.vectorize(math.erf, otypes=[float])
 LAYERS, HEADS = 6, 12
 
 

@@ -14,11 +14,9 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
-from local_processes import command_lines_with, folders
-from numpy.typing import NDArray
-from platformdirs import user_cache_path
-from seed_examples import (
+from example_scripts import (
     PROJECT,
+    SEEDS,
     Template,
     endpoint_calls,
     parameters_that_differ,
@@ -26,6 +24,9 @@ from seed_examples import (
     run_script,
     synthesize,
 )
+from local_processes import command_lines_with, folders
+from numpy.typing import NDArray
+from platformdirs import user_cache_path
 from sentence_reference import SentenceReference
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
@@ -162,7 +163,8 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         },
         "create_endpoint": {"EndpointName": "endpoint", "EndpointConfigName": "endpoint-config"},
     }
-    assert parameters_that_differ(document, endpoint_calls(template, ENDPOINT)) == {
+    found = parameters_that_differ(document, endpoint_calls(template, ENDPOINT))
+    assert found == {
         "create_model.ModelName": ("sm-model", None),
         "create_model.PrimaryContainer.Environment": (
             None,
@@ -178,6 +180,8 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
             "al2023-ami-sagemaker-inference-gpu-4-1",
         ),
     }
+    readme = (SEEDS / EXAMPLE / "README.md").read_text()
+    assert not [path for path in found if path.rpartition(".")[2] not in readme]
 
 
 def test_two_sentences_as_bytes_in_one_binary_request(

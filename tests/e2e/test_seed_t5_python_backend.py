@@ -14,8 +14,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
-from local_assembly import BUCKET, AssemblyBuilder
-from seed_examples import (
+from example_scripts import (
     SEEDS,
     Template,
     endpoint_calls,
@@ -24,6 +23,7 @@ from seed_examples import (
     run_script,
     synthesize,
 )
+from local_assembly import BUCKET, AssemblyBuilder
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 from t5_reference import T5Reference
@@ -211,13 +211,16 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         "SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE": str(4 << 20),
     }
     variant_path = "create_endpoint_config.ProductionVariants.0"
-    assert parameters_that_differ(document, endpoint_calls(template, MULTI_MODEL)) == {
+    found = parameters_that_differ(document, endpoint_calls(template, MULTI_MODEL))
+    assert found == {
         "create_model.ModelName": ("sm-model", None),
         "create_model.PrimaryContainer.Environment": (None, environment),
         "create_model.PrimaryContainer.Image": (DOCUMENT_IMAGE, IMAGE),
         "create_endpoint_config.EndpointConfigName": ("endpoint-config", None),
         f"{variant_path}.InferenceAmiVersion": (None, "al2023-ami-sagemaker-inference-gpu-4-1"),
     }
+    readme = (SEEDS / EXAMPLE / "README.md").read_text()
+    assert not [path for path in found if path.rpartition(".")[2] not in readme]
 
 
 # --- the packed environment ---------------------------------------------------------------------------------
