@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -19,17 +19,18 @@ PROJECT = Path(__file__).resolve().parents[1]
 EXAMPLES = PROJECT / "examples"
 CAPABILITIES = sorted(path.parent.name for path in EXAMPLES.glob("*/app.py"))
 SECURE = ("kms", "vpc_isolation")
-_RULE_PACKS = (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
+RULE_PACKS = (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
 
 Template = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What an example synthesizes to: its templates by stack, and what the validation has found."""
+    """What an example synthesizes to: its templates by stack, its tree, and what the validation has found."""
 
     name: str
     templates: Mapping[str, Template]
+    app: cdk.App
     validation: Mapping[str, Any]
 
     @property
@@ -42,17 +43,29 @@ class Example:
 @cache
 def example(name: str) -> Example:
     """The example, run as it stands but for where its assembly goes; cdk-nag looks on at the secure ones."""
-    with TemporaryDirectory() as directory, _apps_in(Path(directory), secure=name in SECURE) as made:
+    with TemporaryDirectory() as directory:
+        app = run_app(name, Path(directory), RULE_PACKS if name in SECURE else ())
+        stacks = app.synth().stacks_recursively  # as the example has synthesized them already
+        templates = {stack.display_name: stack.template for stack in stacks}
+        return Example(name, templates, app, read_validation(Path(directory)))
+
+
+def run_app(name: str, directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]] = ()) -> cdk.App:
+    """The app of an example, synthesized into ``directory``; fails for what a rule pack finds."""
+    with _apps_in(directory, rule_packs) as made:
         runpy.run_path(str(EXAMPLES / name / "app.py"), run_name="__main__")
-        (app,) = made
-        assembly = app.synth()  # what the example has synthesized already
-        templates = {stack.display_name: stack.template for stack in assembly.stacks_recursively}
-        validation = json.loads((Path(directory) / "validation-report.json").read_text())
-    return Example(name, templates, validation)
+    (app,) = made
+    return app
+
+
+def read_validation(directory: Path) -> dict[str, Any]:
+    """CDK's report about what was synthesized into ``directory``."""
+    report: dict[str, Any] = json.loads((directory / "validation-report.json").read_text())
+    return report
 
 
 @contextmanager
-def _apps_in(directory: Path, *, secure: bool) -> Iterator[list[cdk.App]]:
+def _apps_in(directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]]) -> Iterator[list[cdk.App]]:
     """``cdk.App()`` with the project's settings; CDK reads those from the environment only at its start."""
     make: Callable[..., cdk.App] = cdk.App
     context = json.loads((PROJECT / "cdk.json").read_text())["context"]
@@ -60,8 +73,7 @@ def _apps_in(directory: Path, *, secure: bool) -> Iterator[list[cdk.App]]:
 
     def make_app() -> cdk.App:
         app = make(outdir=str(directory), context=context)
-        if secure:
-            cdk.Validations.of(app).add_plugins(*(pack(app) for pack in _RULE_PACKS))
+        cdk.Validations.of(app).add_plugins(*(pack(app) for pack in rule_packs))
         made.append(app)
         return app
 

@@ -35,6 +35,8 @@ CALLED_BY_CLOUDFORMATION = "CloudFormation alone calls the function, when it dep
 CONTROLS = {
     "IAMNoInlinePolicy": "each policy belongs to one role and is deleted with it",
     "S3BucketReplicationEnabled": "a deployment to another Region places the archives there",
+    "S3BucketLoggingEnabled": "the bucket of the access logs has no logs of its own",
+    "S3DefaultEncryptionKMS": "S3 delivers access logs to a bucket with S3's own key only",
     "CloudWatchLogGroupEncrypted": "the function logs names of archives and nothing of their content",
     "LambdaConcurrency": CALLED_BY_CLOUDFORMATION,
     "LambdaDLQ": CALLED_BY_CLOUDFORMATION,
@@ -47,8 +49,10 @@ class KmsStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
+        # Access logs come by a bucket policy, as in every app that ``cdk init`` makes, and not by an ACL.
+        self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)
         self.key = kms.Key(self, "Key", enable_key_rotation=True)
-        logs = self._make_bucket("AccessLogs", None)
+        logs = self._make_log_bucket()
         archives, written = self._make_bucket("Archives", logs), self._make_bucket("Written", logs)
         repository = TritonModelRepository(
             self,
@@ -79,7 +83,17 @@ class KmsStack(cdk.Stack):
             self._arn_of(written, "core-dumps"),
         )
 
-    def _make_bucket(self, id: str, logs: s3.Bucket | None) -> s3.Bucket:
+    def _make_log_bucket(self) -> s3.Bucket:
+        return s3.Bucket(
+            self,
+            "AccessLogs",
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            versioned=True,
+        )
+
+    def _make_bucket(self, id: str, logs: s3.Bucket) -> s3.Bucket:
         return s3.Bucket(
             self,
             id,
@@ -90,7 +104,7 @@ class KmsStack(cdk.Stack):
             enforce_ssl=True,
             versioned=True,
             server_access_logs_bucket=logs,
-            server_access_logs_prefix=None if logs is None else f"{id}/",
+            server_access_logs_prefix=f"{id}/",
         )
 
     def _arn_of(self, bucket: s3.Bucket, prefix: str) -> str:

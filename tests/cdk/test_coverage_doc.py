@@ -1,0 +1,94 @@
+"""``docs/coverage.md`` has a row for every property of the three L1 classes behind an endpoint."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
+from constructs_triton import cdk as constructs
+
+PROJECT = Path(__file__).resolve().parents[2]
+RESOURCES = {
+    "CfnModel": "AWS::SageMaker::Model",
+    "CfnEndpointConfig": "AWS::SageMaker::EndpointConfig",
+    "CfnEndpoint": "AWS::SageMaker::Endpoint",
+}
+
+
+@pytest.fixture(scope="module")
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location(
+        "generate_coverage_doc", PROJECT / "tools" / "generate_coverage_doc.py"
+    )
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_property_is_typed_or_left_out_for_a_reason(generator: ModuleType) -> None:
+    """A property that a new release of the CDK brings fails here; so does a row that stands for none."""
+    assert generator.missing() == []
+    assert generator.superfluous() == []
+
+
+def test_page_is_generated(generator: ModuleType) -> None:
+    """What is in docs/ is what the generator writes."""
+    assert generator.OUTPUT.read_text() == generator.render(), "run python tools/generate_coverage_doc.py"
+
+
+def _keywords() -> set[str]:
+    """Every name that the table may promise: keywords of the constructs, and of what is handed to them."""
+    takers = [
+        *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
+        *(constructs.AsyncInference, constructs.DataCapture, constructs.CoreDump, constructs.MetricsConfig),
+    ]
+    names = {name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters}
+    ways = (
+        value.__func__ for value in vars(constructs.Deployment).values() if isinstance(value, classmethod)
+    )
+    names |= {name for way in ways for name in (way.__name__, *inspect.signature(way).parameters)}
+    return names | set(constructs.EndpointOptions.__annotations__)
+
+
+def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
+    """A keyword that is renamed is renamed on the page."""
+    said = {cell for rows in generator.TYPED.values() for cell in rows.values()}
+    words = {
+        word for cell in said for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
+    }
+    methods = {"auto_scale_instance_count", "add_rollback_alarms", "from_s3_prefix"}
+    assert words - _keywords() - methods == set()
+    for name in methods - {"from_s3_prefix"}:
+        assert hasattr(constructs.TritonEndpoint, name)
+    assert hasattr(constructs.ModelSource, "from_s3_prefix")
+
+
+def test_paths_of_what_is_left_out_exist(generator: ModuleType) -> None:
+    """CloudFormation's own schema knows every path that the page gives for an override."""
+    unknown = [
+        f"{resource}: {row.path}"
+        for name, resource in RESOURCES.items()
+        for row in generator.LEFT_OUT[name].values()
+        if row.path is not None and not _is_known(resource, row.path)
+    ]
+    assert unknown == []
+
+
+def _is_known(resource: str, path: str) -> bool:
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region="us-east-1", resource_type=resource).schema
+    place = schema
+    for part in path.split("."):
+        while "$ref" in place:
+            place = schema["definitions"][place["$ref"].rpartition("/")[2]]
+        place = place["items"] if part.isdigit() else place["properties"].get(part)
+        if place is None:
+            return False
+    return True

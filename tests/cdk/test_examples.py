@@ -1,0 +1,251 @@
+"""Every example synthesizes to what it is for, and no linter finds fault with it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cdk_apps import flat, normalise, resources, statements
+from cfnlint.api import lint
+from cfnlint.config import ManualArgs
+from example_apps import (
+    CAPABILITIES,
+    EXAMPLES,
+    RULE_PACKS,
+    SECURE,
+    Example,
+    example,
+    read_validation,
+    run_app,
+)
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+import constructs_triton
+
+pytestmark = pytest.mark.xdist_group("examples")
+
+# What the library makes is kept in full; of what CDK makes around it, only that it is there.
+SHOWN = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", "AWS::IAM::Policy", "Custom::Triton")
+PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_triton"}
+
+
+def outline(templates: dict[str, Any]) -> dict[str, Any]:
+    """The templates with the properties of what the library is about, and the types of everything else."""
+    return {
+        stack: {
+            name: each if each["Type"].startswith(SHOWN) else each["Type"]
+            for name, each in normalise(template)["Resources"].items()
+        }
+        for stack, template in templates.items()
+    }
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_template_stays_as_it_is(name: str, snapshot: SnapshotAssertion) -> None:
+    """A change of the library shows in what the examples become."""
+    assert outline(dict(example(name).templates)) == snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_example_says_what_it_shows_from_public_names(name: str) -> None:
+    """It begins with a docstring and imports what any user can: no module of ours but the package itself."""
+    tree = ast.parse((EXAMPLES / name / "app.py").read_text())
+    assert ast.get_docstring(tree)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert {node.module for node in imports} <= PUBLIC_SOURCES
+    ours = {alias.name for node in imports if node.module == "constructs_triton" for alias in node.names}
+    assert ours
+    assert ours <= set(constructs_triton.__all__)
+
+
+def test_every_capability_has_its_example() -> None:
+    """The list is that of the guide, which names no other."""
+    guide = (EXAMPLES.parent / "docs" / "examples.md").read_text()
+    assert sorted(PURPOSES) == CAPABILITIES
+    assert [name for name in CAPABILITIES if f"`examples/{name}`" not in guide] == []
+
+
+# Linters.
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_cdk_validation_finds_nothing(name: str) -> None:
+    """Not even a warning of the rules that CDK brings, such as an instance type that does not exist."""
+    found = [each for plugin in example(name).validation["pluginReports"] for each in plugin["violations"]]
+    assert found == []
+
+
+def is_of_cdk_pipelines(finding: Any) -> bool:
+    """cfn-lint passes a hint of style off as an error inside the deploy actions that CDK Pipelines writes."""
+    return finding.rule.id == "E3703" and "Prefer using Fn::Sub over Fn::Join" in finding.message
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_cfn_lint_finds_nothing(name: str) -> None:
+    """No finding but W3005, the redundant DependsOn that CDK itself writes."""
+    config = ManualArgs(ignore_checks=["W3005"])
+    found = [
+        each
+        for template in example(name).templates.values()
+        for each in lint(json.dumps(template), regions=["eu-west-1"], config=config)
+    ]
+    assert [str(each) for each in found if not is_of_cdk_pipelines(each)] == []
+
+
+def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None:
+    """AwsSolutions, HIPAA and NIST 800-53 pass the secure examples, and would not pass just any."""
+    for name in SECURE:
+        example(name)  # its synthesis fails for a finding that nothing in its code acknowledges
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        run_app("basic", tmp_path, RULE_PACKS)
+    reports = {each["pluginName"]: each for each in read_validation(tmp_path)["pluginReports"]}
+    failed = {name for name, each in reports.items() if each["conclusion"] == "failure"}
+    assert failed == {"AwsSolutions", "HIPAA.Security", "NIST.800.53.R5"}
+
+
+# What each of them is for.
+
+
+def properties(found: Example, kind: str) -> list[dict[str, Any]]:
+    return [each["Properties"] for t in found.templates.values() for each in resources(t, kind).values()]
+
+
+def the_only(found: Example, kind: str) -> dict[str, Any]:
+    (result,) = properties(found, kind)
+    return result
+
+
+def configuration(found: Example) -> dict[str, Any]:
+    return the_only(found, "AWS::SageMaker::EndpointConfig")
+
+
+def basic_is_five_resources(found: Example) -> None:
+    kinds = sorted(each["Type"] for each in found.template["Resources"].values())
+    parts = ["Endpoint", "EndpointConfig", "Model"]
+    assert kinds == ["AWS::IAM::Policy", "AWS::IAM::Role", *(f"AWS::SageMaker::{part}" for part in parts)]
+
+
+def ensemble_is_served_by_name_and_scales_on_gpus(found: Example) -> None:
+    environment = the_only(found, "AWS::SageMaker::Model")["PrimaryContainer"]["Environment"]
+    assert environment["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "digits"
+    policy = the_only(found, "AWS::ApplicationAutoScaling::ScalingPolicy")
+    tracking = policy["TargetTrackingScalingPolicyConfiguration"]
+    assert tracking["CustomizedMetricSpecification"]["MetricName"] == "GPUUtilization"
+
+
+def multi_model_callers_have_their_own_models(found: Example) -> None:
+    granted = {
+        name[:4]: [model.partition("-")[0] for model in statement["Condition"]["StringLike"][key]]
+        for name, policy in resources(found.template, "AWS::IAM::Policy").items()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if (key := "sagemaker:TargetModel") in statement.get("Condition", {}).get("StringLike", {})
+    }
+    assert granted == {"Shop": ["sentiment"], "Pump": ["anomaly", "forecast"]}
+
+
+def ab_test_splits_the_traffic(found: Example) -> None:
+    variants = configuration(found)["ProductionVariants"]
+    weights = {each["VariantName"]: each["InitialVariantWeight"] for each in variants}
+    assert weights == {"current": 9, "candidate": 1}
+    assert len(properties(found, "AWS::ApplicationAutoScaling::ScalableTarget")) == 2
+
+
+def shadow_runs_another_image(found: Example) -> None:
+    (shadow,) = configuration(found)["ShadowProductionVariants"]
+    models = resources(found.template, "AWS::SageMaker::Model")
+    images = {name: flat(each["Properties"]["PrimaryContainer"]["Image"]) for name, each in models.items()}
+    other = images.pop(shadow["ModelName"]["Fn::GetAtt"][0])
+    assert [image for image in images.values() if image != other]
+    assert shadow["InitialVariantWeight"] == 0.5
+
+
+def isolated_container_has_no_network(found: Example) -> None:
+    model = the_only(found, "AWS::SageMaker::Model")
+    assert model["EnableNetworkIsolation"] is True
+    assert len(model["VpcConfig"]["Subnets"]) == 2
+    assert "AWS::EC2::InternetGateway" not in str(found.template)
+
+
+def kms_key_is_everywhere(found: Example) -> None:
+    (key,) = resources(found.template, "AWS::KMS::Key")
+    sentiment = next(
+        each for each in properties(found, "AWS::SageMaker::EndpointConfig") if "DataCaptureConfig" in each
+    )
+    (variant,) = sentiment["ProductionVariants"]
+    for place in (sentiment, sentiment["DataCaptureConfig"], variant["CoreDumpConfig"]):
+        assert place["KmsKeyId"] == {"Fn::GetAtt": [key, "Arn"]}
+    encrypted = statements(found.template)["EncryptArchives"]
+    assert encrypted["Resource"] == {"Fn::GetAtt": [key, "Arn"]}
+
+
+def async_fleet_goes_to_zero(found: Example) -> None:
+    assert the_only(found, "AWS::ApplicationAutoScaling::ScalableTarget")["MinCapacity"] == 0
+    policies = properties(found, "AWS::ApplicationAutoScaling::ScalingPolicy")
+    assert {each["PolicyType"] for each in policies} == {"TargetTrackingScaling", "StepScaling"}
+
+
+def blue_green_names_alarms_of_its_own_metrics(found: Example) -> None:
+    deployment = the_only(found, "AWS::SageMaker::Endpoint")["DeploymentConfig"]
+    names = {each["AlarmName"] for each in deployment["AutoRollbackConfiguration"]["Alarms"]}
+    assert names <= {each["AlarmName"] for each in properties(found, "AWS::CloudWatch::Alarm")}
+    assert "digits-AllTrafficModelLatency" in names
+    routing = deployment["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
+    assert (routing["Type"], routing["CanarySize"]["Value"]) == ("CANARY", 10)
+
+
+def existing_bucket_is_granted_by_prefix(found: Example) -> None:
+    assert not resources(found.template, "AWS::S3::Bucket")
+    granted = flat(statements(found.template)["LoadModels"]["Resource"])
+    assert granted.endswith(":s3:::example-ml-platform/triton/catalog/*")
+
+
+def stages_differ_in_size_alone(found: Example) -> None:
+    counts = {
+        stack.split("/")[1]: only_variant["InitialInstanceCount"]
+        for stack, template in found.templates.items()
+        for each in resources(template, "AWS::SageMaker::EndpointConfig").values()
+        for only_variant in each["Properties"]["ProductionVariants"]
+    }
+    assert counts == {"Staging": 1, "Production": 4}
+
+
+def composed_function_may_call_the_endpoint(found: Example) -> None:
+    (endpoint,) = resources(found.template, "AWS::SageMaker::Endpoint")
+    function = the_only(found, "AWS::Lambda::Function")
+    name = {"Fn::GetAtt": [endpoint, "EndpointName"]}
+    assert function["Environment"]["Variables"] == {"SENTIMENT_ENDPOINT": name}
+    allowed = [
+        name
+        for name, policy in resources(found.template, "AWS::IAM::Policy").items()
+        if "sagemaker:InvokeEndpoint" in json.dumps(policy)
+    ]
+    assert sorted(each[:7] for each in allowed) == ["Nightly", "Reviews"]
+
+
+PURPOSES: dict[str, Callable[[Example], None]] = {
+    "ab_test": ab_test_splits_the_traffic,
+    "async_inference": async_fleet_goes_to_zero,
+    "basic": basic_is_five_resources,
+    "blue_green_rollback": blue_green_names_alarms_of_its_own_metrics,
+    "composition": composed_function_may_call_the_endpoint,
+    "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
+    "existing_bucket": existing_bucket_is_granted_by_prefix,
+    "kms": kms_key_is_everywhere,
+    "multi_model": multi_model_callers_have_their_own_models,
+    "pipelines_stage": stages_differ_in_size_alone,
+    "shadow": shadow_runs_another_image,
+    "vpc_isolation": isolated_container_has_no_network,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "check"), PURPOSES.items(), ids=[check.__name__ for check in PURPOSES.values()]
+)
+def test_example_is_what_it_is_for(name: str, check: Callable[[Example], None]) -> None:
+    """Each example has the one thing that it was written to show."""
+    check(example(name))

@@ -1,0 +1,278 @@
+"""Where each property of SageMaker's three L1 classes is found in the constructs, or why it is not.
+
+A property is named as the L1 class names it in Python: ``role`` of the constructor, or
+``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LEFT_OUT", "NOT_YET", "TYPED", "LeftOut"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why a property is not a keyword, and the path by which CloudFormation knows it, where it still does."""
+
+    reason: str
+    path: str | None
+
+
+_VPC = "`vpc`, `vpc_subnets`, `security_groups`"
+_PREFIX = "`ModelSource.from_s3_prefix`"
+_ASYNC = "`async_inference=AsyncInference({})`"
+_CAPTURE = "`data_capture=DataCapture({})`"
+_DEPLOYMENT = "`deployment=Deployment.{}`"
+_METRICS = "`metrics_config=MetricsConfig({})`"
+_TAGS = "`cdk.Tags.of(endpoint).add(...)`"
+
+TYPED: dict[str, dict[str, str]] = {
+    "CfnModel": {
+        "enable_network_isolation": "`enable_network_isolation`",
+        "execution_role_arn": "`role`, or the one that is made",
+        "primary_container": "`model_repository`, `image`, `environment`",
+        "tags": _TAGS,
+        "vpc_config": _VPC,
+        "ContainerDefinitionProperty.environment": "`environment`",
+        "ContainerDefinitionProperty.image": "`image`",
+        "ContainerDefinitionProperty.mode": "`TritonMultiModelEndpoint`, or one of the other two",
+        "ContainerDefinitionProperty.model_data_source": _PREFIX,
+        "ContainerDefinitionProperty.model_data_url": "`model_repository`",
+        "ContainerDefinitionProperty.multi_model_config": "`model_cache_setting`",
+        "ModelDataSourceProperty.s3_data_source": _PREFIX,
+        "MultiModelConfigProperty.model_cache_setting": "`model_cache_setting`",
+        "S3DataSourceProperty.compression_type": _PREFIX,
+        "S3DataSourceProperty.s3_data_type": _PREFIX,
+        "S3DataSourceProperty.s3_uri": _PREFIX,
+        "VpcConfigProperty.security_group_ids": "`security_groups`, or the one that is made",
+        "VpcConfigProperty.subnets": "`vpc_subnets`",
+    },
+    "CfnEndpointConfig": {
+        "async_inference_config": _ASYNC.format("..."),
+        "data_capture_config": _CAPTURE.format("..."),
+        "kms_key_id": "`encryption_key`",
+        "metrics_config": _METRICS.format("..."),
+        "production_variants": "the endpoint's own properties, or `variants=[TritonVariant(...)]`",
+        "shadow_production_variants": "`shadow_variant=TritonVariant(...)`",
+        "tags": _TAGS,
+        "AsyncInferenceClientConfigProperty.max_concurrent_invocations_per_instance": _ASYNC.format(
+            "max_concurrent_invocations_per_instance"
+        ),
+        "AsyncInferenceConfigProperty.client_config": _ASYNC.format(
+            "max_concurrent_invocations_per_instance"
+        ),
+        "AsyncInferenceConfigProperty.output_config": _ASYNC.format("bucket"),
+        "AsyncInferenceNotificationConfigProperty.error_topic": _ASYNC.format("error_topic"),
+        "AsyncInferenceNotificationConfigProperty.include_inference_response_in": _ASYNC.format(
+            "include_inference_response_in"
+        ),
+        "AsyncInferenceNotificationConfigProperty.success_topic": _ASYNC.format("success_topic"),
+        "AsyncInferenceOutputConfigProperty.kms_key_id": _ASYNC.format("encryption_key"),
+        "AsyncInferenceOutputConfigProperty.notification_config": _ASYNC.format("success_topic, error_topic"),
+        "AsyncInferenceOutputConfigProperty.s3_failure_path": _ASYNC.format("failure_prefix"),
+        "AsyncInferenceOutputConfigProperty.s3_output_path": _ASYNC.format("output_prefix"),
+        "CaptureContentTypeHeaderProperty.csv_content_types": _CAPTURE.format("csv_content_types"),
+        "CaptureContentTypeHeaderProperty.json_content_types": _CAPTURE.format("json_content_types"),
+        "CaptureOptionProperty.capture_mode": _CAPTURE.format("capture_modes"),
+        "CoreDumpConfigProperty.destination_s3_uri": "`core_dump=CoreDump(bucket, prefix)`",
+        "CoreDumpConfigProperty.kms_key_id": "`core_dump=CoreDump(encryption_key)`",
+        "DataCaptureConfigProperty.capture_content_type_header": _CAPTURE.format(
+            "json_content_types, csv_content_types"
+        ),
+        "DataCaptureConfigProperty.capture_options": _CAPTURE.format("capture_modes"),
+        "DataCaptureConfigProperty.destination_s3_uri": _CAPTURE.format("bucket, prefix"),
+        "DataCaptureConfigProperty.enable_capture": _CAPTURE.format("enable_capture"),
+        "DataCaptureConfigProperty.initial_sampling_percentage": _CAPTURE.format(
+            "initial_sampling_percentage"
+        ),
+        "DataCaptureConfigProperty.kms_key_id": _CAPTURE.format("encryption_key"),
+        "MetricsConfigProperty.enable_detailed_observability": _METRICS.format(
+            "enable_detailed_observability"
+        ),
+        "MetricsConfigProperty.enable_enhanced_metrics": _METRICS.format("enable_enhanced_metrics"),
+        "MetricsConfigProperty.metric_publish_frequency_in_seconds": _METRICS.format(
+            "metric_publish_frequency"
+        ),
+        "ProductionVariantProperty.container_startup_health_check_timeout_in_seconds": (
+            "`container_startup_health_check_timeout`, or derived from the archive's size"
+        ),
+        "ProductionVariantProperty.core_dump_config": "`core_dump`",
+        "ProductionVariantProperty.enable_ssm_access": "`enable_ssm_access`",
+        "ProductionVariantProperty.inference_ami_version": (
+            "`inference_ami_version`, or the one that the image needs"
+        ),
+        "ProductionVariantProperty.initial_instance_count": "`initial_instance_count`",
+        "ProductionVariantProperty.initial_variant_weight": "`initial_variant_weight`",
+        "ProductionVariantProperty.instance_type": "`instance_type`",
+        "ProductionVariantProperty.model_data_download_timeout_in_seconds": (
+            "`model_data_download_timeout`, or derived from the archive's size"
+        ),
+        "ProductionVariantProperty.model_name": "`model`, `ensemble` or `model_repository`",
+        "ProductionVariantProperty.routing_config": "`routing_strategy`",
+        "ProductionVariantProperty.variant_instance_provision_timeout_in_seconds": (
+            "`variant_instance_provision_timeout`"
+        ),
+        "ProductionVariantProperty.variant_name": "`variant_name`",
+        "ProductionVariantProperty.volume_size_in_gb": "`volume_size`, or derived from the archive's size",
+        "RoutingConfigProperty.routing_strategy": "`routing_strategy`",
+    },
+    "CfnEndpoint": {
+        "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)") + " and its siblings",
+        "endpoint_config_name": "the configuration that is made",
+        "endpoint_name": "`endpoint_name`",
+        "exclude_retained_variant_properties": "`auto_scale_instance_count(...)`",
+        "retain_all_variant_properties": "`auto_scale_instance_count(...)`",
+        "tags": _TAGS,
+        "AlarmProperty.alarm_name": "`endpoint.add_rollback_alarms(...)`",
+        "AutoRollbackConfigProperty.alarms": "`endpoint.add_rollback_alarms(...)`",
+        "BlueGreenUpdatePolicyProperty.maximum_execution_timeout_in_seconds": _DEPLOYMENT.format(
+            "all_at_once(maximum_execution_timeout)"
+        ),
+        "BlueGreenUpdatePolicyProperty.termination_wait_in_seconds": _DEPLOYMENT.format(
+            "all_at_once(termination_wait)"
+        ),
+        "BlueGreenUpdatePolicyProperty.traffic_routing_configuration": _DEPLOYMENT.format(
+            "blue_green_canary(...)"
+        ),
+        "CapacitySizeProperty.type": "`CapacitySize.percent` or `CapacitySize.instances`",
+        "CapacitySizeProperty.value": "`CapacitySize.percent` or `CapacitySize.instances`",
+        "DeploymentConfigProperty.auto_rollback_configuration": "`endpoint.add_rollback_alarms(...)`",
+        "DeploymentConfigProperty.blue_green_update_policy": _DEPLOYMENT.format("blue_green_canary(...)"),
+        "DeploymentConfigProperty.rolling_update_policy": _DEPLOYMENT.format("rolling(...)"),
+        "RollingUpdatePolicyProperty.maximum_batch_size": _DEPLOYMENT.format("rolling(maximum_batch_size)"),
+        "RollingUpdatePolicyProperty.maximum_execution_timeout_in_seconds": _DEPLOYMENT.format(
+            "rolling(maximum_execution_timeout)"
+        ),
+        "RollingUpdatePolicyProperty.rollback_maximum_batch_size": _DEPLOYMENT.format(
+            "rolling(rollback_maximum_batch_size)"
+        ),
+        "RollingUpdatePolicyProperty.wait_interval_in_seconds": _DEPLOYMENT.format("rolling(wait_interval)"),
+        "TrafficRoutingConfigProperty.canary_size": _DEPLOYMENT.format("blue_green_canary(canary_size)"),
+        "TrafficRoutingConfigProperty.linear_step_size": _DEPLOYMENT.format("blue_green_linear(step_size)"),
+        "TrafficRoutingConfigProperty.type": _DEPLOYMENT.format("blue_green_canary(...)")
+        + " and its siblings",
+        "TrafficRoutingConfigProperty.wait_interval_in_seconds": _DEPLOYMENT.format(
+            "blue_green_canary(wait_interval)"
+        ),
+        "VariantPropertyProperty.variant_property_type": "`auto_scale_instance_count(...)`",
+    },
+}
+
+_REGISTRY = "a package of the model registry brings image and archive of its own, unchecked"
+_SERIAL = "belongs to serial pipelines, see below"
+_PRIVATE = "for images in a private registry of a VPC; Triton's lie in ECR"
+_HUB = "for JumpStart's hubs and gated models; a repository is one's own"
+_COMPONENTS = "on the configuration it is for inference components, see below; the models have it here"
+_CLARIFY = "Clarify explains tables and texts in CSV or JSON Lines, which Triton's server does not take"
+_NAME = "never set: any change replaces the resource, which a fixed name would forbid"
+_VARIANT = "ProductionVariants.0."
+_CONTAINER = "PrimaryContainer."
+
+LEFT_OUT: dict[str, dict[str, LeftOut]] = {
+    "CfnModel": {
+        "containers": LeftOut(_SERIAL, "Containers"),
+        "inference_execution_config": LeftOut(_SERIAL, "InferenceExecutionConfig"),
+        "model_name": LeftOut(_NAME, "ModelName"),
+        "ContainerDefinitionProperty.container_hostname": LeftOut(_SERIAL, _CONTAINER + "ContainerHostname"),
+        "ContainerDefinitionProperty.image_config": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig"),
+        "ContainerDefinitionProperty.inference_specification_name": LeftOut(
+            _REGISTRY, _CONTAINER + "InferenceSpecificationName"
+        ),
+        "ContainerDefinitionProperty.model_package_name": LeftOut(_REGISTRY, _CONTAINER + "ModelPackageName"),
+        "HubAccessConfigProperty": LeftOut(_HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"),
+        "ImageConfigProperty": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig"),
+        "InferenceExecutionConfigProperty": LeftOut(_SERIAL, "InferenceExecutionConfig"),
+        "ModelAccessConfigProperty": LeftOut(
+            _HUB, _CONTAINER + "ModelDataSource.S3DataSource.ModelAccessConfig"
+        ),
+        "RepositoryAuthConfigProperty": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig.RepositoryAuthConfig"),
+        "S3DataSourceProperty.hub_access_config": LeftOut(
+            _HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"
+        ),
+        "S3DataSourceProperty.model_access_config": LeftOut(
+            _HUB, _CONTAINER + "ModelDataSource.S3DataSource.ModelAccessConfig"
+        ),
+    },
+    "CfnEndpointConfig": {
+        "enable_network_isolation": LeftOut(_COMPONENTS, "EnableNetworkIsolation"),
+        "endpoint_config_name": LeftOut(_NAME, "EndpointConfigName"),
+        "execution_role_arn": LeftOut(_COMPONENTS, "ExecutionRoleArn"),
+        "explainer_config": LeftOut(_CLARIFY, "ExplainerConfig"),
+        "vpc_config": LeftOut(_COMPONENTS, "VpcConfig"),
+        "CapacityReservationConfigProperty": LeftOut("see below", _VARIANT + "CapacityReservationConfig"),
+        "ClarifyExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig"),
+        "ClarifyInferenceConfigProperty": LeftOut(
+            _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.InferenceConfig"
+        ),
+        "ClarifyShapBaselineConfigProperty": LeftOut(
+            _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.ShapBaselineConfig"
+        ),
+        "ClarifyShapConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig"),
+        "ClarifyTextConfigProperty": LeftOut(
+            _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.TextConfig"
+        ),
+        "ExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig"),
+        "InstancePoolProperty": LeftOut("see below", _VARIANT + "InstancePools"),
+        "ManagedInstanceScalingProperty": LeftOut("see below", _VARIANT + "ManagedInstanceScaling"),
+        "PrefixAwareRoutingConfigProperty": LeftOut(
+            "follows the prompts of language model containers",
+            _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
+        ),
+        "ProductionVariantProperty.accelerator_type": LeftOut(
+            "Elastic Inference has ended, and CloudFormation's schema has lost it", None
+        ),
+        "ProductionVariantProperty.capacity_reservation_config": LeftOut(
+            "see below", _VARIANT + "CapacityReservationConfig"
+        ),
+        "ProductionVariantProperty.instance_pools": LeftOut("see below", _VARIANT + "InstancePools"),
+        "ProductionVariantProperty.managed_instance_scaling": LeftOut(
+            "see below", _VARIANT + "ManagedInstanceScaling"
+        ),
+        "ProductionVariantProperty.serverless_config": LeftOut(
+            "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
+            _VARIANT + "ServerlessConfig",
+        ),
+        "RoutingConfigProperty.prefix_aware_routing_config": LeftOut(
+            "follows the prompts of language model containers",
+            _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
+        ),
+        "ScaleInPolicyProperty": LeftOut("see below", _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"),
+        "ServerlessConfigProperty": LeftOut(
+            "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
+            _VARIANT + "ServerlessConfig",
+        ),
+        "VpcConfigProperty": LeftOut(_COMPONENTS, "VpcConfig"),
+    },
+    "CfnEndpoint": {
+        "retain_deployment_config": LeftOut(
+            "a deployment follows what the template says, and not what an earlier one said",
+            "RetainDeploymentConfig",
+        ),
+    },
+}
+
+NOT_YET: dict[str, str] = {
+    "Inference components": (
+        "several models on one fleet, each with its share of accelerators; they are resources of their own "
+        "(`AWS::SageMaker::InferenceComponent`) on an endpoint whose variants have no model. "
+        "`TritonMultiModelEndpoint` shares a fleet today"
+    ),
+    "Instance pools": (
+        "several instance types for one variant, by priority. The checks, scaling targets and host images "
+        "here are those of one type; a second variant of another type is the way today"
+    ),
+    "Managed instance scaling": "scaling of fleets that inference components share; it needs those first",
+    "Capacity reservation": (
+        "instances of a training plan that was bought. One property, without effect on anything else: "
+        "set it through the L1"
+    ),
+    "Serial pipelines": (
+        "several containers that hand requests on. An ensemble does this inside one Triton server, without "
+        "a copy between containers"
+    ),
+    "Batch transform": (
+        "a job over files in S3, and not an endpoint. The model of an endpoint serves a job too: "
+        "`endpoint.cfn_model.attr_model_name`"
+    ),
+}
