@@ -118,7 +118,7 @@ class _Invocation:
     endpoint: RunningEndpoint
     target_model: str | None
     headers: Mapping[str, str]
-    body: bytes | aiohttp.StreamReader
+    body: bytes | AsyncIterator[bytes]
     shadows: tuple[LocalVariant, ...]
 
 
@@ -253,7 +253,7 @@ async def _relay(request: web.Request, answer: aiohttp.ClientResponse, variant: 
     response.content_length = answer.content_length
     await response.prepare(request)
     try:
-        async for piece in answer.content.iter_any():
+        async for piece in _pieces(answer.content):
             await response.write(piece)
     except (aiohttp.ClientError, TimeoutError):
         # The caller has the head of a good answer already; a broken connection is all that can be said.
@@ -271,16 +271,23 @@ async def _relay_as_events(
     headers["Content-Type"] = "application/vnd.amazon.eventstream"
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
-    async for piece in answer.content.iter_any():
+    async for piece in _pieces(answer.content):
         await response.write(payload_part(piece))
     return response
 
 
-async def _body_of(request: web.Request, *, is_copied: bool) -> bytes | aiohttp.StreamReader:
+async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """The stream as it was received; reading what is there at once would join, that is copy, it first."""
+    async for piece, _ in stream.iter_chunks():
+        if piece:
+            yield piece
+
+
+async def _body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
     """The body, to be relayed as it arrives; read first where several containers get it."""
     length = request.content_length
     if length is not None and length <= MAX_BODY_BYTES and not is_copied:
-        return request.content
+        return _pieces(request.content)
     try:
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
