@@ -13,6 +13,8 @@ NODE_INSTALLED := node_modules/.package-lock.json
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
 export NODE_NO_WARNINGS := 1
 export CDK_DISABLE_CLI_TELEMETRY := 1
+# Tests start many processes; without bytecode each would compile the CDK's bindings again.
+unexport PYTHONDONTWRITEBYTECODE
 # uv trusts the certificates that pip trusts, a company's proxy among them.
 export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
@@ -30,7 +32,7 @@ system: ## look for the system's pieces, and install them as root where apt-get 
 $(INSTALLED): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
-	$(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]' || \
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]' || \
 		$(BIN)/python -m pip install $(QUIETLY) -e '.[dev]'
 	@touch $@
 
