@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from constructs_triton.cdk import MetricsConfig as MetricsConfig
     from constructs_triton.cdk import ModelArchive as ModelArchive
     from constructs_triton.cdk import ModelSource as ModelSource
+    from constructs_triton.cdk import RepositoryCheck as RepositoryCheck
+    from constructs_triton.cdk import TargetModel as TargetModel
+    from constructs_triton.cdk import TargetModelNaming as TargetModelNaming
     from constructs_triton.cdk import TritonAlarms as TritonAlarms
     from constructs_triton.cdk import TritonDashboard as TritonDashboard
     from constructs_triton.cdk import TritonEndpoint as TritonEndpoint
@@ -55,7 +58,10 @@ _MODULE_OF = {
     "MetricsConfig": "constructs_triton.cdk",
     "ModelArchive": "constructs_triton.cdk",
     "ModelSource": "constructs_triton.cdk",
+    "RepositoryCheck": "constructs_triton.cdk",
     "Severity": "constructs_triton.findings",
+    "TargetModel": "constructs_triton.cdk",
+    "TargetModelNaming": "constructs_triton.cdk",
     "TritonAlarms": "constructs_triton.cdk",
     "TritonClient": "constructs_triton.client",
     "TritonDashboard": "constructs_triton.cdk",
