@@ -1,6 +1,6 @@
 """Sends a picture to both models: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture FILE]``.
 
-First exactly as the document does, with boto3 and JSON, then with the client, in binary: an eighth of the
+First exactly as the document does, with boto3 and JSON, then with the client, in binary: a fifth of the
 bytes. Needs Pillow, which turns the JPEG into pixels.
 """
 

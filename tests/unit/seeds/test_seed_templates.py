@@ -22,13 +22,30 @@ STACKS = [
     ("resnet_autoscaling", "SmallNetwork"),
 ]
 
+METRICS = {
+    "LoadedModelCount",
+    "GPUUtilization",
+    "GPUMemoryUtilization",
+    "DiskUtilization",
+    "CPUUtilization",
+    "MemoryUtilization",
+    "ModelLoadingWaitTime",
+    "ModelUnloadingTime",
+    "ModelDownloadingTime",
+    "ModelCacheHit",
+    "ModelLatency",
+    "OverheadLatency",
+    "Invocation4XXErrors",
+    "Invocation5XXErrors",
+}
+
 pytestmark = pytest.mark.xdist_group("seed_templates")
 
 
 @pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])
 def test_serving_part_of_the_template(example: str, stack: str, snapshot: SnapshotAssertion) -> None:
-    """What SageMaker, Application Auto Scaling and CloudWatch are told stays as it is."""
-    kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", "AWS::CloudWatch::")
+    """What SageMaker and Application Auto Scaling are told stays as it is."""
+    kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::")
     resources = templates(example)[stack]["Resources"]
     part = {name: each for name, each in resources.items() if each["Type"].startswith(kinds)}
     text = re.sub(r"[0-9a-f]{64}", "<digest>", json.dumps(part))
@@ -63,3 +80,15 @@ def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
     names = [call["create_endpoint"].pop("EndpointName") for call in calls]
     assert names == ["resnet-mme-gpu", "small-network"]
     assert calls[0] == calls[1]
+
+
+def test_dashboard_shows_the_metrics_of_the_document() -> None:
+    """All metrics of instances, of model loading and of latency that the document names are on it."""
+    resources = templates("resnet_autoscaling")["ResNet50"]["Resources"].values()
+    (body,) = [
+        each["Properties"]["DashboardBody"]
+        for each in resources
+        if each["Type"] == "AWS::CloudWatch::Dashboard"
+    ]
+    text = "".join(part for part in body["Fn::Join"][1] if isinstance(part, str))
+    assert {name for name in METRICS if f'"{name}"' in text} == METRICS
