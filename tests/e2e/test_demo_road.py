@@ -13,6 +13,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
@@ -20,7 +21,7 @@ from constructs_triton.local import LocalEndpoint
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("demo_road")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_road")]
 
 
 @pytest.fixture(scope="module")
