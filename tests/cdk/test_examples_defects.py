@@ -1,0 +1,157 @@
+"""Defects that other construct libraries have, looked for in everything the examples synthesize to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aws_cdk import aws_sagemaker as sagemaker
+from cdk_apps import flat, resources
+from example_apps import CAPABILITIES, Template, example
+
+from constructs_triton import InstanceType, TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint
+
+pytestmark = pytest.mark.xdist_group("examples")
+
+ENDPOINTS = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
+FOREIGN_ROLES = (
+    "Pipeline",
+    "NightlyReview",
+    "Reviews",
+    "Vpc",
+    "FlowLogs",
+)  # of what the library did not make
+
+
+def templates(name: str) -> Iterator[Template]:
+    yield from example(name).templates.values()
+
+
+def execution_roles(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Role and model of each model."""
+    for model in resources(template, "AWS::SageMaker::Model").values():
+        yield model["Properties"]["ExecutionRoleArn"]["Fn::GetAtt"][0], model
+
+
+def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]]:
+    """The statements of each policy that is attached to a role."""
+    return {
+        name: policy["Properties"]["PolicyDocument"]["Statement"]
+        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        if {"Ref": role} in policy["Properties"]["Roles"]
+    }
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_d3_zero_is_a_value() -> None:
+    """D3: a minimum of zero instances reaches the template as zero, and is not taken for one left out."""
+    (target,) = resources(
+        example("async_inference").template, "AWS::ApplicationAutoScaling::ScalableTarget"
+    ).values()
+    assert target["Properties"]["MinCapacity"] == 0
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_d4_default_child_is_the_endpoint(name: str) -> None:
+    """D4: CDK's escape hatch finds the L1 of every endpoint, and the properties find its siblings."""
+    made = [each for each in example(name).app.node.find_all() if isinstance(each, ENDPOINTS)]
+    assert made
+    for endpoint in made:
+        assert isinstance(endpoint.node.default_child, sagemaker.CfnEndpoint)
+        assert isinstance(endpoint.cfn_endpoint_config, sagemaker.CfnEndpointConfig)
+        assert all(isinstance(each.cfn_model, sagemaker.CfnModel) for each in endpoint.variants)
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_d5_execution_roles_have_least_privilege(name: str) -> None:
+    """D5: no managed policy, no action with a star, and in S3 nothing beyond objects and one listing."""
+    for template in templates(name):
+        for role, _ in execution_roles(template):
+            assert "ManagedPolicyArns" not in template["Resources"][role]["Properties"]
+            statements = [each for found in policies_of(template, role).values() for each in found]
+            assert statements
+            for statement in statements:
+                actions = as_list(statement["Action"])
+                assert not [action for action in actions if "*" in action]
+                if not any(action.startswith("s3:") for action in actions):
+                    continue
+                for resource in as_list(statement["Resource"]):
+                    is_object = "/" in flat(resource) and not flat(resource).endswith(".Arn>/*")
+                    assert is_object or (actions == ["s3:ListBucket"] and "Condition" in statement)
+
+
+def test_d8_isolated_model_is_reachable_for_its_archive() -> None:
+    """D8: the isolated example has the route to S3 that its models come by, and no warning is left."""
+    found = example("vpc_isolation")
+    kinds = [
+        (each["Properties"]["VpcEndpointType"], flat(each["Properties"]["ServiceName"]).rpartition(".")[2])
+        for each in resources(found.template, "AWS::EC2::VPCEndpoint").values()
+    ]
+    assert ("Gateway", "s3") in kinds
+    entries = [entry for each in found.app.node.find_all() for entry in each.node.metadata]
+    assert not [entry.data for entry in entries if entry.type == "aws:cdk:warning"]
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_d11_models_wait_for_their_policy(name: str) -> None:
+    """D11: SageMaker reads image and archive while it makes a model, so that the policy has to be there."""
+    for template in templates(name):
+        for role, model in execution_roles(template):
+            assert set(policies_of(template, role)) & set(model["DependsOn"])
+
+
+NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketName", "TopicName")
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_d12_nothing_has_a_fixed_name(name: str) -> None:
+    """D12: a second stack in the same account collides with nothing, but for a name that was asked for."""
+    asked = {"pipelines_stage": {"digits"}}
+    fixed = {
+        value
+        for template in templates(name)
+        for each in template["Resources"].values()
+        # The name of an inline policy is its role's alone.
+        for key, value in each.get("Properties", {}).items()
+        if key in NAMES and isinstance(value, str)
+    }
+    assert fixed == asked.get(name, set())
+
+
+def test_d12_everything_hangs_from_its_own_construct() -> None:
+    """D12: what an endpoint makes is below it, so that two of one id in two places do not collide."""
+    (endpoint,) = (each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS))
+    own = {each.node.path for each in endpoint.node.find_all()}
+    for l1 in (endpoint.cfn_endpoint_config, endpoint.cfn_model, endpoint.role):
+        assert l1.node.path in own
+    assert endpoint.variants[0].instance_type == InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_d13_role_pulls_the_very_image(name: str) -> None:
+    """D13: AWS's images lie in accounts of AWS's, which are those that the role may pull from."""
+    for template in templates(name):
+        for role, model in execution_roles(template):
+            registry, _, repository = flat(model["Properties"]["PrimaryContainer"]["Image"]).partition("/")
+            statements = [each for found in policies_of(template, role).values() for each in found]
+            allowed = [
+                flat(resource)
+                for statement in statements
+                if "ecr:BatchGetImage" in as_list(statement["Action"])
+                for resource in as_list(statement["Resource"])
+            ]
+            account = registry.partition(".dkr.ecr.")[0]
+            assert any(f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed)
+
+
+# The stages have a Region, by which the CDK writes its partition out.
+@pytest.mark.parametrize("name", [name for name in CAPABILITIES if name != "pipelines_stage"])
+def test_d14_no_partition_is_hard_coded(name: str) -> None:
+    """D14: no template says ``arn:aws:``, which fails in China and in GovCloud."""
+    for template in templates(name):
+        assert "arn:aws:" not in json.dumps(template)
