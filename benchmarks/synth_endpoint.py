@@ -7,9 +7,9 @@ The L1 app imports the modules of its L1s and makes every resource of the exampl
 structures to convert, which is the least that an app of L1s can do. The templates' resources are compared, so
 that neither leaves anything out.
 
-Both run as ``python app.py`` does, a process from its start to its end with warm caches, and what counts is the
-processor time of Python and Node, which a busy machine does not change. CDK's own validation of the template is
-most of it, for both; ``--without-validation`` shows what is left without it.
+Both run as ``python app.py`` does, a process from its start to its end with warm caches. What counts is the
+processor time of Python and Node, which a busy machine changes little. CDK's own validation of the template
+is most of it, for both; ``--without-validation`` shows what is left without it.
 """
 
 from __future__ import annotations
