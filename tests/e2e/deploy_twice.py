@@ -2,18 +2,39 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from loopback_aws import Assembly, LoopbackAws
 
+PROJECT = Path(__file__).resolve().parents[2]
+
+#: An example that cannot be deployed here, with the reason.
+NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}
+
 #: What a second deployment may ask: the version of the bootstrap stack, and the assets once more.
 _HARMLESS = {("ssm", "GetParameter"), ("s3", "PutObject")}
+_ENDS = (
+    ("sagemaker", "list_endpoints", "Endpoints", "EndpointName"),
+    ("sagemaker", "list_endpoint_configs", "EndpointConfigs", "EndpointConfigName"),
+    ("sagemaker", "list_models", "Models", "ModelName"),
+    ("cloudwatch", "list_dashboards", "DashboardEntries", "DashboardName"),
+    ("cloudwatch", "describe_alarms", "MetricAlarms", "AlarmName"),
+    ("lambda", "list_functions", "Functions", "FunctionName"),
+    ("iam", "list_roles", "Roles", "RoleName"),
+    ("ec2", "describe_vpcs", "Vpcs", "VpcId"),
+    ("ec2", "describe_vpc_endpoints", "VpcEndpoints", "VpcEndpointId"),
+)
 
 
-def live_through_deployments(aws: LoopbackAws, assembly: Assembly) -> int:
-    """Deploy all stacks of an assembly and its stages, again without a change, destroy them; their number."""
-    stages = [assembly, *assembly.stages()]
-    stacks = [(stage, name) for stage in stages for name in stage.stacks() if _is_deployable(stage, name)]
+def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]]) -> None:
+    """Deploy stacks, again without a change, destroy them; nothing of theirs is left but what is retained."""
+    before = _inventory(aws)
     for stage, name in stacks:
         stack = aws.deploy(stage.directory, name)
         assert stack.status == "CREATE_COMPLETE", stack.reason
@@ -26,18 +47,40 @@ def live_through_deployments(aws: LoopbackAws, assembly: Assembly) -> int:
     for stage, name in reversed(stacks):
         stack = aws.destroy(stage.stack_name(name))
         assert stack.status == "DELETE_COMPLETE", stack.reason
-    for service, operation, member in _ENDS:
-        assert getattr(aws.client(service), operation)()[member] == []
-    return len(stacks)
+    assert _inventory(aws) == before
 
 
-_ENDS = (
-    ("sagemaker", "list_endpoints", "Endpoints"),
-    ("sagemaker", "list_endpoint_configs", "EndpointConfigs"),
-    ("sagemaker", "list_models", "Models"),
-    ("cloudwatch", "list_dashboards", "DashboardEntries"),
-    ("lambda", "list_functions", "Functions"),
-)
+def deployable_stacks(assembly: Assembly) -> Iterator[tuple[Assembly, str]]:
+    """The stacks of an assembly and of its stages, in the order in which they are deployed."""
+    for stage in [assembly, *assembly.stages()]:
+        yield from ((stage, name) for name in stage.stacks() if _is_deployable(stage, name))
+
+
+def project_apps(project: Path) -> dict[str, Path]:
+    """``app.py`` and every example, by the name of its folder; the first is called ``demo``."""
+    examples = [*project.glob("examples/*/app.py"), *project.glob("examples/seeds/*/app.py")]
+    return {"demo": project / "app.py", **{app.parent.name: app for app in sorted(examples)}}
+
+
+def synthesize_apps(directory: Path, names: list[str]) -> Path:
+    """Write the assembly of each app to a folder of its name below the directory.
+
+    The apps run in a copy, where no other test builds models; T5's are built first, as its cdk.json says.
+    """
+    copy = directory / "demo"
+    ignored = shutil.ignore_patterns("build", "models", "cdk.out", "__pycache__")
+    for name in ("assets", "examples"):
+        shutil.copytree(PROJECT / name, copy / name, ignore=ignored)
+    shutil.copy(PROJECT / "app.py", copy)
+    apps = project_apps(copy)
+    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
+    t5 = apps["t5_python_backend"].parent
+    subprocess.run([sys.executable, "build_models.py"], cwd=t5, env=environment, check=True)
+    runner, output = Path(__file__).with_name("synthesize_apps.py"), directory / "assemblies"
+    command = [sys.executable, str(runner), str(output), *(str(apps[name]) for name in names)]
+    subprocess.run(command, env=environment, check=True)
+    return output
 
 
 def _is_deployable(stage: Assembly, name: str) -> bool:
@@ -46,10 +89,13 @@ def _is_deployable(stage: Assembly, name: str) -> bool:
     return not any(kind.startswith(("AWS::CodePipeline::", "AWS::CodeBuild::")) for kind in kinds)
 
 
-#: Examples whose resource types all have a provider in the loopback AWS.
-_EXAMPLES = ("async_inference",)
-
-
-def project_apps(project: Path) -> list[Path]:
-    """``app.py``, and the examples that can be deployed here."""
-    return [project / "app.py", *(project / "examples" / name / "app.py" for name in _EXAMPLES)]
+def _inventory(aws: LoopbackAws) -> dict[str, set[str]]:
+    """The names of what an account holds and no stack of ours retains."""
+    return {
+        member: {
+            each[name]
+            for each in getattr(aws.client(service), operation)()[member]
+            if each.get("State") not in ("deleted", "deleting")
+        }
+        for service, operation, member, name in _ENDS
+    }

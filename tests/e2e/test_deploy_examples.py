@@ -2,32 +2,78 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deploy_twice import live_through_deployments, project_apps
+from deploy_twice import (
+    NOT_DEPLOYED,
+    PROJECT,
+    deployable_stacks,
+    live_through_deployments,
+    project_apps,
+    synthesize_apps,
+)
 from loopback_aws import Assembly, LoopbackAws
 
-PROJECT = Path(__file__).resolve().parents[2]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_examples")]
 
-pytestmark = pytest.mark.e2e
+APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
+ANYWHERE = "aws://unknown-account/unknown-region"
+STAGING, PRODUCTION = "aws://111111111111/eu-west-1", "aws://222222222222/eu-west-1"
+#: Where an app's stacks belong, if they are bound to an environment.
+BOUND = {"pipelines_stage": [STAGING, PRODUCTION]}
+CASES = [(where, name) for name in APPS for where in BOUND.get(name, [ANYWHERE])]
 
 
-@pytest.mark.parametrize("app", project_apps(PROJECT), ids=lambda app: str(app.relative_to(PROJECT).parent))
-def test_app_lives_through_deployments(app: Path, tmp_path: Path) -> None:
-    """The app deploys, a second deployment changes nothing, and destroying it leaves no endpoint behind."""
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    environment = {
-        **os.environ,
-        "CDK_OUTDIR": str(tmp_path),
-        "CDK_CONTEXT_JSON": json.dumps(context),
-        "CDK_VALIDATION": "false",
-    }
-    subprocess.run([sys.executable, app.name], cwd=app.parent, env=environment, check=True)
-    with LoopbackAws() as aws:
-        aws.bootstrap()
-        assert live_through_deployments(aws, Assembly(tmp_path)) > 0
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every app, synthesized."""
+    return synthesize_apps(tmp_path_factory.mktemp("apps"), APPS)
+
+
+@pytest.fixture(scope="module")
+def aws(request: pytest.FixtureRequest) -> Iterator[LoopbackAws]:
+    """An account, with the bucket that one of the examples expects to be there."""
+    account, region = request.param.removeprefix("aws://").split("/")
+    with LoopbackAws() if request.param == ANYWHERE else LoopbackAws(account, region) as loopback:
+        loopback.bootstrap()
+        yield loopback
+
+
+def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]]:
+    """The stacks that belong to an environment."""
+    return [each for each in deployable_stacks(assembly) if each[0].environment(each[1]) == environment]
+
+
+@pytest.mark.parametrize(("aws", "name"), CASES, indirect=["aws"], ids=[" ".join(each) for each in CASES])
+def test_app_lives_through_deployments(
+    aws: LoopbackAws, name: str, assemblies: Path, request: pytest.FixtureRequest
+) -> None:
+    """The app deploys, a second deployment changes nothing, and destroying it leaves nothing behind."""
+    if name == "existing_bucket":
+        put_what_another_team_has_left(aws, assemblies / "ensemble")
+    environment = request.node.callspec.params["aws"]
+    stacks = stacks_in(Assembly(assemblies / name), environment)
+    assert stacks != []
+    live_through_deployments(aws, stacks)
+
+
+def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:
+    """The bucket that exists already, and an archive in it."""
+    s3, bucket = aws.client("s3"), "example-ml-platform"
+    (archive,) = packed.glob("*.tar.gz")
+    s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes())
+
+
+def test_no_stack_is_left_out(assemblies: Path) -> None:
+    """Every stack of every app belongs to one of the environments in which it is deployed here."""
+    for name in APPS:
+        stacks = list(deployable_stacks(Assembly(assemblies / name)))
+        deployed = [
+            each
+            for where in BOUND.get(name, [ANYWHERE])
+            for each in stacks_in(Assembly(assemblies / name), where)
+        ]
+        assert len(stacks) == len(deployed) > 0

@@ -33,6 +33,11 @@ class Assembly:
         name: str = self._artifacts[artifact]["properties"].get("stackName", artifact)
         return name
 
+    def environment(self, artifact: str) -> str:
+        """Where a stack belongs, as ``aws://<account>/<Region>``, either of which may be unknown."""
+        environment: str = self._artifacts[artifact]["environment"]
+        return environment
+
     def stacks(self) -> list[str]:
         """The artifacts that are stacks, each after those that it depends on."""
         artifacts = self._artifacts

@@ -31,6 +31,8 @@ class Scope:
     physical_ids: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
+    availability_zones: Callable[[str], list[str]] | None = None
+    """The zones of a Region, asked for only where a template wants them."""
 
 
 class Resolver:
@@ -50,6 +52,7 @@ class Resolver:
             "Fn::FindInMap": self._find_in_map,
             "Fn::If": self._if,
             "Fn::ImportValue": self._import_value,
+            "Fn::GetAZs": self._get_azs,
         }
         self._conditions: dict[str, Callable[[Any], bool]] = {
             "Condition": self.condition,
@@ -153,6 +156,12 @@ class Resolver:
         if name not in self._scope.exports:
             raise TemplateError(f"No export named {name} found")
         return self._scope.exports[name]
+
+    def _get_azs(self, operand: Any) -> list[str]:
+        region = self.resolve(operand) or self._ref("AWS::Region")
+        if self._scope.availability_zones is None:
+            raise TemplateError(f"Fn::GetAZs: the zones of {region} are not known here")
+        return self._scope.availability_zones(region)
 
     def _equals(self, operands: Any) -> bool:
         first, second = (self.resolve(each) for each in operands)

@@ -24,6 +24,7 @@ from .errors import StackError
 from .execution_role import ExecutionRoleCheck
 from .functions import Functions
 from .providers import Providers
+from .providers.storage import location
 from .server import CloudFormationServer
 from .service_api import ServiceApi, client
 from .stack import Stack, Stacks
@@ -39,22 +40,25 @@ _BOOTSTRAP_VERSION = "33"
 class LoopbackAws:
     """A context manager; what it starts is gone when it ends, and the process's environment is untouched.
 
-    moto's state belongs to the process: one at a time.
+    moto's state belongs to the process: one at a time. ``account`` and ``region`` matter to stacks that are
+    bound to theirs.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
+        self._account, self._region = account, region
         self._exit = ExitStack()
 
     def __enter__(self) -> LoopbackAws:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         with ExitStack() as cleanup:
-            cleanup.enter_context(mock.patch.dict(os.environ, {"MOTO_IAM_LOAD_MANAGED_POLICIES": "true"}))
+            settings = {"MOTO_IAM_LOAD_MANAGED_POLICIES": "true", "MOTO_ACCOUNT_ID": self._account}
+            cleanup.enter_context(mock.patch.dict(os.environ, settings))
             moto_api_backend.reset()
             moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
             moto.start()
             cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
-            self.api = ServiceApi(f"http://{host}:{port}", DEFAULT_ACCOUNT_ID, REGION)
+            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
@@ -111,7 +115,7 @@ class LoopbackAws:
     def bootstrap(self) -> str:
         """What ``cdk bootstrap`` leaves behind, as far as file assets need it; returns the asset bucket."""
         bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
-        self.api.call("s3", "CreateBucket", Bucket=bucket)
+        self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
         name = f"/cdk-bootstrap/{_QUALIFIER}/version"
         self.api.call("ssm", "PutParameter", Name=name, Value=_BOOTSTRAP_VERSION, Type="String")
         return bucket

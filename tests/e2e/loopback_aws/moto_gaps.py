@@ -1,9 +1,12 @@
-"""What moto leaves out of SageMaker, added in its process while the loopback AWS runs.
+"""What moto leaves out of SageMaker and a few others, added in its process while the loopback AWS runs.
 
 * ``UpdateEndpoint``, with the rules for retained variant properties and for variants under auto scaling
   (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic scaling).
 * Members that ``Create*`` takes and ``Describe*`` should give back.
 * Instance types newer than moto's list: requests are held against botocore's service model instead.
+* Deregistering a scalable target deletes its policies and scheduled actions (Application Auto Scaling API
+  reference: DeregisterScalableTarget).
+* Access logs to a bucket whose policy comes later: S3 looks at it when it delivers, CDK puts it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
 """
 
@@ -19,6 +22,7 @@ from moto.core.responses import ActionResult
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
+from moto.s3.models import FakeBucket
 
 from .execution_role import ExecutionRoleCheck
 
@@ -42,6 +46,7 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
         mock.patch.object(SageMakerResponse, "update_endpoint", _update_endpoint, create=True),
         mock.patch.object(SageMakerResponse, "create_model", _create_model(check)),
         mock.patch.object(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
+        mock.patch.object(FakeBucket, "_log_permissions_enabled_policy", return_value=True),
         mock.patch.object(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
         mock.patch.object(
             SageMakerResponse,

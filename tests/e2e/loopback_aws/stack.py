@@ -109,6 +109,7 @@ class Stacks:
             physical_ids={name: each.physical.id for name, each in resources.items()},
             attributes={name: each.physical.attributes for name, each in resources.items()},
             exports=self._exports(),
+            availability_zones=self._availability_zones,
         )
         return Resolver(template, scope)
 
@@ -149,6 +150,12 @@ class Stacks:
             "AWS::StackName": stack.name,
             "AWS::StackId": stack.id,
         }
+
+    def _availability_zones(self, region: str) -> list[str]:
+        if region != self.api.region:
+            raise TemplateError(f"Fn::GetAZs: {region} is not the Region of the stack, {self.api.region}")
+        found = self.api.client("ec2").describe_availability_zones()["AvailabilityZones"]
+        return [each["ZoneName"] for each in found]
 
     def _exports(self) -> dict[str, str]:
         return {

@@ -5,12 +5,32 @@ from __future__ import annotations
 from ..answers import Answers
 from ..errors import TemplateError
 from ..service_api import ServiceApi
-from . import autoscaling, functions, identity, observability, platform, sagemaker, storage
+from . import (
+    autoscaling,
+    functions,
+    identity,
+    network,
+    observability,
+    platform,
+    sagemaker,
+    storage,
+    workflows,
+)
 from .provider import Provider
 
 __all__ = ["Providers"]
 
-_FAMILIES = (autoscaling, functions, identity, observability, platform, sagemaker, storage)
+_FAMILIES = (
+    autoscaling,
+    functions,
+    identity,
+    network,
+    observability,
+    platform,
+    sagemaker,
+    storage,
+    workflows,
+)
 _CLASSES: dict[str, type[Provider]] = {each.type: each for family in _FAMILIES for each in family.PROVIDERS}
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
+import zipfile
 from typing import Any
 from uuid import uuid4
 
@@ -25,6 +27,7 @@ class Function(Provider):
 
     def create(self, request: Request) -> Physical:
         wanted = {**request.properties, "FunctionName": self.name(request)}
+        wanted["Code"] = self._code(request)
         if "Tags" in wanted:
             wanted["Tags"] = tags_as_map(wanted["Tags"])
         found = self.api.call("lambda", "CreateFunction", **wanted)
@@ -33,13 +36,25 @@ class Function(Provider):
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.id
         if current.properties["Code"] != request.properties["Code"]:
-            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **request.properties["Code"])
+            self.api.call("lambda", "UpdateFunctionCode", FunctionName=name, **self._code(request))
         settings = without(request.properties, "Code", "Tags", "FunctionName")
         self.api.call("lambda", "UpdateFunctionConfiguration", FunctionName=name, **settings)
         return current.physical
 
     def delete(self, current: Deployed) -> None:
         self.api.call("lambda", "DeleteFunction", FunctionName=current.physical.id)
+
+    def _code(self, request: Request) -> dict[str, Any]:
+        """Where the code is; CloudFormation packs code that is written in the template as ``index.py``."""
+        code: dict[str, Any] = dict(request.properties["Code"])
+        if "ZipFile" in code:
+            if not request.properties["Runtime"].startswith("python"):
+                raise StackError(f"{self.type}: inline code is known for Python only")
+            buffer = io.BytesIO()
+            with zipfile.ZipFile(buffer, "w") as archive:
+                archive.writestr("index.py", code["ZipFile"])
+            code["ZipFile"] = buffer.getvalue()
+        return code
 
 
 class Permission(Provider):

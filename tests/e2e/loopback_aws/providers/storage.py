@@ -9,7 +9,14 @@ from typing import Any
 from ..errors import StackError
 from .provider import Deployed, Physical, Provider, Request
 
-__all__ = ["PROVIDERS"]
+__all__ = ["PROVIDERS", "location"]
+
+
+def location(region: str) -> dict[str, Any]:
+    """What makes a bucket in a Region; the first Region must not be named."""
+    if region == "us-east-1":
+        return {}
+    return {"CreateBucketConfiguration": {"LocationConstraint": region}}
 
 
 def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -18,6 +25,13 @@ def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
         for rule in value["ServerSideEncryptionConfiguration"]
     ]
     return {"ServerSideEncryptionConfiguration": {"Rules": rules}}
+
+
+def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
+    names = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
+    if value.keys() - names.keys():
+        raise StackError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())} is not known here")
+    return {"BucketLoggingStatus": {"LoggingEnabled": {names[name]: each for name, each in value.items()}}}
 
 
 def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
@@ -37,7 +51,12 @@ def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _SAME_IN_LIFECYCLE = ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
-_ACL = {"Private": "private", "LogDeliveryWrite": "log-delivery-write"}
+_LOG_DELIVERY = "uri=http://acs.amazonaws.com/groups/s3/LogDelivery"
+#: The service model does not list the canned ACL of log buckets; these are its grants.
+_ACL = {
+    "Private": {"ACL": "private"},
+    "LogDeliveryWrite": {"GrantWrite": _LOG_DELIVERY, "GrantReadACP": _LOG_DELIVERY},
+}
 _Setting = tuple[str, Callable[[Any], dict[str, Any]], str | None]
 
 #: Property, the operation that sets it, how its value is put there, the operation that takes it away.
@@ -58,8 +77,9 @@ _SETTINGS: Mapping[str, _Setting] = {
         None,
     ),
     "BucketEncryption": ("PutBucketEncryption", _encryption, "DeleteBucketEncryption"),
-    "AccessControl": ("PutBucketAcl", lambda value: {"ACL": _ACL[value]}, None),
+    "AccessControl": ("PutBucketAcl", lambda value: _ACL[value], None),
     "LifecycleConfiguration": ("PutBucketLifecycleConfiguration", _lifecycle, "DeleteBucketLifecycle"),
+    "LoggingConfiguration": ("PutBucketLogging", _logging, None),
     "Tags": ("PutBucketTagging", lambda value: {"Tagging": {"TagSet": value}}, "DeleteBucketTagging"),
 }
 
@@ -73,10 +93,7 @@ class Bucket(Provider):
         if unknown:
             raise StackError(f"{self.type}: {unknown} is not known to this stand-in")
         name = self.name(request).lower()
-        wanted: dict[str, Any] = {"Bucket": name}
-        if self.api.region != "us-east-1":
-            wanted["CreateBucketConfiguration"] = {"LocationConstraint": self.api.region}
-        self.api.call("s3", "CreateBucket", **wanted)
+        self.api.call("s3", "CreateBucket", Bucket=name, **location(self.api.region))
         self._set(name, {}, request.properties)
         return Physical(name, self._attributes(name))
 

@@ -1,0 +1,223 @@
+"""EC2: a VPC with its subnets, routes, gateways, security groups, endpoints and flow logs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ..errors import StackError
+from .provider import Deployed, Physical, Provider, Request, without
+
+__all__ = ["PROVIDERS"]
+
+
+class _NetworkProvider(Provider):
+    """Made by one call whose members are the properties' names; a property it does not take is an error."""
+
+    operation: ClassVar[str]
+    """Without ``Create`` and ``Delete``."""
+    id_member: ClassVar[str]
+    tagged_as: ClassVar[str]
+    """What EC2 calls the type in ``TagSpecifications``."""
+    set_later: ClassVar[tuple[str, ...]] = ()
+    """Properties that other calls set."""
+
+    def create(self, request: Request) -> Physical:
+        wanted = without(request.properties, "Tags", *self.set_later)
+        if request.properties.get("Tags"):
+            tags = {"ResourceType": self.tagged_as, "Tags": request.properties["Tags"]}
+            wanted["TagSpecifications"] = [tags]
+        answer = self.api.call("ec2", f"Create{self.operation}", **wanted)
+        found = answer.get(self.operation, answer)
+        try:
+            self._finish(found[self.id_member], request.properties)
+        except StackError:
+            self._delete(found[self.id_member])
+            raise
+        return Physical(found[self.id_member], self._attributes(found))
+
+    def delete(self, current: Deployed) -> None:
+        self._delete(current.physical.id)
+
+    def _delete(self, physical_id: str) -> None:
+        self.api.call("ec2", f"Delete{self.operation}", **{self.id_member: physical_id})
+
+    def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
+        """What other calls have to set."""
+
+    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.id_member: found[self.id_member]}
+
+
+class Vpc(_NetworkProvider):
+    type = "AWS::EC2::VPC"
+    operation, id_member, tagged_as = "Vpc", "VpcId", "vpc"
+    set_later = ("EnableDnsHostnames", "EnableDnsSupport")
+
+    def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
+        for name in self.set_later:
+            if name in properties:
+                value = {"Value": properties[name]}
+                self.api.call("ec2", "ModifyVpcAttribute", VpcId=physical_id, **{name: value})
+
+    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"VpcId": found["VpcId"], "CidrBlock": found["CidrBlock"]}
+
+
+class Subnet(_NetworkProvider):
+    type = "AWS::EC2::Subnet"
+    operation, id_member, tagged_as = "Subnet", "SubnetId", "subnet"
+    set_later = ("MapPublicIpOnLaunch",)
+
+    def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
+        if "MapPublicIpOnLaunch" in properties:
+            wanted = {"MapPublicIpOnLaunch": {"Value": properties["MapPublicIpOnLaunch"]}}
+            self.api.call("ec2", "ModifySubnetAttribute", SubnetId=physical_id, **wanted)
+
+    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: found[name] for name in ("SubnetId", "AvailabilityZone", "CidrBlock", "VpcId")}
+
+
+class RouteTable(_NetworkProvider):
+    type = "AWS::EC2::RouteTable"
+    operation, id_member, tagged_as = "RouteTable", "RouteTableId", "route-table"
+
+
+class SubnetRouteTableAssociation(Provider):
+    type = "AWS::EC2::SubnetRouteTableAssociation"
+
+    def create(self, request: Request) -> Physical:
+        found = self.api.call("ec2", "AssociateRouteTable", **request.properties)["AssociationId"]
+        return Physical(found, {"Id": found})
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("ec2", "DisassociateRouteTable", AssociationId=current.physical.id)
+
+
+class Route(Provider):
+    type = "AWS::EC2::Route"
+
+    def create(self, request: Request) -> Physical:
+        self.api.call("ec2", "CreateRoute", **request.properties)
+        table, destination = self._key(request.properties).values()
+        return Physical(f"{table}|{destination}", {"CidrBlock": destination})
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("ec2", "DeleteRoute", **self._key(current.properties))
+
+    def _key(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: properties[name] for name in ("RouteTableId", "DestinationCidrBlock")}
+
+
+class InternetGateway(_NetworkProvider):
+    type = "AWS::EC2::InternetGateway"
+    operation, id_member, tagged_as = "InternetGateway", "InternetGatewayId", "internet-gateway"
+
+
+class VpcGatewayAttachment(Provider):
+    type = "AWS::EC2::VPCGatewayAttachment"
+
+    def create(self, request: Request) -> Physical:
+        self.api.call("ec2", "AttachInternetGateway", **request.properties)
+        return Physical(f"IGW|{request.properties['VpcId']}", {"AttachmentType": "IGW"})
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("ec2", "DetachInternetGateway", **current.properties)
+
+
+class ElasticIp(Provider):
+    type = "AWS::EC2::EIP"
+
+    def create(self, request: Request) -> Physical:
+        wanted = without(request.properties, "Tags")
+        if request.properties.get("Tags"):
+            tags = {"ResourceType": "elastic-ip", "Tags": request.properties["Tags"]}
+            wanted["TagSpecifications"] = [tags]
+        found = self.api.call("ec2", "AllocateAddress", **wanted)
+        attributes = {name: found[name] for name in ("AllocationId", "PublicIp")}
+        return Physical(found["PublicIp"], attributes)
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("ec2", "ReleaseAddress", AllocationId=current.physical.attributes["AllocationId"])
+
+
+class NatGateway(_NetworkProvider):
+    type = "AWS::EC2::NatGateway"
+    operation, id_member, tagged_as = "NatGateway", "NatGatewayId", "natgateway"
+
+
+class SecurityGroup(_NetworkProvider):
+    type = "AWS::EC2::SecurityGroup"
+    operation, id_member, tagged_as = "SecurityGroup", "GroupId", "security-group"
+    name_property = "GroupName"
+    name_limit = 255
+    set_later = ("SecurityGroupIngress", "SecurityGroupEgress")
+    _RANGE = ("CidrIp", "Description")
+
+    def create(self, request: Request) -> Physical:
+        wanted = {**without(request.properties, "GroupDescription"), "GroupName": self.name(request)}
+        wanted["Description"] = request.properties["GroupDescription"]
+        named = Request(request.stack_name, request.stack_id, request.logical_id, request.type, wanted)
+        return super().create(named)
+
+    def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
+        for rule in properties.get("SecurityGroupIngress", []):
+            wanted = [self._permission(rule)]
+            self.api.call("ec2", "AuthorizeSecurityGroupIngress", GroupId=physical_id, IpPermissions=wanted)
+        if "SecurityGroupEgress" not in properties:
+            return
+        everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # what EC2 begins with
+        self.api.call("ec2", "RevokeSecurityGroupEgress", GroupId=physical_id, IpPermissions=everything)
+        for rule in properties["SecurityGroupEgress"]:
+            wanted = [self._permission(rule)]
+            self.api.call("ec2", "AuthorizeSecurityGroupEgress", GroupId=physical_id, IpPermissions=wanted)
+
+    def _permission(self, rule: Mapping[str, Any]) -> dict[str, Any]:
+        addresses = {name: rule[name] for name in self._RANGE if name in rule}
+        return {**without(rule, *self._RANGE), "IpRanges": [addresses]}
+
+
+class VpcEndpoint(_NetworkProvider):
+    type = "AWS::EC2::VPCEndpoint"
+    operation, id_member, tagged_as = "VpcEndpoint", "VpcEndpointId", "vpc-endpoint"
+
+    def _delete(self, physical_id: str) -> None:
+        self.api.call("ec2", "DeleteVpcEndpoints", VpcEndpointIds=[physical_id])
+
+    def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
+        return {"Id": found["VpcEndpointId"]}
+
+
+class FlowLog(Provider):
+    type = "AWS::EC2::FlowLog"
+
+    def create(self, request: Request) -> Physical:
+        wanted = without(request.properties, "Tags", "ResourceId")
+        if request.properties.get("Tags"):
+            tags = {"ResourceType": "vpc-flow-log", "Tags": request.properties["Tags"]}
+            wanted["TagSpecifications"] = [tags]
+        ids = [request.properties["ResourceId"]]
+        answer = self.api.call("ec2", "CreateFlowLogs", **wanted, ResourceIds=ids)
+        if answer["Unsuccessful"]:
+            raise StackError(answer["Unsuccessful"][0]["Error"]["Message"])
+        (found,) = answer["FlowLogIds"]
+        return Physical(found, {"Id": found})
+
+    def delete(self, current: Deployed) -> None:
+        self.api.call("ec2", "DeleteFlowLogs", FlowLogIds=[current.physical.id])
+
+
+PROVIDERS = (
+    Vpc,
+    Subnet,
+    RouteTable,
+    SubnetRouteTableAssociation,
+    Route,
+    InternetGateway,
+    VpcGatewayAttachment,
+    ElasticIp,
+    NatGateway,
+    SecurityGroup,
+    VpcEndpoint,
+    FlowLog,
+)
