@@ -21,7 +21,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test lint types pytest synth clean lock facts-check facts-refresh
+.PHONY: help system demo test examples lint types pytest synth clean lock facts-check facts-refresh
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -54,6 +54,10 @@ types: $(INSTALLED)
 
 pytest: $(INSTALLED) $(NODE_INSTALLED)
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+examples: $(INSTALLED) $(NODE_INSTALLED) ## synthesize and check the examples, run those that run here
+	$(BIN)/python -m pytest -n 2 --dist loadgroup tests/cdk/test_examples*.py tests/unit/seeds \
+		tests/e2e/test_seed_*.py tests/contract/test_template_requests_of_examples.py
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
 	npx cdk synth --quiet
