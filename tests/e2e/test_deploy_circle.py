@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import boto3
 import numpy as np
 import pytest
 from deploy_synth import STACK, Declared, synthesize
 from loopback_aws import LoopbackAws
 from stack_view import StackView
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError, LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("deploy_engine")]
 
 ONES = {"x": np.ones((1, 4), dtype=np.float32)}
 
@@ -48,6 +51,14 @@ def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None
     return float(first) - 1
 
 
+def run_models(aws: LoopbackAws, *arguments: str) -> str:
+    """What ``constructs-triton models`` prints, run against the loopback AWS."""
+    command = [sys.executable, "-m", "constructs_triton.cli", "models", *arguments, "--json"]
+    return subprocess.run(
+        command, env=aws.environment(), check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
 def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint) -> None:
     """The run serves the endpoints that SageMaker lists, under their names."""
     assert set(local.endpoint_names) == {view.output("SingleName"), view.output("ManyName")}
@@ -65,16 +76,21 @@ def test_deployed_models_predict(view: StackView, local: LocalEndpoint, assembli
 def test_model_added_to_the_prefix_is_served_without_a_deployment(
     view: StackView, local: LocalEndpoint, assemblies: Path
 ) -> None:
-    """An archive that comes to lie below the prefix can be called at once; before that it is not found."""
+    """``constructs-triton models add`` puts a model beside those of the stack, to be called at once."""
     many = view.output("ManyName")
-    added = Declared(assemblies / "added_model")
-    target_model = added.target_model("gamma")
+    target_model = Declared(assemblies / "added_model").target_model("gamma")
     with pytest.raises(InvocationError, match="Failed to download model data"):
         predict(local, many, target_model)
-    bucket, _, prefix = view.output("ModelsUrl").removeprefix("s3://").partition("/")
-    s3 = boto3.client("s3", endpoint_url=view.aws.endpoint_url)
-    s3.put_object(Bucket=bucket, Key=prefix + target_model, Body=added.archive("gamma"))
+    models = assemblies / "models" / "added_model"
+    printed = run_models(view.aws, "add", "gamma", str(models), "--model", "gamma", "--stack", STACK)
+    assert json.loads(printed) == {"target_models": {"gamma": target_model}}
     assert predict(local, many, target_model) == 3
+    listed = json.loads(run_models(view.aws, "list", "--stack", STACK))["models"]
+    assert {each["name"]: each["is_deployed"] for each in listed} == {
+        "alpha": True,
+        "beta": True,
+        "gamma": False,
+    }
 
 
 def test_what_is_not_deployed_is_named(view: StackView) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
@@ -19,7 +20,7 @@ from constructs_triton.local.verdict import ask_server
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "bert_benchmark"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_bert")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_bert")]
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
@@ -22,7 +23,7 @@ from constructs_triton.wire import RequestedOutput
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "dali_inception"
 LABEL = b"blue, row 3, column 8"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_dali")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_dali")]
 
 
 @pytest.fixture(scope="module")

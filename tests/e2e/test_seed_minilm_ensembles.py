@@ -30,6 +30,7 @@ from platformdirs import user_cache_path
 from sentence_reference import SentenceReference
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
+from triton_server import needs_server
 from tritonclient import http as http_client
 
 from constructs_triton.client import ModelIndex, TritonClient
@@ -40,7 +41,7 @@ from constructs_triton.model_repository import ModelRepository
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_minilm_ensembles")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_minilm_ensembles")]
 
 EXAMPLE, STACK, ENDPOINT = "minilm_ensembles", "MinilmEnsembles", "minilm-ensembles"
 #: Of the sentence ensemble's 250 MiB and the digits' 100 only what is being asked for may stay.

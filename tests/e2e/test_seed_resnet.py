@@ -15,6 +15,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
@@ -24,7 +25,7 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "resnet_a
 BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_resnet")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_resnet")]
 
 
 @pytest.fixture(scope="module")

@@ -27,13 +27,14 @@ from local_assembly import BUCKET, AssemblyBuilder
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 from t5_reference import T5Reference
+from triton_server import needs_server
 
 from constructs_triton.client import ModelIndex, TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_repository import ModelRepository, pack
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("seed_t5_python_backend")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_t5_python_backend")]
 
 EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
 MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"
