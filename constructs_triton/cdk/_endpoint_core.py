@@ -30,6 +30,7 @@ from constructs_triton.cdk._sizing import Sizing
 from constructs_triton.cdk._variant_plan import VariantPlan, plan_variants
 from constructs_triton.cdk.deployment import Deployment
 from constructs_triton.cdk.model_repository import annotate
+from constructs_triton.cdk.scaling_guard import ScalingGuard
 from constructs_triton.cdk.variant import EndpointVariant, VariantOwner
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -62,6 +63,7 @@ class EndpointCore(EndpointBase):
         self._cfn_models = [self._make_model(each) for each in self._bound]
         self._cfn_endpoint_config = make_endpoint_config(self, props, self._bound, self._cfn_models)
         self._cfn_endpoint = self._make_endpoint()
+        self._scaling_guard = self._make_scaling_guard(plans)
         made = [self._make_variant(plan, model) for plan, model in zip(plans, self._cfn_models, strict=True)]
         self._shadow_variant = made.pop() if props.shadow_variant is not None else None
         self._variants = tuple(made)
@@ -211,11 +213,21 @@ class EndpointCore(EndpointBase):
         )
         return endpoint
 
+    def _make_scaling_guard(self, plans: Sequence[VariantPlan]) -> ScalingGuard | None:
+        if not self._props.scaling_guard:
+            return None
+        instance_types = {each.props.variant_name: each.props.instance_type for each in plans}
+        return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
+
     def _make_variant(self, plan: VariantPlan, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
             # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
             VariantOwner(
-                self, self._cfn_endpoint.attr_endpoint_name, self._cfn_endpoint, bool(self._is_asynchronous)
+                self,
+                self._cfn_endpoint.attr_endpoint_name,
+                self._cfn_endpoint,
+                bool(self._is_asynchronous),
+                self._scaling_guard,
             ),
             variant_name=plan.props.variant_name,
             instance_type=plan.props.instance_type,

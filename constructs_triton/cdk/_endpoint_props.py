@@ -86,6 +86,9 @@ class EndpointOptions(TypedDict, total=False):
         How an update reaches the fleet, and what rolls it back: blue/green, all at once, by default.
     ``metrics_config``
         How often, and in what detail, metrics are published.
+    ``scaling_guard``
+        Lets a deployment change the instance type of a scaled variant, or remove it, which SageMaker refuses
+        otherwise: a function deregisters it before the endpoint's update and registers it afterwards.
     ``removal_policy``
         ``RETAIN`` keeps a serving endpoint, and all it runs on, when it leaves the stack.
     """
@@ -117,6 +120,7 @@ class EndpointOptions(TypedDict, total=False):
     async_inference: AsyncInference | None
     deployment: Deployment | None
     metrics_config: MetricsConfig | None
+    scaling_guard: bool
     removal_policy: RemovalPolicy | None
 
 
@@ -151,6 +155,7 @@ class EndpointProps:
     async_inference: AsyncInference | None = None
     deployment: Deployment | None = None
     metrics_config: MetricsConfig | None = None
+    scaling_guard: bool = False
     removal_policy: RemovalPolicy | None = None
 
     def __post_init__(self) -> None:

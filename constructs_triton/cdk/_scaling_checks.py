@@ -21,6 +21,7 @@ __all__ = [
     "check_published",
     "check_schedule",
     "check_steps",
+    "check_unguarded",
     "check_untracked",
 ]
 
@@ -90,6 +91,20 @@ def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
         raise InvalidValueError(
             f"scaling_steps: must be at least {_LEAST_STEPS}, got {len(steps)}; "
             "one may have a change of 0, where nothing is to be done"
+        )
+
+
+def check_unguarded(id: str, *, is_guarded: bool) -> None:
+    """Raise ``InvalidValueError`` for a step policy under ``scaling_guard``.
+
+    Its alarm calls the policy by an ARN that a registered-again policy does not have any more, and nobody
+    would tell the alarm after a rollback.
+    """
+    if is_guarded:
+        raise InvalidValueError(
+            f"{id}: a policy of steps, which a capacity of zero needs too, cannot be kept by scaling_guard, "
+            "got scaling_guard=True; keep a metric at its target with at least one instance, or leave the "
+            "guard out"
         )
 
 

@@ -67,6 +67,7 @@ class TritonScalableInstanceCount(Construct):
         min_capacity: float,
         max_capacity: float,
         is_asynchronous: bool = False,
+        is_guarded: bool = False,
     ) -> None:
         targets.check_capacity(min_capacity, max_capacity, is_asynchronous=is_asynchronous)
         super().__init__(scope, id)
@@ -76,6 +77,7 @@ class TritonScalableInstanceCount(Construct):
         self._variant_name = variant_name
         self._instance_type = instance_type
         self._is_asynchronous = is_asynchronous
+        self._is_guarded = is_guarded
         self._tracked: dict[str, TrackedMetric] = {}
         self.scalable_target = appscaling.ScalableTarget(
             self,
@@ -213,8 +215,11 @@ class TritonScalableInstanceCount(Construct):
         """
         checks.check_published("ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
+        needs_first = self.min_capacity == 0 or not is_concrete(self.min_capacity)
+        if needs_first:
+            checks.check_unguarded(id, is_guarded=self._is_guarded)
         policy = self._track("ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options)
-        if self.min_capacity == 0 or not is_concrete(self.min_capacity):
+        if needs_first:
             waiting = self._metric("HasBacklogWithoutCapacity")
             add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
         return policy
@@ -251,6 +256,7 @@ class TritonScalableInstanceCount(Construct):
     ) -> appscaling.StepScalingPolicy:
         """Change the count in steps, by how far a metric is above or below; needs two steps at least."""
         checks.check_steps(scaling_steps)
+        checks.check_unguarded(id, is_guarded=self._is_guarded)
         return self.scalable_target.scale_on_metric(
             id,
             metric=metric,

@@ -12,6 +12,7 @@ from constructs_triton.cdk._scaling_targets import CapacityPlan, check_capacity,
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.metrics import VariantMetrics
 from constructs_triton.cdk.scaling import TritonScalableInstanceCount
+from constructs_triton.cdk.scaling_guard import ScalingGuard
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 
@@ -19,7 +20,8 @@ __all__ = ["EndpointVariant", "VariantOwner"]
 
 _CHANGE_NOTE = (
     'variant "{name}" is registered for scaling: SageMaker refuses a deployment that changes its instance '
-    "type or removes it; first deploy without its scaling, or add a variant of another name beside it"
+    "type or removes it; first deploy without its scaling, add a variant of another name beside it, or give "
+    "the endpoint scaling_guard=True from the start"
 )
 
 
@@ -35,6 +37,7 @@ class VariantOwner:
     endpoint_name: str
     cfn_endpoint: sagemaker.CfnEndpoint | None = None
     is_asynchronous: bool = False
+    scaling_guard: ScalingGuard | None = None
 
 
 class EndpointVariant(VariantMetrics):
@@ -91,16 +94,21 @@ class EndpointVariant(VariantMetrics):
                 f'auto_scale_instance_count: already called for variant, got "{self.variant_name}" again; '
                 "add further policies to what the first call returned"
             )
+        guard = self._owner.scaling_guard
         self._scalable = TritonScalableInstanceCount(
             self._owner.construct,
-            f"{self._construct_name}InstanceCount",
+            # Another id with the guard: CloudFormation refuses to change the type of a resource.
+            f"{self._construct_name}{'' if guard is None else 'Guarded'}InstanceCount",
             endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
             instance_type=self.instance_type,
             min_capacity=min_capacity,
             max_capacity=max_capacity,
             is_asynchronous=self._owner.is_asynchronous,
+            is_guarded=guard is not None,
         )
+        if guard is not None:
+            guard.protect(self._scalable, self.instance_type)
         self._retain_instance_count()
         return self._scalable
 
@@ -133,6 +141,8 @@ class EndpointVariant(VariantMetrics):
             sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
             for name in ("DesiredWeight", "DataCaptureConfig")
         ]
+        if self._owner.scaling_guard is not None:
+            return
         name = self.variant_name if is_concrete(self.variant_name) else self._construct_name
         Annotations.of(self._owner.construct).add_info_v2(
             "constructs-triton:scaled-variant-change", _CHANGE_NOTE.format(name=name)

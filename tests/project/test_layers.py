@@ -21,6 +21,7 @@ LAYERS = (
     "client",
     "planning",
     "model_sync",
+    "scaling_guard",
     "cdk",
     "local",
     "cli",

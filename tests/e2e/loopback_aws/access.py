@@ -160,7 +160,46 @@ def _other_need(service: str, request: Any, api: ServiceApi) -> tuple[str, str, 
         )
     if service == "monitoring" and action == "PutMetricData":
         return "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": request._get_param("Namespace")}
+    if service in _GUARD_NEEDS:
+        return _GUARD_NEEDS[service](action, json.loads(request.body), here)
     raise PolicyError(f"no rule says which resource {service}:{action} concerns")
+
+
+def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+    """Descriptions concern everything; what is changed has an ARN that tells nothing of the endpoint."""
+    if action.startswith("Describe"):
+        return f"application-autoscaling:{action}", "*", {}
+    context = {
+        "application-autoscaling:service-namespace": wanted["ServiceNamespace"],
+        "application-autoscaling:scalable-dimension": wanted["ScalableDimension"],
+    }
+    return (
+        f"application-autoscaling:{action}",
+        f"arn:aws:application-autoscaling:{here}:scalable-target/0123",
+        context,
+    )
+
+
+def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+    kinds = {
+        "DescribeEndpoint": ("endpoint", "EndpointName"),
+        "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
+    }
+    if action not in kinds:
+        raise PolicyError(f"no rule says which resource sagemaker:{action} concerns")
+    kind, member = kinds[action]
+    return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:{kind}/{wanted[member]}", {}
+
+
+def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+    return f"ssm:{action}", f"arn:aws:ssm:{here}:parameter/{wanted['Name'].lstrip('/')}", {}
+
+
+_GUARD_NEEDS = {
+    "application-autoscaling": _scaling_need,
+    "sagemaker": _endpoint_need,
+    "ssm": _parameter_need,
+}
 
 
 def _credential_scope(request: Any) -> list[str]:

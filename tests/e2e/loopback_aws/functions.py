@@ -36,6 +36,8 @@ class Functions:
 
     api: ServiceApi
     access: Access
+    endpoint_urls: dict[str, str] = field(default_factory=dict)
+    """Variables with the addresses of services that answer elsewhere."""
     invocations: list[str] = field(default_factory=list)
     """Names of the functions that were invoked, in order."""
     _running: int = 0
@@ -109,6 +111,7 @@ class Functions:
             **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")},
             **function.environment_vars,
             "AWS_ENDPOINT_URL": self.api.endpoint_url,
+            **self.endpoint_urls,
             "AWS_REGION": self.api.region,
             "AWS_DEFAULT_REGION": self.api.region,
             "AWS_CONFIG_FILE": os.devnull,

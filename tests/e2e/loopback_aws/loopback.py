@@ -66,6 +66,7 @@ class LoopbackAws:
             self.server = cleanup.enter_context(
                 CloudFormationServer(self.stacks, self.deployer, self.answers)
             )
+            self.functions.endpoint_urls["AWS_ENDPOINT_URL_CLOUDFORMATION"] = self.server.url
             self._exit = cleanup.pop_all()
         return self
 

@@ -17,12 +17,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import mock
 
-from moto.applicationautoscaling.models import applicationautoscaling_backends
+from moto.applicationautoscaling.models import (
+    ApplicationAutoscalingBackend,
+    applicationautoscaling_backends,
+)
 from moto.core.responses import ActionResult
+from moto.s3.models import FakeBucket
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
-from moto.s3.models import FakeBucket
 
 from .execution_role import ExecutionRoleCheck
 
@@ -43,10 +46,11 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
     """Everything that is added or replaced."""
     return [
         mock.patch.object(FakeEndpointConfig, "validate_instance_type", return_value=None),
+        mock.patch.object(FakeBucket, "_log_permissions_enabled_policy", return_value=True),
         mock.patch.object(SageMakerResponse, "update_endpoint", _update_endpoint, create=True),
         mock.patch.object(SageMakerResponse, "create_model", _create_model(check)),
+        mock.patch.object(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
         mock.patch.object(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
-        mock.patch.object(FakeBucket, "_log_permissions_enabled_policy", return_value=True),
         mock.patch.object(SageMakerResponse, "create_endpoint_config", _create_endpoint_config()),
         mock.patch.object(
             SageMakerResponse,
@@ -136,6 +140,22 @@ def _update_endpoint(response: Any) -> ActionResult:
     endpoint.production_variants = variants
     endpoint.endpoint_config_name = wanted["EndpointConfigName"]
     return ActionResult({"EndpointArn": endpoint.arn})
+
+
+def _deregistering() -> Callable[..., None]:
+    """The backend's method, which leaves neither policies nor scheduled actions of the target."""
+    original = ApplicationAutoscalingBackend.deregister_scalable_target
+
+    def deregister(backend: Any, namespace: str, resource_id: str, dimension: str) -> None:
+        original(backend, namespace, resource_id, dimension)
+        backend.policies = {
+            key: each for key, each in backend.policies.items() if each.resource_id != resource_id
+        }
+        backend.scheduled_actions = [
+            each for each in backend.scheduled_actions if each.resource_id != resource_id
+        ]
+
+    return deregister
 
 
 def _refuse_scaled_variants(

@@ -1,0 +1,227 @@
+"""The scaling guard, with its role's permissions, on an AWS that refuses what SageMaker refuses."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from guard_states import LARGE, SMALL, STACK, STATES
+from loopback_aws import LoopbackAws, Stack
+from stack_view import StackView
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+
+_PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
+Deploy = Callable[[str, str], Stack]
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("assemblies")
+    app = Path(__file__).with_name("guard_app.py")
+    environment = {**os.environ, "CDK_VALIDATION": "false"}
+    subprocess.run([sys.executable, str(app), str(directory), *STATES], env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[LoopbackAws]:
+    with LoopbackAws() as account:
+        account.bootstrap()
+        yield account
+
+
+@pytest.fixture(scope="module")
+def deploy(aws: LoopbackAws, assemblies: Path) -> Deploy:
+    return lambda state, name: aws.deploy(assemblies / state, STACK, stack_name=name)
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return itertools.count()
+
+
+@pytest.fixture
+def fresh(aws: LoopbackAws, deploy: Deploy, numbers: Iterator[int]) -> StackView:
+    """Both variants, small, scaled and guarded."""
+    name = f"Guarded{next(numbers)}"
+    stack = deploy("small", name)
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    return StackView(aws, name)
+
+
+def scaling(view: StackView) -> dict[str, list[dict[str, Any]]]:
+    """All that Application Auto Scaling has of the endpoint, without what a new registration changes."""
+    client = view.aws.client("application-autoscaling")
+    resource = f"endpoint/{view.output('Name')}/variant/"
+    described = {
+        "targets": client.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
+        "policies": client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"],
+        "actions": client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"],
+    }
+    return {
+        kind: sorted(
+            (
+                {name: value for name, value in each.items() if name not in _PASSING}
+                for each in listed
+                if each["ResourceId"].startswith(resource)
+            ),
+            key=str,
+        )
+        for kind, listed in described.items()
+    }
+
+
+def of_variant(view: StackView, kind: str, variant: str) -> list[dict[str, Any]]:
+    return [each for each in scaling(view)[kind] if each["ResourceId"].endswith(f"/{variant}")]
+
+
+def gpu_target(view: StackView, variant: str) -> float:
+    """The target of the policy on GPU utilisation, which depends on the instance type's GPUs."""
+    (value,) = [
+        each["TargetTrackingScalingPolicyConfiguration"]["TargetValue"]
+        for each in of_variant(view, "policies", variant)
+        if "Gpu" in each["PolicyName"]
+    ]
+    return float(value)
+
+
+def instance_types(view: StackView) -> dict[str, str]:
+    variants = view.endpoint_config("Name")["ProductionVariants"]
+    return {each["VariantName"]: each["InstanceType"] for each in variants}
+
+
+def test_scaling_is_registered_as_declared(fresh: StackView) -> None:
+    """Bounds, suspension, both policies and the schedule of each variant arrive in the service's types."""
+    (blue,), (green,) = (of_variant(fresh, "targets", name) for name in ("blue", "green"))
+    assert (blue["MinCapacity"], blue["MaxCapacity"]) == (1, 4)
+    suspended = [name for name, value in blue["SuspendedState"].items() if value]
+    assert suspended == ["DynamicScalingInSuspended"]
+    assert not any(green["SuspendedState"].values())
+    for name in ("blue", "green"):
+        assert gpu_target(fresh, name) == 60
+        assert len(of_variant(fresh, "policies", name)) == 2
+        (action,) = of_variant(fresh, "actions", name)
+        assert action["ScheduledActionName"] == "night"
+        assert action["ScalableTargetAction"] == {"MinCapacity": 1, "MaxCapacity": 2}
+
+
+def test_changed_instance_type_is_deployed(fresh: StackView, deploy: Deploy) -> None:
+    """The variant gets its instances, and scales as the new template declares; the other is left alone."""
+    before = scaling(fresh)
+    deregistered = len(calls(fresh, "deregistered"))
+    stack = deploy("large", fresh.name)
+    assert stack.status == "UPDATE_COMPLETE", stack.reason
+    assert instance_types(fresh) == {"blue": LARGE, "green": SMALL}
+    after = scaling(fresh)
+    assert after["targets"] == before["targets"]
+    assert after["actions"] == before["actions"]
+    assert gpu_target(fresh, "blue") == 60 * 4
+    assert gpu_target(fresh, "green") == 60
+    assert {each["PolicyName"] for each in after["policies"]} == {
+        each["PolicyName"] for each in before["policies"]
+    }
+    named = calls(fresh, "deregistered")[deregistered:]
+    assert [line.rpartition("/")[2] for line in named] == ["blue"]
+
+
+def test_without_the_guard_it_is_refused(aws: LoopbackAws, deploy: Deploy) -> None:
+    """The same change is refused to the same endpoint without the guard."""
+    assert deploy("unguarded", "Unguarded").status == "CREATE_COMPLETE"
+    stack = deploy("unguarded_large", "Unguarded")
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "must be deregistered as scalable targets" in stack.reason
+
+
+def test_changes_back_and_forth(fresh: StackView, deploy: Deploy) -> None:
+    """What one deployment left behind is never put back by a later one."""
+    before = scaling(fresh)
+    for state in ("large", "small"):
+        assert deploy(state, fresh.name).status == "UPDATE_COMPLETE"
+    assert scaling(fresh) == before
+    assert deploy("fails_after", fresh.name).status == "UPDATE_ROLLBACK_COMPLETE"
+    assert scaling(fresh) == before
+
+
+def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
+    """A variant that scales goes in one deployment, with all of its scaling; the other keeps scaling."""
+    blue = [of_variant(fresh, kind, "blue") for kind in ("targets", "policies", "actions")]
+    stack = deploy("blue_only", fresh.name)
+    assert stack.status == "UPDATE_COMPLETE", stack.reason
+    assert instance_types(fresh) == {"blue": SMALL}
+    assert not of_variant(fresh, "targets", "green")
+    assert [of_variant(fresh, kind, "blue") for kind in ("targets", "policies", "actions")] == blue
+    assert deploy("small", fresh.name).status == "UPDATE_COMPLETE"
+    assert of_variant(fresh, "targets", "green")
+
+
+def test_scaling_is_removed_and_added(fresh: StackView, deploy: Deploy) -> None:
+    """Scaling that leaves the template is deregistered, and comes back with it."""
+    before = scaling(fresh)
+    assert deploy("green_unscaled", fresh.name).status == "UPDATE_COMPLETE"
+    assert not of_variant(fresh, "targets", "green")
+    assert deploy("small", fresh.name).status == "UPDATE_COMPLETE"
+    assert scaling(fresh) == before
+
+
+@pytest.mark.parametrize("state", ["fails_before", "fails_between", "fails_after", "removal_fails"])
+def test_failed_update_leaves_scaling_as_it_was(fresh: StackView, deploy: Deploy, state: str) -> None:
+    """Wherever a deployment fails, instances and scaling are what they were, and the next one works."""
+    before = scaling(fresh)
+    stack = deploy(state, fresh.name)
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
+    assert "Broken" in stack.reason
+    assert set(instance_types(fresh).values()) == {SMALL}
+    assert scaling(fresh) == before
+    assert not [event for event in stack.events if event.status == "DELETE_FAILED"]
+    assert deploy("large", fresh.name).status == "UPDATE_COMPLETE"
+    assert gpu_target(fresh, "blue") == 60 * 4
+
+
+def test_guard_over_somebody_elses_scaling_is_refused(deploy: Deploy, aws: LoopbackAws) -> None:
+    """CloudFormation would deregister what the guard registered, so that the guard is refused beforehand."""
+    assert deploy("unguarded", "Adopting").status == "CREATE_COMPLETE"
+    before = scaling(StackView(aws, "Adopting"))
+    stack = deploy("small", "Adopting")
+    assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert "deploy once without the scaling of this variant" in stack.reason
+    assert scaling(StackView(aws, "Adopting")) == before
+
+
+def test_guard_left_out_keeps_scaling(fresh: StackView, deploy: Deploy) -> None:
+    """Without the guard CloudFormation's own target takes over, and is not deregistered by what goes."""
+    before = scaling(fresh)
+    stack = deploy("unguarded", fresh.name)
+    assert stack.status == "UPDATE_COMPLETE", stack.reason
+    after = scaling(fresh)
+    assert [each["ResourceId"] for each in after["targets"]] == [
+        each["ResourceId"] for each in before["targets"]
+    ]
+    assert len(after["policies"]) == len(before["policies"])
+
+
+def test_destroy_leaves_nothing_behind(fresh: StackView, deploy: Deploy) -> None:
+    """After a change and a rollback, destroying the stack takes targets, policies and all that was noted."""
+    deploy("large", fresh.name)
+    deploy("removal_fails", fresh.name)
+    noted = fresh.stack.id
+    stack = fresh.aws.destroy(fresh.name)
+    assert stack.status == "DELETE_COMPLETE", stack.reason
+    assert fresh.leftovers() == {"log-group"}
+    listed = fresh.aws.client("ssm").describe_parameters()["Parameters"]
+    assert not [each for each in listed if noted.rpartition("/")[2] in each["Name"]]
+
+
+def calls(view: StackView, word: str) -> list[str]:
+    """Lines of the function's log."""
+    logs = view.aws.client("logs")
+    groups = logs.describe_log_groups(logGroupNamePrefix=f"{view.name}-ConstructsTritonScalingGuard")
+    (group,) = [each["logGroupName"] for each in groups["logGroups"]]
+    events = logs.filter_log_events(logGroupName=group)["events"]
+    return [event["message"] for event in events if word in event["message"]]

@@ -1,0 +1,153 @@
+"""What the guard reads from and writes to Application Auto Scaling, against its API on loopback."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from constructs_triton.scaling_guard import CODE_DIRECTORY, CODE_FOLDER, HANDLER
+from constructs_triton.scaling_guard.scaling import DIMENSION, NAMESPACE, Scaling, ScalingError
+
+BLUE = "endpoint/digits/variant/blue"
+KEY = {"ServiceNamespace": NAMESPACE, "ResourceId": BLUE, "ScalableDimension": DIMENSION}
+# As CloudFormation hands it over: every scalar is a text.
+TARGET = {"MinCapacity": "1", "MaxCapacity": "4", "SuspendedState": {"DynamicScalingInSuspended": "true"}}
+POLICY = {
+    "PolicyName": "gpu",
+    "PolicyType": "TargetTrackingScaling",
+    "TargetTrackingScalingPolicyConfiguration": {
+        "TargetValue": "60",
+        "ScaleInCooldown": "600",
+        "DisableScaleIn": "false",
+        "CustomizedMetricSpecification": {
+            "MetricName": "GPUUtilization",
+            "Namespace": "/aws/sagemaker/Endpoints",
+            "Dimensions": [{"Name": "VariantName", "Value": "blue"}],
+            "Statistic": "Average",
+        },
+    },
+}
+NIGHT = {
+    "ScheduledActionName": "night",
+    "Schedule": "cron(0 1 * * ? *)",
+    "ScalableTargetAction": {"MinCapacity": "1", "MaxCapacity": "2"},
+}
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", f"http://{host}:{port}")
+    client = boto3.client("application-autoscaling")
+    yield client
+    for each in client.describe_scalable_targets(ServiceNamespace=NAMESPACE)["ScalableTargets"]:
+        client.deregister_scalable_target(**{name: each[name] for name in KEY})
+    for each in client.describe_scaling_policies(ServiceNamespace=NAMESPACE)["ScalingPolicies"]:
+        client.delete_scaling_policy(PolicyName=each["PolicyName"], **{name: each[name] for name in KEY})
+    for each in client.describe_scheduled_actions(ServiceNamespace=NAMESPACE)["ScheduledActions"]:
+        client.delete_scheduled_action(
+            ScheduledActionName=each["ScheduledActionName"], **{name: each[name] for name in KEY}
+        )
+    client.close()
+    server.stop()
+
+
+@pytest.fixture
+def scaling(api: Any) -> Scaling:
+    """A variant that scales."""
+    made = Scaling()
+    made.register(BLUE, TARGET)
+    made.put_policy(BLUE, POLICY)
+    made.set_actions(BLUE, [NIGHT])
+    return made
+
+
+def test_texts_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None:
+    """Numbers and truth values, which a custom resource gets as texts, are registered as what they are."""
+    (target,) = api.describe_scalable_targets(ServiceNamespace=NAMESPACE)["ScalableTargets"]
+    assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
+    assert target["SuspendedState"]["DynamicScalingInSuspended"] is True
+    assert target["SuspendedState"]["ScheduledScalingSuspended"] is False
+    (policy,) = api.describe_scaling_policies(ServiceNamespace=NAMESPACE)["ScalingPolicies"]
+    configuration = policy["TargetTrackingScalingPolicyConfiguration"]
+    assert configuration["TargetValue"] == 60
+    assert configuration["DisableScaleIn"] is False
+
+
+def test_restored_scaling_equals_the_described(scaling: Scaling, api: Any) -> None:
+    """Target, suspension, policies and schedules come back as they were; a second time changes nothing."""
+    saved = scaling.describe(BLUE)
+    assert saved is not None
+    scaling.deregister(BLUE)
+    scaling.delete_policy(BLUE, "gpu")
+    scaling.set_actions(BLUE, [])
+    assert scaling.describe(BLUE) is None
+    for _ in range(2):
+        scaling.restore(saved)
+        assert scaling.describe(BLUE) == saved
+
+
+def test_what_is_there_is_not_overwritten_by_a_restoration(scaling: Scaling) -> None:
+    """Only what is missing is put back: bounds and targets that were set since are newer."""
+    saved = scaling.describe(BLUE)
+    assert saved is not None
+    scaling.register(BLUE, {"MinCapacity": 2, "MaxCapacity": 9})
+    scaling.delete_policy(BLUE, "gpu")
+    scaling.restore(saved)
+    now = scaling.describe(BLUE)
+    assert now is not None
+    assert now["Target"]["MaxCapacity"] == 9
+    assert now["Policies"] == saved["Policies"]
+
+
+def test_undeclared_schedules_go(scaling: Scaling) -> None:
+    """A variant has exactly the scheduled actions that are declared."""
+    scaling.set_actions(BLUE, [{**NIGHT, "ScheduledActionName": "noon"}])
+    described = scaling.describe(BLUE)
+    assert described is not None
+    assert [each["ScheduledActionName"] for each in described["ScheduledActions"]] == ["noon"]
+
+
+def test_policy_of_steps_stops_the_guard(scaling: Scaling, api: Any) -> None:
+    """What could not be put back with its alarms is not deregistered in the first place."""
+    api.put_scaling_policy(
+        **KEY,
+        PolicyName="steps",
+        PolicyType="StepScaling",
+        StepScalingPolicyConfiguration={
+            "AdjustmentType": "ChangeInCapacity",
+            "StepAdjustments": [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}],
+        },
+    )
+    with pytest.raises(ScalingError, match="policy steps is of type StepScaling"):
+        scaling.describe(BLUE)
+
+
+def test_what_is_absent_can_be_removed(api: Any) -> None:
+    """Removing twice is no error: CloudFormation may ask for it again."""
+    scaling = Scaling()
+    scaling.deregister(BLUE)
+    scaling.delete_policy(BLUE, "gpu")
+    assert scaling.describe(BLUE) is None
+
+
+def test_function_is_self_contained() -> None:
+    """The shipped modules import nothing but each other, boto3 and the standard library."""
+    files = sorted((CODE_DIRECTORY / CODE_FOLDER).glob("*.py"))
+    assert [file.name for file in files] == ["__init__.py", "handler.py", "scaling.py"]
+    assert f"{CODE_FOLDER}.handler.handler" == HANDLER
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.append(node.module or "")
+            roots = {name.split(".")[0] for name in names}
+            assert roots <= {*sys.stdlib_module_names, "boto3", "botocore"}, file.name
