@@ -85,6 +85,7 @@ def test_small_resources_are_made_changed_and_deleted(aws: LoopbackAws) -> None:
         ("AWS::Logs::LogGroup", {"LogGroupClass": "DELIVERY"}),
         ("AWS::KMS::Key", {"KeyPolicy": KEY_POLICY, "Origin": "EXTERNAL"}),
         ("AWS::SNS::Topic", {"FifoTopic": True}),
+        ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}),
     ],
 )
 def test_properties_that_no_call_would_carry_are_refused(
@@ -96,3 +97,55 @@ def test_properties_that_no_call_would_carry_are_refused(
     aws.deployer.deploy(stack, template, {})
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "is not known to this stand-in" in stack.reason
+
+
+NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
+    "Vpc": ("AWS::EC2::VPC", {"CidrBlock": "10.0.0.0/16", "EnableDnsHostnames": True}),
+    "Subnet": (
+        "AWS::EC2::Subnet",
+        {
+            "VpcId": {"Ref": "Vpc"},
+            "CidrBlock": "10.0.0.0/24",
+            "AvailabilityZone": {"Fn::Select": [1, {"Fn::GetAZs": ""}]},
+            "Tags": [{"Key": "Name", "Value": "inside"}],
+        },
+    ),
+    "Group": (
+        "AWS::EC2::SecurityGroup",
+        {
+            "GroupDescription": "in by TLS, out to nobody",
+            "VpcId": {"Ref": "Vpc"},
+            "SecurityGroupIngress": [
+                {
+                    "CidrIp": {"Fn::GetAtt": ["Vpc", "CidrBlock"]},
+                    "IpProtocol": "tcp",
+                    "FromPort": 443,
+                    "ToPort": 443,
+                }
+            ],
+            "SecurityGroupEgress": [
+                {"CidrIp": "255.255.255.255/32", "IpProtocol": "icmp", "FromPort": 252, "ToPort": 86}
+            ],
+        },
+    ),
+}
+
+
+def test_network_is_as_declared_and_goes(aws: LoopbackAws) -> None:
+    """Zone, tags, DNS and rules are those of the template, without the rule that EC2 begins with."""
+    body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in NETWORK.items()}
+    stack = aws.stacks.add("Network")
+    aws.deployer.deploy(stack, Template({"Resources": body}), {})
+    assert stack.status == "CREATE_COMPLETE", stack.reason
+    ec2, made = aws.client("ec2"), {name: each.physical.id for name, each in stack.resources.items()}
+    (subnet,) = ec2.describe_subnets(SubnetIds=[made["Subnet"]])["Subnets"]
+    assert subnet["AvailabilityZone"] == "us-east-1b"
+    assert subnet["Tags"] == [{"Key": "Name", "Value": "inside"}]
+    dns = ec2.describe_vpc_attribute(VpcId=made["Vpc"], Attribute="enableDnsHostnames")
+    assert dns["EnableDnsHostnames"]["Value"] is True
+    (group,) = ec2.describe_security_groups(GroupIds=[made["Group"]])["SecurityGroups"]
+    (ingress,), (egress,) = group["IpPermissions"], group["IpPermissionsEgress"]
+    assert [each["CidrIp"] for each in ingress["IpRanges"]] == ["10.0.0.0/16"]
+    assert [each["CidrIp"] for each in egress["IpRanges"]] == ["255.255.255.255/32"]
+    assert aws.destroy("Network").status == "DELETE_COMPLETE"
+    assert made["Vpc"] not in [each["VpcId"] for each in ec2.describe_vpcs()["Vpcs"]]
