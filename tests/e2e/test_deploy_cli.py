@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -72,16 +73,23 @@ def test_bootstrap_makes_what_deployments_need(cdk: CommandLine) -> None:
         assert any(purpose in role for role in roles)
 
 
-def test_app_deploys_twice_and_is_destroyed(cdk: CommandLine, tmp_path: Path) -> None:
-    """``app.py`` deploys; a second deployment finds no changes; destroy leaves bucket and log."""
+@pytest.mark.parametrize(
+    ("app", "stack", "endpoints"),
+    [
+        ("app.py", "TritonDemo", {"digits", "catalog"}),
+        ("examples/multi_model/app.py", "MultiModel", {"MultiModel-Catalog"}),
+    ],
+)
+def test_app_deploys_twice_and_is_destroyed(
+    cdk: CommandLine, tmp_path: Path, app: str, stack: str, endpoints: set[str]
+) -> None:
+    """An app deploys; a second deployment finds no changes; destroy leaves bucket and log."""
     assembly = tmp_path / "cdk.out"
-    cdk.deploy(f"{sys.executable} app.py", "--output", str(assembly), cwd=PROJECT)
-    view = StackView(cdk.aws, "TritonDemo")
-    endpoints = cdk.aws.client("sagemaker").list_endpoints()["Endpoints"]
-    assert {each["EndpointName"]: each["EndpointStatus"] for each in endpoints} == {
-        "digits": "InService",
-        "catalog": "InService",
-    }
+    cdk.deploy(f"{sys.executable} {app}", "--output", str(assembly), cwd=PROJECT)
+    view = StackView(cdk.aws, stack)
+    found = cdk.aws.client("sagemaker").list_endpoints()["Endpoints"]
+    assert {re.sub("[0-9A-F]{8}-[0-9A-Z]{12}$", "", each["EndpointName"]) for each in found} == endpoints
+    assert {each["EndpointStatus"] for each in found} == {"InService"}
     assert "(no changes)" in cdk.deploy(assembly)
     cdk.run("destroy", "--app", str(assembly), "--force")
     assert view.leftovers() == {"bucket", "log-group"}
