@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ ANYWHERE = "aws://unknown-account/unknown-region"
 STAGING, PRODUCTION = "aws://111111111111/eu-west-1", "aws://222222222222/eu-west-1"
 #: Where an app's stacks belong, if they are bound to an environment.
 BOUND = {"pipelines_stage": [STAGING, PRODUCTION]}
-CASES = [(where, name) for name in APPS for where in BOUND.get(name, [ANYWHERE])]
+CASES = sorted((where, name) for name in APPS for where in BOUND.get(name, [ANYWHERE]))
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,21 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def aws(request: pytest.FixtureRequest) -> Iterator[LoopbackAws]:
-    """An account, with the bucket that one of the examples expects to be there."""
-    account, region = request.param.removeprefix("aws://").split("/")
-    with LoopbackAws() if request.param == ANYWHERE else LoopbackAws(account, region) as loopback:
-        loopback.bootstrap()
-        yield loopback
+def account_in() -> Iterator[Callable[[str], LoopbackAws]]:
+    """Gives an environment's account, and ends the one before: there is one at a time in a process."""
+    current: dict[str, LoopbackAws] = {}
+    with ExitStack() as running:
+
+        def account_in(environment: str) -> LoopbackAws:
+            if environment not in current:
+                current.clear()
+                running.close()
+                place = () if environment == ANYWHERE else environment.removeprefix("aws://").split("/")
+                current[environment] = running.enter_context(LoopbackAws(*place))
+                current[environment].bootstrap()
+            return current[environment]
+
+        yield account_in
 
 
 def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]]:
@@ -46,14 +56,14 @@ def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]
     return [each for each in deployable_stacks(assembly) if each[0].environment(each[1]) == environment]
 
 
-@pytest.mark.parametrize(("aws", "name"), CASES, indirect=["aws"], ids=[" ".join(each) for each in CASES])
+@pytest.mark.parametrize(("environment", "name"), CASES, ids=[" ".join(each) for each in CASES])
 def test_app_lives_through_deployments(
-    aws: LoopbackAws, name: str, assemblies: Path, request: pytest.FixtureRequest
+    account_in: Callable[[str], LoopbackAws], environment: str, name: str, assemblies: Path
 ) -> None:
     """The app deploys, a second deployment changes nothing, and destroying it leaves nothing behind."""
+    aws = account_in(environment)
     if name == "existing_bucket":
         put_what_another_team_has_left(aws, assemblies / "ensemble")
-    environment = request.node.callspec.params["aws"]
     stacks = stacks_in(Assembly(assemblies / name), environment)
     assert stacks != []
     live_through_deployments(aws, stacks)
