@@ -12,7 +12,7 @@ work=$(mktemp -d)
 
 python "$here/build_models.py" --onnx "$work/model.onnx"
 shapes() { echo "input_ids:$1,attention_mask:$1"; }
-docker run --rm --gpus all --volume "$work:/work" "nvcr.io/nvidia/tensorrt:$version-py3" \
+docker run --rm --gpus all --volume "$work:/workspace" "nvcr.io/nvidia/tensorrt:$version-py3" \
     trtexec --onnx=/workspace/model.onnx --saveEngine=/workspace/model.plan --fp16 \
     --minShapes="$(shapes 1x1)" --optShapes="$(shapes 16x128)" --maxShapes="$(shapes 64x256)"
 mv "$work/model.plan" "$here/model.plan"
