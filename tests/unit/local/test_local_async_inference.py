@@ -35,9 +35,12 @@ class Container:
 
 
 async def _post(
-    folder: Path, container: Container, *requests: Mapping[str, str], body: bytes = b""
+    folder: Path, container: Container, *requests: Mapping[str, str], body: bytes = b"", running: int = 0
 ) -> Sequence[tuple[int, str, Mapping[str, str]]]:
-    """Post requests to a queue of two at once, let the container answer, and wait for the end."""
+    """Post requests to a queue of two at once, let the container answer, and wait for the end.
+
+    The container keeps its answers back until ``running`` calls have reached it.
+    """
     output = AsyncPlan("s3://out/good", "s3://out/bad/", max_concurrent_invocations=2)
     queue = AsyncInvocations(EndpointPlan("e", "s", ()), output, BucketFolder(folder), container.send)
 
@@ -52,9 +55,11 @@ async def _post(
     async with TestClient(TestServer(application)) as client:
         answers = [await client.post("/", data=body, headers=request) for request in requests]
         found = [(answer.status, await answer.text(), answer.headers) for answer in answers]
-        container.may_answer.set()
         expected = sum(status == 202 for status, *_ in found)
         async with asyncio.timeout(20):
+            while container.running < running:
+                await asyncio.sleep(0.01)
+            container.may_answer.set()
             while sum(path.is_file() for path in folder.glob("out/**/*")) < expected:
                 await asyncio.sleep(0.01)
     return found
@@ -74,7 +79,7 @@ def test_requests_wait_for_a_slot_and_carry_their_own_headers(tmp_path: Path) ->
         }
         for number in range(4)
     ]
-    answers = asyncio.run(_post(tmp_path, container, *requests))
+    answers = asyncio.run(_post(tmp_path, container, *requests, running=2))
     assert container.most_running == 2
     assert {(headers["Content-Type"], timeout) for headers, _, timeout in container.seen} == {("text/csv", 5)}
     written = [tmp_path / headers[f"{PREFIX}OutputLocation"].removeprefix("s3://") for *_, headers in answers]
