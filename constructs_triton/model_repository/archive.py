@@ -41,6 +41,7 @@ MAX_WORKERS = 8  # two blocks in flight each: bounds the memory on large machine
 _GZIP_HEADER = struct.pack("<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF)  # no name, no time, system unknown
 _LAST_BLOCK = b"\x03\x00"  # an empty final deflate block
 _RAW_DEFLATE = -15
+_MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then a twentieth faster
 
 
 class Piece(NamedTuple):
@@ -146,7 +147,7 @@ def _make_block(pieces: tuple[Piece, ...], level: int) -> Block:
 
 def _deflate(content: bytes, level: int) -> tuple[bytes, bytes]:
     library = isal_zlib if level else zlib  # igzip's own level 0 does not store
-    compressor = library.compressobj(level, wbits=_RAW_DEFLATE)
+    compressor = library.compressobj(level, wbits=_RAW_DEFLATE, memLevel=_MEMORY_LEVEL)
     return compressor.compress(content), compressor.flush(zlib.Z_SYNC_FLUSH)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -12,7 +13,13 @@ from constructs_triton.errors import RequestEncodingError
 from constructs_triton.wire.content_type import format_content_type
 from constructs_triton.wire.dtypes import Buffer
 from constructs_triton.wire.json_text import format_json
-from constructs_triton.wire.tensors import encode_tensor, resolve_datatype, view_bytes
+from constructs_triton.wire.tensors import (
+    describe_tensor,
+    encode_payload,
+    encode_tensor,
+    resolve_datatype,
+    view_bytes,
+)
 
 __all__ = [
     "EncodedRequest",
@@ -78,38 +85,6 @@ class SequencePosition:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class RequestOptions:
-    """What a request says beside its tensors.
-
-    ``id`` comes back in the answer. ``priority`` 0 is the model's default level, 1 the highest.
-    ``timeout_microseconds`` bounds the time in the dynamic batcher's queue. ``parameters`` reach the model.
-    """
-
-    id: str = ""
-    sequence: SequencePosition | None = None
-    priority: int = 0
-    timeout_microseconds: int | None = None
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
-
-    def to_parameters(self, *, binary_output: bool) -> dict[str, Parameter]:
-        """The request's ``parameters``, in the order in which tritonclient writes them."""
-        values: dict[str, Parameter] = {}
-        if self.sequence:
-            values |= {
-                "sequence_id": self.sequence.id,
-                "sequence_start": self.sequence.start,
-                "sequence_end": self.sequence.end,
-            }
-        if self.priority:
-            values["priority"] = self.priority
-        if self.timeout_microseconds is not None:
-            values["timeout"] = self.timeout_microseconds
-        if binary_output:
-            values["binary_data_output"] = True
-        return values | _checked(self.parameters)
-
-
 def encode_request(
     inputs: Mapping[str, NDArray[Any]],
     *,
@@ -130,18 +105,24 @@ def encode_request(
     ``uint16`` input as bfloat16 bit patterns. ``binary=False`` writes JSON; ``binary_output`` (as ``binary``
     unless given) is how outputs named by ``str``, or all outputs if none is named, are to come back.
 
+    ``id`` comes back in the answer. ``priority`` 0 is the model's default level, 1 the highest.
+    ``timeout_microseconds`` bounds the time in the dynamic batcher's queue. ``parameters`` reach the model.
+
     Raises ``RequestEncodingError`` naming the input and the element.
     """
     binary_output = binary if binary_output is None else binary_output
-    options = RequestOptions(id, sequence, priority, timeout_microseconds, parameters or {})
-    header: dict[str, Any] = {"id": id} if id else {}
     entries, payloads = _encode_inputs(inputs, binary, datatypes or {})
-    header["inputs"] = entries
+    header = {"id": _format(id)} if id else {}
+    header["inputs"] = _list(entries)
     if outputs:
-        header["outputs"] = [_requested(output, binary_output).to_entry() for output in outputs]
-    if values := options.to_parameters(binary_output=binary_output and not outputs):
-        header["parameters"] = values
-    return _assemble(header, payloads)
+        header["outputs"] = _list([_format_output(output, binary_output) for output in outputs])
+    own = _own_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
+    if values := own | _checked(parameters or {}):
+        header["parameters"] = _format(values)
+    text = _object(header)
+    if not payloads:
+        return EncodedRequest(text, None)
+    return EncodedRequest(b"".join([text, *payloads]), len(text))
 
 
 def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
@@ -163,7 +144,7 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
-) -> tuple[list[dict[str, Any]], list[Buffer]]:
+) -> tuple[list[bytes], list[Buffer]]:
     if stray := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
             f'datatypes["{stray[0]}"]: no such input, got inputs {sorted(inputs)}; remove it'
@@ -172,28 +153,64 @@ def _encode_inputs(
     for name, array in inputs.items():
         path = f'input "{name}"'
         datatype = resolve_datatype(path, array, datatypes.get(name))
-        entry, payload = encode_tensor(path, name, array, datatype, binary=binary)
-        entries.append(entry)
-        if payload is not None:
+        if binary:
+            payload, size = encode_payload(path, array, datatype)
+            entries.append(_format_input(name, array.shape, datatype.datatype, size))
             payloads.append(payload)
+        else:
+            entry, _ = encode_tensor(path, name, array, datatype, binary=False)
+            entries.append(_format(entry))
     return entries, payloads
 
 
-def _requested(output: str | RequestedOutput, binary_data: bool) -> RequestedOutput:
-    return RequestedOutput(output, binary_data) if isinstance(output, str) else output
+# A caller's tensors mostly keep their names, shapes and datatypes: their JSON is written once.
+@lru_cache(maxsize=1024, typed=True)
+def _format_input(name: str, shape: tuple[int, ...], datatype: str, binary_data_size: int) -> bytes:
+    return _format(describe_tensor(name, shape, datatype, binary_data_size))
 
 
-def _assemble(header: dict[str, Any], payloads: list[Buffer]) -> EncodedRequest:
+@lru_cache(maxsize=1024, typed=True)
+def _format_output(output: str | RequestedOutput, binary_data: bool) -> bytes:
+    requested = RequestedOutput(output, binary_data) if isinstance(output, str) else output
+    return _format(requested.to_entry())
+
+
+def _format(value: object) -> bytes:
     try:
-        text = format_json(header)
+        return format_json(value)
     except (TypeError, ValueError) as error:
         raise RequestEncodingError(
             f"request: a name, id or parameter cannot be JSON, got {error}; "
             "parameters are str, int, bool or finite float"
         ) from None
-    if not payloads:
-        return EncodedRequest(text, None)
-    return EncodedRequest(b"".join([text, *payloads]), len(text))
+
+
+def _list(values: Sequence[bytes]) -> bytes:
+    return b"[%b]" % b",".join(values)
+
+
+def _object(members: Mapping[str, bytes]) -> bytes:
+    return b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in members.items()])
+
+
+def _own_parameters(
+    sequence: SequencePosition | None, priority: int, timeout_microseconds: int | None, binary_output: bool
+) -> dict[str, Parameter]:
+    """Triton's own among the request's ``parameters``, in the order in which tritonclient writes them."""
+    values: dict[str, Parameter] = {}
+    if sequence:
+        values |= {
+            "sequence_id": sequence.id,
+            "sequence_start": sequence.start,
+            "sequence_end": sequence.end,
+        }
+    if priority:
+        values["priority"] = priority
+    if timeout_microseconds is not None:
+        values["timeout"] = timeout_microseconds
+    if binary_output:
+        values["binary_data_output"] = True
+    return values
 
 
 def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:

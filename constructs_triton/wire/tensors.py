@@ -15,7 +15,14 @@ from constructs_triton.wire.byte_strings import decode_byte_strings, encode_byte
 from constructs_triton.wire.dtypes import Buffer, datatype_of, dtype_of
 from constructs_triton.wire.json_values import list_values, read_values
 
-__all__ = ["TensorReader", "encode_tensor", "resolve_datatype"]
+__all__ = [
+    "TensorReader",
+    "describe_tensor",
+    "encode_payload",
+    "encode_tensor",
+    "resolve_datatype",
+    "view_bytes",
+]
 
 _LARGEST = 2**63 - 1
 
@@ -42,25 +49,37 @@ def encode_tensor(
     path: str, name: str, array: NDArray[Any], datatype: Datatype, *, binary: bool
 ) -> tuple[dict[str, Any], Buffer | None]:
     """The tensor's entry in the JSON and, in binary, its bytes: a view of ``array`` wherever that can be."""
-    entry: dict[str, Any] = {"name": name, "shape": list(array.shape), "datatype": datatype.datatype}
     if not binary:
+        entry = describe_tensor(name, array.shape, datatype.datatype)
         return entry | {"data": list_values(path, array, datatype)}, None
-    payload: Buffer
+    payload, size = encode_payload(path, array, datatype)
+    return describe_tensor(name, array.shape, datatype.datatype, size), payload
+
+
+def describe_tensor(
+    name: str, shape: tuple[int, ...], datatype: str, binary_data_size: int | None = None
+) -> dict[str, Any]:
+    """The entry of a tensor, without its values."""
+    entry: dict[str, Any] = {"name": name, "shape": shape, "datatype": datatype}
+    if binary_data_size is not None:
+        entry["parameters"] = {"binary_data_size": binary_data_size}
+    return entry
+
+
+def encode_payload(path: str, array: NDArray[Any], datatype: Datatype) -> tuple[Buffer, int]:
+    """The tensor's bytes behind the JSON, and how many they are."""
     if datatype.item_size is None:
-        payload = encode_byte_strings(path, array)
-        size = len(payload)
-    else:
-        payload = view_bytes(array)
-        size = array.nbytes
-    entry["parameters"] = {"binary_data_size": size}
-    return entry, payload
+        strings = encode_byte_strings(path, array)
+        return strings, len(strings)
+    return view_bytes(array), array.nbytes
 
 
 def view_bytes(array: NDArray[Any]) -> memoryview:
     """The array's bytes as they go on the wire: row-major, little-endian, not copied if they already are."""
     if not array.flags.c_contiguous or not array.dtype.isnative:
         array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    return array.reshape(-1).view(np.uint8).data
+    # A dtype that is not NumPy's own, such as bfloat16, can only be shown as bytes.
+    return array.data if array.dtype.isbuiltin == 1 else array.reshape(-1).view(np.uint8).data
 
 
 @dataclass(slots=True)
