@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
 import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 from unittest import mock
 from uuid import uuid4
 
+import loopback_function
 from botocore.exceptions import ClientError
+from loopback_function import Invocation
 from moto.awslambda.models import LambdaFunction
 
 from .access import Access
@@ -26,8 +30,6 @@ from .errors import StackError
 from .service_api import ServiceApi, client
 
 __all__ = ["Functions"]
-
-_RUNNER = Path(__file__).with_name("function_runtime.py")
 
 
 @dataclass
@@ -86,21 +88,14 @@ class Functions:
 
     def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
         credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
+        environment = self._environment(function) | credentials.as_environment()
         with tempfile.TemporaryDirectory(prefix="loopback-function-") as directory:
-            zipfile.ZipFile(io.BytesIO(function.code_bytes)).extractall(directory)
-            environment = self._environment(function) | credentials.as_environment()
-            process = subprocess.run(
-                [sys.executable, str(_RUNNER)],
-                cwd=directory,
-                env=environment,
-                input=json.dumps(event),
-                text=True,
-                capture_output=True,
-                timeout=int(function.timeout),
-                check=False,
-            )
-        self._write_logs(function, process.stderr, credentials.as_arguments())
-        return process.stdout, process.returncode != 0
+            code, log = Path(directory) / "code", Path(directory) / "log"
+            zipfile.ZipFile(io.BytesIO(function.code_bytes)).extractall(code)
+            invocation = Invocation(str(code), environment, event, str(log))
+            result = _answer_of(invocation, int(function.timeout))
+            self._write_logs(function, log.read_text(), credentials.as_arguments())
+        return result or "", result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
         if not str(function.run_time).startswith("python"):
@@ -134,6 +129,37 @@ class Functions:
             logs.put_log_events(**place, logEvents=events or [{"timestamp": _now(), "message": "END"}])
         except ClientError:
             return
+
+
+def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
+    """What the handler returns, as JSON; ``None`` if it raised, died or took too long."""
+    processes = _fork_server()
+    receiver, sender = processes.Pipe(duplex=False)
+    process = processes.Process(target=loopback_function.run, args=(invocation, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        answer: str | None = receiver.recv() if receiver.poll(timeout_seconds) else None
+    except EOFError:
+        answer = None
+    finally:
+        receiver.close()
+        if answer is None:
+            process.kill()
+        process.join()
+        process.close()
+    return answer
+
+
+@cache
+def _fork_server() -> ForkServerContext:
+    """One server forks all functions: starting Python and importing boto3 takes longer than any handler."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["loopback_function"])
+    # Before Python 3.13 the server does not take over this process's sys.path, and says nothing of it.
+    with mock.patch.dict(os.environ, PYTHONPATH=str(Path(loopback_function.__file__).parent)):
+        forkserver.ensure_running()
+    return server
 
 
 def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:

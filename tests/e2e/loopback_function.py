@@ -1,0 +1,84 @@
+"""Runs inside a function's process: imports the handler, hands it the event, sends back what it returns.
+
+Beside the package, whose imports no function should have: the server that forks these processes imports this
+module alone, once, and with it boto3 and its descriptions of services, which take longer than any handler.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+import sys
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import boto3
+import botocore.session
+
+__all__ = ["Invocation", "run"]
+
+_SERVICES = ("application-autoscaling", "lambda", "s3", "sagemaker")
+
+
+def _warm_loader() -> Any:
+    session = botocore.session.Session()
+    for service in _SERVICES:
+        session.create_client(
+            service, region_name="us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
+        )
+    return session.get_component("data_loader")
+
+
+_LOADER = _warm_loader()
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """One call of a function: where its code lies, its whole environment, and where its log goes."""
+
+    directory: str
+    environment: dict[str, str]
+    event: Any
+    log: str
+
+
+class Context:
+    """What Lambda hands over beside the event."""
+
+    aws_request_id = log_group_name = log_stream_name = "loopback"
+
+    def __init__(self) -> None:
+        self.function_name = os.environ["AWS_LAMBDA_FUNCTION_NAME"]
+        self.invoked_function_arn = os.environ["LOOPBACK_FUNCTION_ARN"]
+        self.memory_limit_in_mb = os.environ["AWS_LAMBDA_FUNCTION_MEMORY_SIZE"]
+        self._deadline = time.monotonic() + int(os.environ["LOOPBACK_FUNCTION_TIMEOUT"])
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the function's time-out."""
+        return int((self._deadline - time.monotonic()) * 1000)
+
+
+def run(invocation: Invocation, answer: Connection) -> None:
+    """Send the handler's result as JSON; a handler that raises ends the process with 1, as in Lambda."""
+    _become(invocation)
+    module, name = os.environ["_HANDLER"].rsplit(".", 1)
+    handler = getattr(importlib.import_module(module.replace("/", ".")), name)
+    answer.send(json.dumps(handler(invocation.event, Context())))
+
+
+def _become(invocation: Invocation) -> None:
+    with Path(invocation.log).open("wb") as log:
+        os.dup2(log.fileno(), sys.stderr.fileno())
+    os.environ.clear()
+    os.environ.update(invocation.environment)
+    os.chdir(invocation.directory)
+    sys.path.insert(0, invocation.directory)
+    session = botocore.session.Session()
+    session.register_component("data_loader", _LOADER)
+    boto3.setup_default_session(botocore_session=session)
+    logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
