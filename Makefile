@@ -6,8 +6,6 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
-# With these the suite would take more than ten minutes; CI runs both targets.
-SEEDS := unit/seeds/* e2e/test_seed_*
 # uv needs seconds where pip needs minutes; pip is for a machine whose index only pip is set up for.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 NODE_INSTALLED := node_modules/.package-lock.json
@@ -46,7 +44,7 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## an endpoint from app.py, here, answering real requests
 	@$(BIN)/python tools/demo.py
 
-test: lint types pytest ## the whole suite; CI runs it, and examples
+test: lint types pytest ## the whole suite, as CI runs it
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -56,10 +54,10 @@ types: $(INSTALLED)
 	$(BIN)/mypy
 
 pytest: $(INSTALLED) $(NODE_INSTALLED)
-	$(PYTEST) $(SEEDS:%=--ignore-glob='*%')
+	$(PYTEST)
 
-examples: $(INSTALLED) $(NODE_INSTALLED) ## the worked systems of examples/seeds, run with the real server
-	$(PYTEST) tests/unit/seeds tests/e2e/test_seed_*.py
+examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
+	$(PYTEST) tests/cdk/test_examples.py tests/unit/seeds tests/e2e/test_seed_*.py
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
 	npx cdk synth --quiet
