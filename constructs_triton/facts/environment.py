@@ -12,34 +12,31 @@ from typing import Any, Literal
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
-from constructs_triton.facts.limits import RangeLimit, TextLimit, check_name, check_range, is_token
+from constructs_triton.facts.environment_values import (
+    SIZES,
+    ByteSize,
+    InferenceType,
+    PingMode,
+    check_values,
+    in_bytes,
+)
+from constructs_triton.facts.limits import check_name, check_range, is_token
 from constructs_triton.facts.published import did_you_mean, load
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["InferenceType", "PingMode", "TritonEnvironment", "VariableFacts", "check_limits", "variables"]
-
-PingMode = Literal["ready", "live"]
-InferenceType = Literal["infer", "generate", "generate_stream"]
+__all__ = [
+    "ByteSize",
+    "InferenceType",
+    "PingMode",
+    "TritonEnvironment",
+    "VariableFacts",
+    "check_limits",
+    "variables",
+]
 
 _PREFIX = "SAGEMAKER_TRITON_"
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
-_PORT = RangeLimit(1, 65535)
-# The script appends everything to one command line without quotes: blanks split, and the shell expands globs.
-_ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without blanks, *, ? or brackets", 1)
-
-_RANGES = {
-    "thread_count": RangeLimit(1, None, "threads"),
-    "buffer_manager_thread_count": RangeLimit(0, None, "threads"),
-    "model_load_gpu_limit": RangeLimit(0, 1),
-    "shm_default_bytes": RangeLimit(1 << 20, None, "bytes"),
-    "shm_growth_bytes": RangeLimit(1, None, "bytes"),
-    "log_verbose": RangeLimit(0, None),
-    "metrics_port": _PORT,
-    "grpc_port": _PORT,
-    "tensorflow_version": RangeLimit(1, 2),
-}
-_CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generate", "generate_stream")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +79,9 @@ class TritonEnvironment:
         Threads that answer requests; threads that copy tensors.
     ``model_load_gpu_limit``
         Share of each GPU's memory, 0 to 1, above which no further model is loaded.
-    ``shm_default_bytes``, ``shm_growth_bytes``
-        Shared memory of each instance of a Python backend model, at its start (1 MiB or more) and by step.
+    ``shm_default_byte_size``, ``shm_growth_byte_size``
+        Shared memory of each instance of a Python backend model, at its start (1 MiB or more) and by step:
+        ``Size.mebibytes(64)``, or a number of bytes.
     ``log_verbose``
         Off by default here; the image's own default is on, which logs every request.
     ``allow_metrics``, ``metrics_port``, ``allow_grpc``, ``grpc_port``
@@ -108,8 +106,8 @@ class TritonEnvironment:
     thread_count: int | str | None = None
     buffer_manager_thread_count: int | str | None = None
     model_load_gpu_limit: float | str | None = None
-    shm_default_bytes: int | str | None = None
-    shm_growth_bytes: int | str | None = None
+    shm_default_byte_size: ByteSize | int | str | None = None
+    shm_growth_byte_size: ByteSize | int | str | None = None
     log_verbose: bool | int | str = False
     log_info: bool | None = None
     log_warning: bool | None = None
@@ -124,14 +122,9 @@ class TritonEnvironment:
     extra: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for keyword, limit in _RANGES.items():
-            _check_number(keyword, getattr(self, keyword), limit)
-        for keyword, allowed in _CHOICES.items():
-            _check_choice(keyword, getattr(self, keyword), allowed)
-        if self.default_model_name is not None:
-            check_name("environment.default_model_name", self.default_model_name, _ONE_WORD)
-        for keyword in ("additional_models", "additional_args"):
-            _check_words(keyword, getattr(self, keyword))
+        for keyword in SIZES:
+            object.__setattr__(self, keyword, in_bytes(keyword, getattr(self, keyword)))
+        check_values(self)
         _check_extra(self.extra)
 
     def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
@@ -228,35 +221,15 @@ def check_limits(environment: Mapping[str, str]) -> None:
         check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
 
 
-def _check_number(keyword: str, value: float | str | None, limit: RangeLimit) -> None:
-    path = f"environment.{keyword}"
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and is_token(value)):
-        return
-    if isinstance(value, str):
-        raise InvalidValueError(f'{path}: must be a number, got "{value}"; write it without quotes')
-    if is_token(value):
+def _refuse_no_mapping(extra: object) -> None:
+    if not isinstance(extra, Mapping):
         raise InvalidValueError(
-            f"{path}: a number that is only known at deployment cannot become text, got {value:g}; "
-            "pass a text token instead"
+            f'environment.extra: must map names to texts, got {extra!r}; write {{"NAME": "value"}}'
         )
-    check_range(path, value, limit)
-
-
-def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
-    if value is not None and value not in allowed and not is_token(value):
-        words = ", ".join(f'"{word}"' for word in allowed)
-        hint = did_you_mean(value, allowed) or "choose one of them, or leave it out"
-        raise InvalidValueError(f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}')
-
-
-def _check_words(keyword: str, words: Sequence[str]) -> None:
-    if isinstance(words, str):
-        raise InvalidValueError(f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]')
-    for index, word in enumerate(words):
-        check_name(f"environment.{keyword}[{index}]", word, _ONE_WORD)
 
 
 def _check_extra(extra: Mapping[str, str]) -> None:
+    _refuse_no_mapping(extra)
     keywords = {row.name: keyword for keyword, row in variables().items()} | {_SERVER_PING_MODE: "ping_mode"}
     for name, value in extra.items():
         if name in keywords:

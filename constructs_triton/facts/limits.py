@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
+from numbers import Real
 
 from constructs_triton.errors import InvalidValueError
 
@@ -150,6 +151,7 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
     """
     if is_token(value):
         return
+    _refuse_no_text(property, value)
     if not limit.min_length <= len(value) <= limit.max_length:
         least = f"{limit.min_length} to " if limit.min_length else "at most "
         change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "give it one"
@@ -169,6 +171,7 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
     """
     if is_token(value):
         return
+    _refuse_no_number(property, value)
     # Written so that a NaN is refused: it is neither below nor above anything.
     above = limit.minimum is None or value >= limit.minimum
     below = limit.maximum is None or value <= limit.maximum
@@ -180,6 +183,18 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
     """Refuse a collection with more or fewer entries than ``limit`` allows; a list token passes."""
     if not is_token(values):
         check_range(property, len(values), limit)
+
+
+def _refuse_no_text(property: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidValueError(f'{property}: must be a text, got {value!r}; write "{value}"')
+
+
+def _refuse_no_number(property: str, value: object) -> None:
+    if isinstance(value, str):
+        raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; write it without quotes")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidValueError(f"{property}: must be a number, got {value!r}; give one")
 
 
 def _bound(value: float, limit: RangeLimit) -> str:

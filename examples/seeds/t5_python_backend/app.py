@@ -21,12 +21,11 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 
-MIB = 1 << 20
 #: Tensors travel between the server and a model's process through shared memory: what each process has at
 #: its start, and the steps by which it grows. The image's own numbers are 16 and 1 MiB.
 ENVIRONMENT = TritonEnvironment(
-    shm_default_bytes=32 * MIB,
-    shm_growth_bytes=4 * MIB,
+    shm_default_byte_size=cdk.Size.mebibytes(32),
+    shm_growth_byte_size=cdk.Size.mebibytes(4),
     # Each instance of a model is a process of its own; this keeps its linear algebra from taking all cores.
     extra={"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
 )

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from aws_cdk import Size
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
@@ -25,8 +26,9 @@ def test_default_only_turns_the_verbose_log_off() -> None:
         ({"thread_count": 16}, {f"{P}THREAD_COUNT": "16"}),
         ({"buffer_manager_thread_count": 0}, {f"{P}BUFFER_MANAGER_THREAD_COUNT": "0"}),
         ({"model_load_gpu_limit": 0.8}, {f"{P}MODEL_LOAD_GPU_LIMIT": "0.8"}),
-        ({"shm_default_bytes": 1 << 26}, {f"{P}SHM_DEFAULT_BYTE_SIZE": "67108864"}),
-        ({"shm_growth_bytes": 1 << 20}, {f"{P}SHM_GROWTH_BYTE_SIZE": "1048576"}),
+        ({"shm_default_byte_size": 1 << 26}, {f"{P}SHM_DEFAULT_BYTE_SIZE": "67108864"}),
+        ({"shm_growth_byte_size": 1 << 20}, {f"{P}SHM_GROWTH_BYTE_SIZE": "1048576"}),
+        ({"shm_default_byte_size": Size.mebibytes(64)}, {f"{P}SHM_DEFAULT_BYTE_SIZE": "67108864"}),
         ({"log_verbose": 2}, {f"{P}LOG_VERBOSE": "2"}),
         ({"log_info": False}, {f"{P}LOG_INFO": "false"}),
         ({"log_warning": True}, {f"{P}LOG_WARNING": "true"}),
@@ -68,8 +70,23 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
             r"^environment\.thread_count: must be at least 1 threads, got 0; raise it to 1$",
         ),
         ({"model_load_gpu_limit": 80}, r"model_load_gpu_limit: must be from 0 to 1, got 80; lower it to 1$"),
-        ({"shm_default_bytes": 1024}, r"shm_default_bytes: must be at least 1048576 bytes, got 1024"),
-        ({"shm_growth_bytes": 0}, r"shm_growth_bytes: must be at least 1 bytes, got 0"),
+        ({"shm_default_byte_size": 1024}, r"shm_default_byte_size: must be at least 1048576 bytes, got 1024"),
+        ({"shm_growth_byte_size": 0}, r"shm_growth_byte_size: must be at least 1 bytes, got 0"),
+        (
+            {"shm_default_byte_size": Size.kibibytes(1)},
+            r"shm_default_byte_size: must be at least 1048576 bytes, got 1024; raise it to 1048576$",
+        ),
+        (
+            {"shm_growth_byte_size": Size.mebibytes(-1.8881545897087533e289)},
+            r"shm_growth_byte_size: a size that is only known at deployment",
+        ),
+        ({"shm_default_byte_size": [64]}, r"must be a size, got \[64\]; write Size\.mebibytes\(64\)$"),
+        ({"thread_count": True}, r"thread_count: must be a number, got True"),
+        ({"thread_count": 1.5}, r"thread_count: must be a whole number, got 1\.5; write 1$"),
+        ({"allow_metrics": "yes"}, r"allow_metrics: must be True or False, got 'yes'"),
+        ({"default_model_name": 3}, r'default_model_name: must be a text, got 3; write "3"$'),
+        ({"additional_models": [3]}, r"environment\.additional_models\[0\]: must be a text, got 3"),
+        ({"extra": None}, r"environment\.extra: must map names to texts, got None"),
         ({"metrics_port": 70000}, r"metrics_port: must be from 1 to 65535, got 70000"),
         ({"tensorflow_version": 3}, r"tensorflow_version: must be from 1 to 2, got 3"),
         ({"log_verbose": -1}, r"log_verbose: must be at least 0, got -1"),
