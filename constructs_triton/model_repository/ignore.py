@@ -1,12 +1,14 @@
 """What a model archive leaves out, and what it refuses to carry.
 
-Rules are those of gitignore (package ``pathspec``), read from ``.tritonignore`` at the repository's root. A
-line of the file decides over the defaults, which are names: it can take one back with ``!``.
+Rules are those of gitignore (package ``pathspec``), read from ``.tritonignore`` at the repository's root and
+in any folder below it, where it speaks of what lies in that folder and decides over those above. A line of a
+file decides over the defaults, which are names: it can take one back with ``!``.
 """
 
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -80,47 +82,33 @@ CREDENTIAL_PATTERNS = (
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """The rules of one repository; ``lines`` are those of its ``.tritonignore``."""
+    """The rules that hold in one folder of a repository.
+
+    ``lines`` are those of the ``.tritonignore`` that is nearest; ``folder`` is where it lies, relative to the
+    repository and ending in ``/``, or ``""`` at its root; ``above`` are the rules that hold around it.
+    """
 
     lines: tuple[str, ...] = ()
+    folder: str = ""
+    above: IgnoreRules | None = None
 
     @classmethod
     def from_directory(cls, repository: Path) -> IgnoreRules:
-        """Read ``.tritonignore`` at the repository's root; none is no rule beyond the defaults.
+        """The rules at a repository's root; without a ``.tritonignore`` there, only the defaults.
 
         Raises:
             ArchiveError: the file cannot be read or holds a pattern that gitignore does not know.
         """
         path = repository / IGNORE_FILE
-        try:
-            rules = cls(tuple(path.read_text(encoding="utf-8").splitlines()))
-        except FileNotFoundError:
-            return cls()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ArchiveError(f"{path}: cannot be read, got {error}; make it a UTF-8 text file") from error
-        rules.compile(path)
-        return rules
+        return cls(_read_lines(path))._checked(path) if os.path.lexists(path) else cls()
 
-    def compile(self, path: Path) -> None:
-        """Build the patterns now, so that a wrong one is reported with the file it stands in."""
-        try:
-            _ = self._spec
-        except ValueError as error:
-            raise ArchiveError(
-                f"{path}: holds a wrong pattern, got {error}; see gitignore's syntax"
-            ) from error
+    def below(self, path: Path, folder: str) -> IgnoreRules:
+        """The rules in ``folder`` of the repository, whose own ``.tritonignore`` is ``path``.
 
-    @cached_property
-    def _spec(self) -> GitIgnoreSpec | None:
-        if not self.lines:
-            return None
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import costs more than a small pack
-
-        return GitIgnoreSpec.from_lines(self.lines)
-
-    def _decision(self, path: str) -> bool | None:
-        """What the last line that speaks of ``path`` says: leave it out, let it in, or nothing."""
-        return None if self._spec is None else self._spec.check_file(path).include
+        Raises:
+            ArchiveError: as :meth:`from_directory`.
+        """
+        return IgnoreRules(_read_lines(path), f"{folder}/", self)._checked(path)
 
     def leaves_out(self, path: str) -> bool:
         """Whether the archive leaves ``path`` out: relative to the repository, a folder's ending in ``/``."""
@@ -133,6 +121,40 @@ class IgnoreRules:
         A line that names it decides: a pattern leaves it out, a pattern with ``!`` lets it in.
         """
         return _matches(path, CREDENTIAL_PATTERNS) and self._decision(path) is None
+
+    def _decision(self, path: str) -> bool | None:
+        """What the last line that speaks of ``path`` says: leave it out, let it in, or nothing."""
+        own = None
+        if self._spec is not None and path.startswith(self.folder):
+            own = self._spec.check_file(path.removeprefix(self.folder)).include
+        return self.above._decision(path) if own is None and self.above is not None else own
+
+    @cached_property
+    def _spec(self) -> GitIgnoreSpec | None:
+        if not self.lines:
+            return None
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import costs more than a small pack
+
+        return GitIgnoreSpec.from_lines(self.lines)
+
+    def _checked(self, path: Path) -> IgnoreRules:
+        """Build the patterns now, so that a wrong one is reported with the file it stands in."""
+        try:
+            _ = self._spec
+        except ValueError as error:
+            raise ArchiveError(
+                f"{path}: holds a wrong pattern, got {error}; see gitignore's syntax"
+            ) from error
+        return self
+
+
+def _read_lines(path: Path) -> tuple[str, ...]:
+    try:
+        if not path.is_file():  # reading a named pipe would wait for ever
+            raise ArchiveError(f"{path}: must be a text file, got something else; remove or rename it")
+        return tuple(path.read_text(encoding="utf-8").splitlines())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArchiveError(f"{path}: cannot be read, got {error}; make it a UTF-8 text file") from error
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:

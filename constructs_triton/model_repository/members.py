@@ -130,18 +130,21 @@ class _Walk:
         if not self._is_inside(source):
             self._refuse_link_out(source)
             return
-        for member in self._directory(source, name, ()):
+        for member in self._directory(source, name, (), self.rules):
             wanted.discard(member.name)
             yield member
         yield from (Member(path, DIRECTORY_MODE) for path in wanted)
 
-    def _directory(self, source: str, name: str, above: tuple[str, ...]) -> Iterator[Member]:
+    def _directory(
+        self, source: str, name: str, above: tuple[str, ...], rules: IgnoreRules
+    ) -> Iterator[Member]:
         real = os.path.realpath(source)
         if real in above:
             self._refuse(source, "is a link to a folder above itself", real, "remove the link")
             return
         entries = self._entries(source)
-        inside = [member for entry in entries for member in self._entry(entry, name, (*above, real))]
+        rules = self._rules_within(entries, name, rules)
+        inside = [member for entry in entries for member in self._entry(entry, name, (*above, real), rules)]
         if inside or not entries or name in self.version_directories or not above:
             yield Member(name, DIRECTORY_MODE)
         yield from inside
@@ -154,11 +157,21 @@ class _Walk:
             self.problems.append(str(unreadable_error(source, error)))
             return []
 
-    def _entry(self, entry: os.DirEntry[str], parent: str, above: tuple[str, ...]) -> Iterator[Member]:
+    def _rules_within(self, entries: list[os.DirEntry[str]], name: str, around: IgnoreRules) -> IgnoreRules:
+        try:
+            own = (entry.path for entry in entries if entry.name == IGNORE_FILE)
+            return next((around.below(Path(path), name) for path in own), around)
+        except ArchiveError as error:
+            self.problems.append(str(error))
+            return around
+
+    def _entry(
+        self, entry: os.DirEntry[str], parent: str, above: tuple[str, ...], rules: IgnoreRules
+    ) -> Iterator[Member]:
         name = f"{parent}/{entry.name}"
         status = self._status(entry)
         if status is None:
-            if not self.rules.leaves_out(_printable(name)):
+            if not rules.leaves_out(_printable(name)):
                 self._refuse(
                     entry.path,
                     "is a link to nothing",
@@ -167,12 +180,12 @@ class _Walk:
                 )
             return
         is_directory = stat.S_ISDIR(status.st_mode)
-        if self.rules.leaves_out(_printable(f"{name}/" if is_directory else name)):
+        if rules.leaves_out(_printable(f"{name}/" if is_directory else name)):
             return
-        if not self._accepts(entry, name, status):
+        if not self._accepts(entry, name, status, rules):
             return
         if is_directory:
-            yield from self._directory(entry.path, name, above)
+            yield from self._directory(entry.path, name, above, rules)
         else:
             yield Member(name, fold_mode(status.st_mode), entry.path, FileState.of(status))
 
@@ -186,7 +199,9 @@ class _Walk:
                 return None
             raise unreadable_error(entry.path, error) from error
 
-    def _accepts(self, entry: os.DirEntry[str], name: str, status: os.stat_result) -> bool:
+    def _accepts(
+        self, entry: os.DirEntry[str], name: str, status: os.stat_result, rules: IgnoreRules
+    ) -> bool:
         if not is_utf8(name):
             self._refuse(
                 _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
@@ -197,19 +212,21 @@ class _Walk:
             )
         elif entry.is_symlink() and not self._is_inside(entry.path):
             self._refuse_link_out(entry.path)
-        elif (secret := self._credential(entry, name, status)) is not None:
+        elif (secret := self._credential(entry, name, status, rules)) is not None:
             mend = f"remove it, or name it in {IGNORE_FILE}: /{name} leaves it out, !/{name} lets it in"
             self._refuse(entry.path, "looks like a credential", secret, mend)
         else:
             return True
         return False
 
-    def _credential(self, entry: os.DirEntry[str], name: str, status: os.stat_result) -> str | None:
+    def _credential(
+        self, entry: os.DirEntry[str], name: str, status: os.stat_result, rules: IgnoreRules
+    ) -> str | None:
         slash = "/" if stat.S_ISDIR(status.st_mode) else ""
         names = [name]
         if entry.is_symlink():  # an innocent name must not carry a secret in
             names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
-        return next((path for path in names if self.rules.refuses(path + slash)), None)
+        return next((path for path in names if rules.refuses(path + slash)), None)
 
     def _is_inside(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self.root.rstrip(os.sep) + os.sep)

@@ -176,6 +176,41 @@ def test_tritonignore_is_gitignore(root: Path) -> None:
     ]
 
 
+def test_tritonignore_of_a_folder_holds_below_it(root: Path) -> None:
+    """The nearest file decides, its patterns start at its own folder, and hold nowhere else."""
+    write_repository(
+        root,
+        {
+            ".tritonignore": b"*.ckpt\n/m/notes/\n",
+            "m/1/.tritonignore": b"!best.ckpt\n/raw\n!/ca.pem\n",
+            "m/1/deep/.tritonignore": b"best.ckpt\n",
+            "m/notes/.tritonignore": b"!*\n",
+            **dict.fromkeys(
+                (
+                    "m/best.ckpt",
+                    "m/raw",
+                    "m/notes/todo.txt",
+                    "m/1/best.ckpt",
+                    "m/1/other.ckpt",
+                    "m/1/raw",
+                    "m/1/ca.pem",
+                    "m/1/deep/best.ckpt",
+                    "m/1/deep/raw",
+                ),
+                b"",
+            ),
+        },
+    )
+    assert files_of(root) == [
+        "m/1/best.ckpt",
+        "m/1/ca.pem",
+        "m/1/deep/raw",
+        "m/1/model.py",
+        "m/config.pbtxt",
+        "m/raw",
+    ]
+
+
 def test_credential_goes_in_only_when_named(root: Path) -> None:
     """A line of ``.tritonignore`` decides over a credential: it leaves it out, or lets it in with ``!``."""
     write_repository(
@@ -184,8 +219,23 @@ def test_credential_goes_in_only_when_named(root: Path) -> None:
     assert files_of(root) == ["m/1/ca.pem", "m/1/model.py", "m/config.pbtxt"]
 
 
-def test_unreadable_rules_are_named(root: Path) -> None:
-    """A ``.tritonignore`` that is no text is refused, not passed over."""
-    (root / ".tritonignore").write_bytes(b"\xff\xfe")
-    with pytest.raises(ArchiveError, match=r"\.tritonignore: cannot be read"):
+def pipe_for_rules(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def bytes_for_rules(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe")
+
+
+@pytest.mark.parametrize("folder", ["", "m/1"])
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [(bytes_for_rules, "cannot be read"), (pipe_for_rules, "must be a text file")],
+    ids=["bytes", "pipe"],
+)
+def test_unreadable_rules_are_named(root: Path, folder: str, spoil, reason: str) -> None:  # type: ignore[no-untyped-def]
+    """A ``.tritonignore`` that is no text is refused with its path, wherever it lies, not passed over."""
+    spoil(root / folder / ".tritonignore")
+    with pytest.raises(ArchiveError) as refusal:
         collect_members(root, ["m"])
+    assert str(refusal.value).startswith(f"{root / folder / '.tritonignore'}: {reason}")
