@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct
@@ -217,7 +218,7 @@ class StoredModels(LoadedModels):
             sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(self.key)]
         )
         url = f"s3://{self.bucket.bucket_name}/{self.key}"
-        return ModelLocation(url, (read, *_decrypt_statements(self.bucket)))
+        return ModelLocation(url, (read, *decrypt_statements("DecryptModel", self.bucket.encryption_key)))
 
 
 @dataclass(frozen=True)
@@ -239,16 +240,20 @@ class UncompressedModels(StoredModels):
             conditions={"StringLike": {"s3:prefix": [f"{self.key}*"]}},
         )
         url = f"s3://{self.bucket.bucket_name}/{self.key}"
-        return ModelLocation(url, (read, find, *_decrypt_statements(self.bucket)), is_compressed=False)
+        return ModelLocation(
+            url,
+            (read, find, *decrypt_statements("DecryptModel", self.bucket.encryption_key)),
+            is_compressed=False,
+        )
 
 
-def _decrypt_statements(bucket: s3.IBucket) -> tuple[iam.PolicyStatement, ...]:
-    key = bucket.encryption_key
+def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+    """Decrypt what S3 reads from a bucket of this Region; nothing where there is no key."""
     if key is None:
         return ()
     return (
         iam.PolicyStatement(
-            sid="DecryptModel",
+            sid=sid,
             actions=["kms:Decrypt"],
             resources=[key.key_arn],
             conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
-from aws_cdk import Aws, CustomResource, Duration, IgnoreMode, Stack
+from aws_cdk import Aws, CustomResource, Duration
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk._archive_assets import ModelArchive, StackAssets
+from constructs_triton.cdk._deploy_function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk._loaded_models import decrypt_statements
 from constructs_triton.model_sync import CODE_DIRECTORY, CODE_FOLDER, HANDLER, RESOURCE_TYPE
 from constructs_triton.model_sync.manifest import Archive as ListedArchive
 from constructs_triton.model_sync.manifest import Manifest
 
-__all__ = ["ModelSync", "ModelSyncFunction", "StoredArchive", "newest_python"]
+__all__ = ["ModelSync", "ModelSyncFunction", "StoredArchive"]
 
-_SINGLETON_ID = "ConstructsTritonModelSync"
 _MOST_NAMED_ARCHIVES = 20
 """Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
-_TIMEOUT_MINUTES = 15  # AWS Lambda's maximum
 _SERVICE_TIMEOUT_MINUTES = 60  # CloudFormation's maximum; the function calls itself until then
 
 
@@ -36,38 +33,20 @@ class StoredArchive:
     object_key: str
 
 
-def newest_python() -> lambda_.Runtime:
-    """The newest Python that this release of the CDK knows, so that the function ages with the CDK."""
-    minors = (re.fullmatch(r"PYTHON_3_(\d+)", name) for name in dir(lambda_.Runtime))
-    newest = max(int(match[1]) for match in minors if match)
-    return cast(lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_3_{newest}"))
-
-
-class ModelSyncFunction(Construct):
+class ModelSyncFunction(DeployFunction):
     """The function, one for all repositories of a stack; what it may touch is granted by each of them."""
+
+    DEFINITION = FunctionDefinition(
+        id="ConstructsTritonModelSync",
+        description="Copies Triton model archives inside S3 (constructs-triton)",
+        code_folder=CODE_DIRECTORY / CODE_FOLDER,
+        handler=HANDLER,
+        timeout_minutes=15,  # AWS Lambda's maximum
+        memory_mib=512,
+    )
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
-        self.log_group = logs.LogGroup(self, "LogGroup", retention=logs.RetentionDays.ONE_MONTH)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        self.log_group.grant_write(self.role)
-        self.function = lambda_.Function(
-            self,
-            "Resource",
-            description="Copies Triton model archives inside S3 (constructs-triton)",
-            runtime=newest_python(),
-            handler=HANDLER,
-            # Only the modules: bytecode and the rest of the package would change the asset's hash.
-            code=lambda_.Code.from_asset(
-                str(CODE_DIRECTORY),
-                exclude=["*", f"!/{CODE_FOLDER}", f"!/{CODE_FOLDER}/*.py"],
-                ignore_mode=IgnoreMode.GIT,
-            ),
-            timeout=Duration.minutes(_TIMEOUT_MINUTES),
-            memory_size=512,
-            role=self.role,
-            log_group=self.log_group,
-        )
         # A policy of its own: the role's default policy comes before the function and cannot name it.
         self.continuation_policy = iam.Policy(
             self,
@@ -82,13 +61,6 @@ class ModelSyncFunction(Construct):
             ],
         )
 
-    @classmethod
-    def of(cls, scope: Construct) -> ModelSyncFunction:
-        """The function of the stack that ``scope`` is in, made when first asked for."""
-        stack = Stack.of(scope)
-        existing = stack.node.try_find_child(_SINGLETON_ID)
-        return existing if isinstance(existing, cls) else cls(stack, _SINGLETON_ID)
-
 
 class ModelSync(Construct):
     """Keeps archives under ``prefix`` of ``bucket``, and ``index.json`` beside them.
@@ -96,7 +68,8 @@ class ModelSync(Construct):
     ``archives`` and ``stored_archives`` map a model's logical name to its target model and its archive. What
     uses the prefix depends on this construct, so that no model is asked for before it is there. The archives
     outlive it unless ``remove_on_delete``; one that no name stands for any more stays, or is removed by a
-    deployment after ``prune_after``.
+    deployment after ``prune_after``. ``asset_encryption_key`` is the key that the asset bucket's objects are
+    encrypted with, where the key's policy leaves it to IAM who may decrypt.
     """
 
     def __init__(
@@ -108,6 +81,7 @@ class ModelSync(Construct):
         prefix: str,
         archives: Mapping[str, tuple[str, ModelArchive]],
         stored_archives: Mapping[str, tuple[str, StoredArchive]],
+        asset_encryption_key: kms.IKey | None = None,
         prune_after: Duration | None = None,
         remove_on_delete: bool = False,
     ) -> None:
@@ -125,6 +99,7 @@ class ModelSync(Construct):
         }
         statements = [
             *_read_statements(asset.bucket_name, asset.object_key, [each for _, each in archives.values()]),
+            *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements([stored for _, stored in stored_archives.values()]),
             *_place_statements(bucket, prefix),
         ]

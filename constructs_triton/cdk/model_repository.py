@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
@@ -12,7 +13,12 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk._archive_assets import ModelArchive, StackAssets, asset_directory
-from constructs_triton.cdk._loaded_models import LoadedModels, LocalModels, ModelLocation
+from constructs_triton.cdk._loaded_models import (
+    LoadedModels,
+    LocalModels,
+    ModelLocation,
+    decrypt_statements,
+)
 from constructs_triton.cdk._model_catalog import ModelCatalog
 from constructs_triton.cdk._model_sync import ModelSync, StoredArchive
 from constructs_triton.cdk._tokens import is_concrete
@@ -65,6 +71,10 @@ class TritonModelRepository(Construct):
         least. By default none is ever removed.
     ``encryption_key``
         KMS key of the bucket that is made; S3-managed keys by default.
+    ``asset_encryption_key``
+        KMS key of one's own that the CDK's asset bucket is encrypted with (``cdk bootstrap
+        --bootstrap-kms-key-id``): whoever loads or copies the archives is then allowed to decrypt. A key that
+        ``cdk bootstrap --bootstrap-customer-key`` has made allows that to the whole account by itself.
     ``versioned``
         Whether the bucket that is made keeps versions.
     ``removal_policy``
@@ -83,6 +93,7 @@ class TritonModelRepository(Construct):
         target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT,
         prune_after: Duration | None = None,
         encryption_key: kms.IKey | None = None,
+        asset_encryption_key: kms.IKey | None = None,
         versioned: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
@@ -99,6 +110,7 @@ class TritonModelRepository(Construct):
         self._bucket = bucket
         self._prune_after = prune_after
         self._encryption_key = encryption_key
+        self._asset_encryption_key = asset_encryption_key
         self._versioned = versioned
         self._removal_policy = removal_policy
         # A bucket that is not empty cannot be deleted; a given one is not ours to empty.
@@ -198,7 +210,11 @@ class TritonModelRepository(Construct):
     def location_of(self, model_name: str, *, scope: Construct | None = None) -> ModelLocation:
         """Where an endpoint that serves the model alone gets it, and what reading it takes."""
         loaded, model = self._catalog.find(model_name)
-        return loaded.locate(model, scope or self)
+        location = loaded.locate(model, scope or self)
+        if not isinstance(loaded, LocalModels):
+            return location
+        decrypt = decrypt_statements("DecryptModel", self._asset_encryption_key)
+        return replace(location, read_statements=(*location.read_statements, *decrypt))
 
     # What multi-model endpoints load.
 
@@ -246,6 +262,7 @@ class TritonModelRepository(Construct):
             prefix=self.prefix,
             archives=archives,
             stored_archives=stored,
+            asset_encryption_key=self._asset_encryption_key,
             prune_after=self._prune_after,
             remove_on_delete=self._removes_archives,
         )

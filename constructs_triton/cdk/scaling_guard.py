@@ -17,17 +17,14 @@ from aws_cdk import (
     Duration,
     Fn,
     IAspect,
-    IgnoreMode,
     Stack,
 )
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk._model_sync import newest_python
+from constructs_triton.cdk._deploy_function import DeployFunction, FunctionDefinition
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.scaling_guard import (
     CODE_DIRECTORY,
@@ -41,8 +38,6 @@ from constructs_triton.scaling_guard import (
 
 __all__ = ["ScalingGuard", "ScalingGuardFunction"]
 
-_SINGLETON_ID = "ConstructsTritonScalingGuard"
-_TIMEOUT_MINUTES = 10
 _SERVICE_TIMEOUT_MINUTES = 15
 _SERVICE_LINKED_ROLE = (
     "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
@@ -58,38 +53,17 @@ _ONLY_VARIANTS = {
 }
 
 
-class ScalingGuardFunction(Construct):
+class ScalingGuardFunction(DeployFunction):
     """The function, one for all endpoints of a stack; what it may touch is granted by each of them."""
 
-    def __init__(self, scope: Construct, id: str) -> None:
-        super().__init__(scope, id)
-        self.log_group = logs.LogGroup(self, "LogGroup", retention=logs.RetentionDays.ONE_MONTH)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-        self.log_group.grant_write(self.role)
-        self.function = lambda_.Function(
-            self,
-            "Resource",
-            description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
-            runtime=newest_python(),
-            handler=HANDLER,
-            # Only the modules: bytecode and the rest of the package would change the asset's hash.
-            code=lambda_.Code.from_asset(
-                str(CODE_DIRECTORY),
-                exclude=["*", f"!/{CODE_FOLDER}", f"!/{CODE_FOLDER}/*.py"],
-                ignore_mode=IgnoreMode.GIT,
-            ),
-            timeout=Duration.minutes(_TIMEOUT_MINUTES),
-            memory_size=256,
-            role=self.role,
-            log_group=self.log_group,
-        )
-
-    @classmethod
-    def of(cls, scope: Construct) -> ScalingGuardFunction:
-        """The function of the stack that ``scope`` is in, made when first asked for."""
-        stack = Stack.of(scope)
-        existing = stack.node.try_find_child(_SINGLETON_ID)
-        return existing if isinstance(existing, cls) else cls(stack, _SINGLETON_ID)
+    DEFINITION = FunctionDefinition(
+        id="ConstructsTritonScalingGuard",
+        description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
+        code_folder=CODE_DIRECTORY / CODE_FOLDER,
+        handler=HANDLER,
+        timeout_minutes=10,
+        memory_mib=256,
+    )
 
 
 class ScalingGuard(Construct):

@@ -28,8 +28,14 @@ from cdk_apps import (
 )
 from constructs import Construct
 
-from constructs_triton.cdk import InstanceType, TargetModelNaming, TritonMultiModelEndpoint
-from constructs_triton.cdk._model_sync import newest_python
+from constructs_triton.cdk import (
+    InstanceType,
+    TargetModelNaming,
+    TritonEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.cdk._deploy_function import newest_python
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_sync import CODE_FOLDER, HANDLER
 
@@ -262,6 +268,34 @@ def test_removal_policy_and_key_of_the_bucket(path: Path) -> None:
     (bucket,) = resources(template, "AWS::S3::Bucket").values()
     assert bucket["DeletionPolicy"] == "Delete"
     assert "aws:kms" in str(bucket["Properties"]["BucketEncryption"])
+
+
+ASSET_KEY = "arn:aws:kms:eu-west-1:123456789012:key/assets"
+
+
+def asset_key(stack: cdk.Stack) -> kms.IKey:
+    return kms.Key.from_key_arn(stack, "AssetKey", ASSET_KEY)
+
+
+def test_key_of_the_asset_bucket_may_be_used_by_who_reads_it(path: Path) -> None:
+    """The function that copies, and the role of an endpoint of one model, decrypt through S3 and no more."""
+    stack = make_multi_model(path, asset_encryption_key=asset_key)
+    repository = stack.node.find_child("Models")
+    assert isinstance(repository, TritonModelRepository)
+    TritonEndpoint(
+        stack,
+        "One",
+        model_repository=repository,
+        model="other",
+        instance_type=InstanceType.of("ml.g4dn.xlarge"),
+    )
+    template = synthesize(stack)
+    granted = statements(template)
+    for sid in ("DecryptArchives", "DecryptModel"):
+        assert (granted[sid]["Action"], granted[sid]["Resource"]) == ("kms:Decrypt", ASSET_KEY)
+        assert flat(granted[sid]["Condition"]["StringEquals"]["kms:ViaService"]).startswith("s3.")
+    without = statements(synthesize(make_multi_model(path)))
+    assert not {"DecryptArchives", "DecryptModel"} & set(without)
 
 
 def test_bucket_that_goes_takes_its_archives_along(path: Path) -> None:
