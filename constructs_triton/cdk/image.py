@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from os import PathLike, fspath
+from pathlib import Path
 
 from aws_cdk import Aws, CfnMapping, Stack
 from aws_cdk import aws_ecr as ecr
@@ -13,7 +14,8 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk._tokens import is_concrete
-from constructs_triton.facts import images
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import images, limits
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = ["ContainerImage", "TritonImage"]
@@ -57,14 +59,20 @@ class TritonImage(ABC):
 
         In a stack with a Region the account is looked up now, and a Region without that version raises
         ``FactNotFoundError``; in an environment-agnostic stack a mapping in the template holds all Regions
-        that have it. Raises ``InvalidValueError`` for anything but ``YY.MM``.
+        that have it, and CloudFormation refuses to deploy to others ("Unable to get mapping"). Raises
+        ``InvalidValueError`` for anything but ``YY.MM``.
         """
+        if not is_concrete(version):
+            raise InvalidValueError(
+                "image_version: must be known at synth, since account, tag and host driver follow from it, "
+                'got a token; write TritonImage.dlc("26.05"), or name the image with from_registry'
+            )
         images.image_version(version)
         return _DlcImage(version)
 
     @staticmethod
     def from_ecr_repository(
-        repository: ecr.IRepository, *, tag_or_digest: str = "latest", triton_version: str | None = None
+        repository: ecr.IRepository, tag_or_digest: str = "latest", *, triton_version: str | None = None
     ) -> TritonImage:
         """An image of one's own in ECR, by its tag or its ``sha256:...`` digest."""
         _check_version(triton_version)
@@ -72,14 +80,25 @@ class TritonImage(ABC):
 
     @staticmethod
     def from_registry(uri: str, *, triton_version: str | None = None) -> TritonImage:
-        """An image by its full URI; the execution role is granted nothing for it."""
+        """An image by its full URI; the execution role is granted nothing for it.
+
+        Raises ``InvalidValueError`` for a text that SageMaker would not take as an image.
+        """
         _check_version(triton_version)
+        limits.check_name("image", uri, limits.IMAGE)
         return _RegistryImage(triton_version, uri)
 
     @staticmethod
     def from_asset(directory: str | PathLike[str], *, triton_version: str | None = None) -> TritonImage:
-        """An image that is built from a folder with a ``Dockerfile`` and uploaded by ``cdk deploy``."""
+        """An image that is built from a folder with a ``Dockerfile`` and uploaded by ``cdk deploy``.
+
+        Raises ``InvalidValueError`` for a folder without one.
+        """
         _check_version(triton_version)
+        if not Path(directory, "Dockerfile").is_file():
+            raise InvalidValueError(
+                f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; write one there'
+            )
         return _AssetImage(triton_version, fspath(directory))
 
     def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
@@ -107,6 +126,8 @@ class _DlcImage(TritonImage):
         region = Stack.of(scope).region
         if is_concrete(region):
             images.account(region, self.version)
+        else:
+            images.require_regions(self.version)
 
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region

@@ -29,6 +29,7 @@ __all__ = [
     "published_versions",
     "regions",
     "repository_name",
+    "require_regions",
 ]
 
 DEFAULT_VERSION = "26.05"
@@ -146,6 +147,21 @@ def regions(version: str) -> tuple[str, ...]:
     if not image.regions_are_known:
         return ()
     return tuple(sorted(set(_accounts(image)) - set(image.regions_without)))
+
+
+def require_regions(version: str) -> None:
+    """Raise ``FactNotFoundError`` for a version of which no Region is known, and name one that has them."""
+    image = image_version(version)
+    if regions(version):
+        return
+    reason = (
+        "AWS released it but does not list its Regions"
+        if image.is_published
+        else "AWS publishes no Triton image of this release"
+    )
+    raise FactNotFoundError(
+        f'image_version: {reason}, got "{version}"; use "{DEFAULT_VERSION}", or name an image by registry'
+    )
 
 
 def newest_version(region: str) -> str:

@@ -143,3 +143,32 @@ def test_malformed_version_is_refused(version: str) -> None:
     """A version is a year and a month."""
     with pytest.raises(InvalidValueError, match="must be a Triton release"):
         TritonImage.dlc(version)
+
+
+@pytest.mark.parametrize(
+    ("version", "reason"), [("26.04", "does not list its Regions"), ("24.07", "publishes no")]
+)
+def test_agnostic_stack_refuses_a_version_without_a_region(tmp_path: Path, version: str, reason: str) -> None:
+    """A mapping with no Region in it is no template: the version is refused, and one that has them named."""
+    with pytest.raises(FactNotFoundError, match=f'{reason}.*got "{version}"; use "26.05"'):
+        make_endpoint(in_region(None), tmp_path, TritonImage.dlc(version))
+
+
+def test_version_known_at_deployment_only_is_refused() -> None:
+    """Account, tag and driver follow from the version, so a token is refused in words, not as a bad month."""
+    parameter = cdk.CfnParameter(make_stack(None), "Version")
+    with pytest.raises(InvalidValueError, match=r"must be known at synth.*from_registry"):
+        TritonImage.dlc(parameter.value_as_string)
+
+
+@pytest.mark.parametrize("uri", ["", "my image:1", "x" * 256])
+def test_registry_image_keeps_the_limits_of_the_api(uri: str) -> None:
+    """A URI that CreateModel would refuse is refused where it is written."""
+    with pytest.raises(InvalidValueError, match=r"^image: must"):
+        TritonImage.from_registry(uri)
+
+
+def test_asset_needs_a_dockerfile(tmp_path: Path) -> None:
+    """A folder that is not there, or has no Dockerfile, is named."""
+    with pytest.raises(InvalidValueError, match=r'^image: must be a folder with a Dockerfile, got ".*nope"'):
+        TritonImage.from_asset(tmp_path / "nope")
