@@ -100,7 +100,7 @@ TYPED: dict[str, dict[str, str]] = {
         "ProductionVariantProperty.core_dump_config": "`core_dump`",
         "ProductionVariantProperty.enable_ssm_access": "`enable_ssm_access`",
         "ProductionVariantProperty.inference_ami_version": (
-            "`inference_ami_version`, or the one that the image needs"
+            "`inference_ami_version`, or the one that the image needs; `None` leaves it out"
         ),
         "ProductionVariantProperty.initial_instance_count": "`initial_instance_count`",
         "ProductionVariantProperty.initial_variant_weight": "`initial_variant_weight`",

@@ -13,7 +13,7 @@ from constructs_triton.cdk.production_variant import VariantProps
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
-from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
+from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi, default_inference_ami
 from constructs_triton.facts.target import Target
 from constructs_triton.findings import Finding, Severity
 
@@ -60,13 +60,19 @@ def check_models(models: ServedModels, settings: ContainerSettings, props: Varia
         gpu_count=machine.gpus,
         gpu_memory_mib=machine.gpu_memory_mib,
         memory_gib=machine.memory_gib,
-        storage_gb=machine.local_storage_gb or None,
+        storage_gb=machine.local_storage_gb or _known_volume_size_gb(props),
         image_version=settings.image.version,
         default_model=models.default_model,
     )
     told = {(finding.code, finding.path) for finding in models.repository.warnings}
     found = models.check(target)
     return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
+
+
+def _known_volume_size_gb(props: VariantProps) -> int | None:
+    if props.volume_size is None or props.volume_size.is_unresolved():
+        return None
+    return int(props.volume_size.to_gibibytes())
 
 
 def _environment(
@@ -104,13 +110,12 @@ def _with_default_model(
 def _compatibility_findings(
     image: TritonImage, environment: TritonEnvironment, models: ServedModels, props: VariantProps
 ) -> list[Finding]:
-    volume_size = None if props.volume_size is None else props.volume_size.to_gibibytes()
     variant = VariantFacts(
         instance_type=props.instance_type,
         image_version=image.version,
         cpu_image=image.is_cpu_image(props.instance_type),
         mode=models.mode,
-        volume_size_gb=None if volume_size is None else int(volume_size),
+        volume_size_gb=None if props.volume_size is None else int(props.volume_size.to_gibibytes()),
         has_gpu_load_limit=environment.model_load_gpu_limit is not None,
     )
     found = check_compatibility(variant)
@@ -126,7 +131,10 @@ def _warnings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _inference_ami(image: TritonImage, props: VariantProps) -> tuple[str | None, list[Finding]]:
-    if props.inference_ami_version is not None:
-        return InferenceAmi.of(str(props.inference_ami_version)).version, []
+    given = props.inference_ami_version
+    if given is None:
+        return None, []
+    if given is not FOR_THE_IMAGE:
+        return InferenceAmi.of(str(given)).version, []
     choice = default_inference_ami(image.version, props.instance_type)
     return (None if choice.ami is None else choice.ami.version), [choice.finding] if choice.finding else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
 from aws_cdk import Duration, RemovalPolicy, Size
@@ -11,6 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
+from constructs_triton.cdk._kinds import Kind, check_kind, check_kinds
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.async_inference import AsyncInference
 from constructs_triton.cdk.core_dump import CoreDump
@@ -22,11 +23,20 @@ from constructs_triton.cdk.production_variant import RoutingStrategy, TritonVari
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.environment import TritonEnvironment
-from constructs_triton.facts.inference_ami import InferenceAmi
+from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.facts.published import did_you_mean
 
 __all__ = ["EndpointOptions", "EndpointProps", "endpoint_props"]
 
+_VARIANT: Kind = (TritonVariant, 'TritonVariant(variant_name="Green")')
+_KINDS: dict[str, Kind] = {
+    "shadow_variant": _VARIANT,
+    "data_capture": (DataCapture, "DataCapture(...)"),
+    "async_inference": (AsyncInference, "AsyncInference(...)"),
+    "deployment": (Deployment, "Deployment.canary(...)"),
+    "metrics_config": (MetricsConfig, "MetricsConfig(...)"),
+}
 _DEFAULT_VARIANT_NAME = "AllTraffic"
 
 
@@ -54,7 +64,8 @@ class EndpointOptions(TypedDict, total=False):
         A variant that is sent copies of the requests and whose answers nobody sees, beside exactly one
         production variant. Single-model endpoints only.
     ``inference_ami_version``
-        The host's image, which brings the GPU driver: by default the one that the container image needs.
+        The host's image, which brings the GPU driver: by default the one that the container image needs;
+        ``InferenceAmi.of(...)`` is another one, ``None`` SageMaker's default.
     ``volume_size``
         Of the storage volume; refused for instance types that have local NVMe instead. By default derived
         from the archive where that is large.
@@ -137,7 +148,7 @@ class EndpointProps:
     initial_variant_weight: float = 1
     variants: Sequence[TritonVariant] | None = None
     shadow_variant: TritonVariant | None = None
-    inference_ami_version: InferenceAmi | str | None = None
+    inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE
     volume_size: Size | None = None
     container_startup_health_check_timeout: Duration | None = None
     model_data_download_timeout: Duration | None = None
@@ -159,6 +170,9 @@ class EndpointProps:
     removal_policy: RemovalPolicy | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self, _KINDS)
+        for variant in self.variants or ():
+            check_kind("variants", variant, _VARIANT)
         if self.endpoint_name is not None:
             limits.check_name("endpoint_name", self.endpoint_name, limits.ENDPOINT_NAME)
         if self.removal_policy is RemovalPolicy.SNAPSHOT:
@@ -174,7 +188,8 @@ class EndpointProps:
             values = {"variant_name": self.variant_name or _DEFAULT_VARIANT_NAME, **self._defaults()}
             return VariantProps(**_with_instance_type(values))
         own = {name: getattr(variant, name) for name in VariantProps.names()}
-        given = {name: value for name, value in own.items() if value is not None}
+        unset = {"inference_ami_version": FOR_THE_IMAGE}
+        given = {name: value for name, value in own.items() if value is not unset.get(name)}
         try:
             values = {"variant_name": variant.variant_name, **self._defaults(), **given}
             return VariantProps(**_with_instance_type(values))
@@ -225,7 +240,7 @@ class EndpointProps:
 
 
 def endpoint_props(options: Mapping[str, Any]) -> EndpointProps:
-    """The checked properties; a serverless endpoint is refused with the reason."""
+    """The checked properties; a serverless endpoint is refused with the reason, a typo by ``TypeError``."""
     if options.get("serverless_config") is not None:
         # AWS documentation: serverless inference, feature exclusions.
         raise InvalidValueError(
@@ -233,7 +248,13 @@ def endpoint_props(options: Mapping[str, Any]) -> EndpointProps:
             f"6 GB of memory, which Triton's images are not made for, got {options['serverless_config']!r}; "
             "use one small instance, or async_inference, which scales to zero"
         )
-    return EndpointProps(**{name: value for name, value in options.items() if name != "serverless_config"})
+    given = {name: value for name, value in options.items() if name != "serverless_config"}
+    known = [each.name for each in fields(EndpointProps)]
+    for name in given.keys() - known:
+        # What Python raises for a keyword that a function has not got, with the nearest that it has.
+        hint = did_you_mean(name, known) or "leave it out"
+        raise TypeError(f"got an unexpected keyword argument '{name}'; {hint}")
+    return EndpointProps(**given)
 
 
 def _with_instance_type(values: dict[str, Any]) -> dict[str, Any]:

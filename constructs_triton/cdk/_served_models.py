@@ -9,11 +9,14 @@ from typing import Literal
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
+from constructs_triton.cdk._kinds import Kind, check_kind
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.target import Target
 from constructs_triton.findings import Finding
+
+_REPOSITORY: Kind = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
 __all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
 
@@ -77,12 +80,14 @@ class SingleModel(ServedModels):
     @classmethod
     def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
         """Any model of the repository."""
+        check_kind("model_repository", repository, _REPOSITORY)
         repository.served_model(model)
         return cls(repository, model)
 
     @classmethod
     def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
         """A model of the repository that has to be an ensemble."""
+        check_kind("model_repository", repository, _REPOSITORY)
         repository.refuse_no_ensemble(ensemble)
         return cls(repository, ensemble)
 
@@ -117,6 +122,7 @@ class MultipleModels(ServedModels):
     model_cache_setting: str | None = None
 
     def __post_init__(self) -> None:
+        check_kind("model_repository", self.repository, _REPOSITORY)
         setting = self.model_cache_setting
         if setting is not None and is_concrete(setting) and setting not in ("Enabled", "Disabled"):
             raise InvalidValueError(

@@ -9,6 +9,7 @@ from typing import Literal
 from aws_cdk import Duration, Size
 
 from constructs_triton.cdk._durations import check_duration
+from constructs_triton.cdk._kinds import Kind, check_kinds
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.core_dump import CoreDump
 from constructs_triton.cdk.image import TritonImage
@@ -16,7 +17,7 @@ from constructs_triton.cdk.model_repository import TritonModelRepository
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.environment import TritonEnvironment
-from constructs_triton.facts.inference_ami import InferenceAmi
+from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.published import did_you_mean
 
@@ -39,7 +40,8 @@ class TritonVariant:
         its own, which callers still reach by ``TargetVariant``. Of a shadow variant: the share of requests
         that are copied to it, relative to the production variant's weight.
 
-    The others are those of ``EndpointOptions``. A given ``environment`` replaces the endpoint's as a whole.
+    The others are those of ``EndpointOptions``, and an ``inference_ami_version`` of ``None`` leaves it
+    out here too. A given ``environment`` replaces the endpoint's as a whole.
     """
 
     variant_name: str
@@ -50,7 +52,7 @@ class TritonVariant:
     environment: TritonEnvironment | Mapping[str, str] | None = None
     initial_instance_count: float | None = None
     initial_variant_weight: float | None = None
-    inference_ami_version: InferenceAmi | str | None = None
+    inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE
     volume_size: Size | None = None
     container_startup_health_check_timeout: Duration | None = None
     model_data_download_timeout: Duration | None = None
@@ -73,7 +75,7 @@ class VariantProps:
     environment: TritonEnvironment | Mapping[str, str] | None = None
     initial_instance_count: float = 1
     initial_variant_weight: float = 1
-    inference_ami_version: InferenceAmi | str | None = None
+    inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE
     volume_size: Size | None = None
     container_startup_health_check_timeout: Duration | None = None
     model_data_download_timeout: Duration | None = None
@@ -83,6 +85,7 @@ class VariantProps:
     core_dump: CoreDump | None = None
 
     def __post_init__(self) -> None:
+        check_kinds(self, _KINDS)
         limits.check_name("variant_name", self.variant_name, limits.VARIANT_NAME)
         count, weight = self.initial_instance_count, self.initial_variant_weight
         limits.check_range("initial_instance_count", count, limits.INITIAL_INSTANCE_COUNT)
@@ -99,6 +102,18 @@ class VariantProps:
         return tuple(field.name for field in fields(cls) if field.name != "variant_name")
 
 
+_DURATION: Kind = (Duration, "Duration.minutes(10)")
+_KINDS: dict[str, Kind] = {
+    "instance_type": (InstanceType, 'InstanceType.of("ml.g5.xlarge")'),
+    "image": (TritonImage, 'TritonImage.dlc("26.05")'),
+    "environment": ((TritonEnvironment, Mapping), "TritonEnvironment(thread_count=16)"),
+    "inference_ami_version": ((InferenceAmi, str), "InferenceAmi.of(...)"),
+    "volume_size": (Size, "Size.gibibytes(50)"),
+    "container_startup_health_check_timeout": _DURATION,
+    "model_data_download_timeout": _DURATION,
+    "variant_instance_provision_timeout": _DURATION,
+    "core_dump": (CoreDump, "CoreDump(...)"),
+}
 _TIMEOUTS = {
     "container_startup_health_check_timeout": limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
     "model_data_download_timeout": limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,

@@ -62,7 +62,7 @@ def check_values(environment: Any) -> None:
         _check_words(keyword, getattr(environment, keyword))
 
 
-def _check_number(keyword: str, value: float | str | None, limit: RangeLimit) -> None:
+def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
     path = f"environment.{keyword}"
     if value is None or (isinstance(value, str) and is_token(value)):
         return

@@ -18,7 +18,14 @@ from constructs_triton.facts.published import did_you_mean, load
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["AmiChoice", "Certainty", "InferenceAmi", "default_inference_ami", "inference_ami_names"]
+__all__ = [
+    "FOR_THE_IMAGE",
+    "AmiChoice",
+    "Certainty",
+    "InferenceAmi",
+    "default_inference_ami",
+    "inference_ami_names",
+]
 
 Certainty = Literal["observed", "inferred"]
 _NAME = re.compile(r"al\d+-ami-sagemaker-inference-[a-z0-9-]+")
@@ -54,6 +61,13 @@ class InferenceAmi:
 
     def __str__(self) -> str:
         return self.version
+
+
+FOR_THE_IMAGE = InferenceAmi("", is_known=False)
+"""Says that nobody chose: the host image is the one that the container image needs.
+
+It is the default of properties that take ``None`` for "no host image at all".
+"""
 
 
 @dataclass(frozen=True, slots=True)

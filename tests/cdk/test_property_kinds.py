@@ -1,0 +1,102 @@
+"""Properties of the wrong kind, and those that only a value of ``None`` or a volume decides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from cdk_apps import add_repository, make_stack, only, synthesize, write_model, write_repository
+
+from constructs_triton.cdk import (
+    InstanceType,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+)
+from constructs_triton.errors import InvalidValueError, RepositoryError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    (
+        {"instance_type": "ml.g5.xlarge"},
+        r'must be of class InstanceType, got "ml.g5.xlarge"; write InstanceType',
+    ),
+    ({"image": "26.05"}, r'^image: must be of class TritonImage, got "26.05"; write TritonImage\.dlc'),
+    ({"volume_size": 50}, r"^volume_size: must be of class Size, got 50; write Size\.gibibytes\(50\)$"),
+    ({"model_data_download_timeout": 600}, "must be of class Duration, got 600; write Duration"),
+    ({"variants": ["Green"]}, r'^variants: must be of class TritonVariant, got "Green"'),
+    ({"environment": ["A=b"]}, "must be of class TritonEnvironment or Mapping"),
+    ({"initial_instance_count": "2"}, 'must be a number, got "2"; write it without quotes'),
+    ({"endpoint_name": 3}, 'endpoint_name: must be a text, got 3; write "3"'),
+]
+
+
+@pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
+def test_property_of_another_kind_is_told_how_it_is_written(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
+    """A text for a class, a number for a size, a typo: our error, and nothing joins the tree."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    options = {"instance_type": GPU, **props}
+    with pytest.raises(InvalidValueError, match=message):
+        TritonEnsembleEndpoint(stack, "Endpoint", model_repository=repository, ensemble="pipeline", **options)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
+def test_misspelt_property_is_told_the_nearest(path: Path) -> None:
+    """As with any keyword of Python's it is a TypeError, which names the property that was meant."""
+    stack = make_stack()
+    typo: dict[str, Any] = {"inference_ami": None}
+    repository = add_repository(stack, path)
+    with pytest.raises(TypeError, match="argument 'inference_ami'; did you mean \"inference_ami_version\""):
+        TritonMultiModelEndpoint(stack, "Endpoint", model_repository=repository, **typo)
+
+
+def test_repository_of_another_class_is_refused() -> None:
+    """A folder in place of the construct is told how the construct is written."""
+    with pytest.raises(
+        InvalidValueError, match=r'model_repository: .* TritonModelRepository, got "models"; write'
+    ):
+        TritonMultiModelEndpoint(make_stack(), "Endpoint", model_repository="models", instance_type=GPU)  # type: ignore[arg-type]
+
+
+def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None:
+    """A volume that one asked for is held against the models; one known at deployment is not."""
+    write_model(tmp_path, "model")
+    with (tmp_path / "model" / "1" / "weights.bin").open("wb") as weights:
+        weights.truncate(1_100_000_000)
+    stack = make_stack()
+    options: dict[str, Any] = {"model_repository": add_repository(stack, tmp_path), "model": "model"}
+    cpu = InstanceType.of("ml.m5.xlarge")
+    with pytest.raises(RepositoryError, match=r"the models take 1\.1 GB, got 1 GB of storage"):
+        TritonEndpoint(stack, "Small", volume_size=cdk.Size.gibibytes(1), instance_type=cpu, **options)
+    assert stack.node.try_find_child("Small") is None
+
+
+def test_host_image_is_left_out_when_none_is_asked_for(path: Path) -> None:
+    """``None`` is SageMaker's default host, for the endpoint and for a variant alone; silence is not."""
+    variants = [
+        TritonVariant(variant_name="Chosen"),
+        TritonVariant(variant_name="Bare", inference_ami_version=None),
+    ]
+    found = []
+    for options in ({"inference_ami_version": None}, {"variants": variants}):
+        stack = make_stack()
+        repository = add_repository(stack, path)
+        TritonEnsembleEndpoint(
+            stack, "Endpoint", model_repository=repository, ensemble="pipeline", instance_type=GPU, **options
+        )
+        config = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")
+        found += ["InferenceAmiVersion" in each for each in config["ProductionVariants"]]
+    assert found == [False, True, False]
