@@ -27,6 +27,8 @@ __all__ = ["ArchiveOutline", "outline_archive"]
 
 _MOST_OUTLINES = 100
 _REPOSITORY, _CONTENTS = "repository", "contents.json"
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError)
+"""What reading an outline raises that is not there, or is not whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def outline_archive(path: Path) -> ArchiveOutline:
         ArchiveError: it cannot be read, or :func:`inspect_archive` refuses it.
     """
     folder = cache_directory() / "outlines" / _key(path)
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(*_UNREADABLE):
         return _read(folder, path)
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,10 +55,21 @@ def outline_archive(path: Path) -> ArchiveOutline:
         return _write(path, scratch_directory() / "outline")
     with partial_folder(folder.parent) as draft:
         _write(path, draft / folder.name)
-        shutil.rmtree(folder, ignore_errors=True)
-        (draft / folder.name).replace(folder)
+        _put_in_place(draft / folder.name, folder, path)
     _evict(folder.parent)
     return _read(folder, path)
+
+
+def _put_in_place(draft: Path, folder: Path, path: Path) -> None:
+    """Rename, unless another run was faster: what it has put there, and reads, is the same."""
+    try:
+        draft.replace(folder)
+    except OSError:
+        with suppress(*_UNREADABLE):
+            _read(folder, path)
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+        draft.replace(folder)
 
 
 def _key(path: Path) -> str:
