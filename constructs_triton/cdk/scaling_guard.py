@@ -146,7 +146,7 @@ def _before_statements() -> list[iam.PolicyStatement]:
     return [
         iam.PolicyStatement(
             sid="LookAtStack",
-            actions=["cloudformation:DescribeStacks", "cloudformation:DescribeStackResources"],
+            actions=["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
             resources=[Aws.STACK_ID],
         ),
         iam.PolicyStatement(

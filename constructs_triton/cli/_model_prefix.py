@@ -144,10 +144,11 @@ class ModelPrefix:
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
     """The prefix that a deployed stack fills; ``resource`` is the logical id where there are several."""
     with _errors(f"stack {stack}"):
-        found = session.client("cloudformation").describe_stack_resources(StackName=stack)
+        pages = session.client("cloudformation").get_paginator("list_stack_resources")
+        found = [row for page in pages.paginate(StackName=stack) for row in page["StackResourceSummaries"]]
     urls = {
         str(row["LogicalResourceId"]): str(row.get("PhysicalResourceId", ""))
-        for row in found["StackResources"]
+        for row in found
         if row["ResourceType"] == RESOURCE_TYPE
     }
     chosen = {name: url for name, url in urls.items() if resource in (None, name)}

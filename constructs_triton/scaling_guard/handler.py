@@ -27,7 +27,7 @@ import json
 import logging
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from .scaling import DIMENSION, NAMESPACE, Scaling, ScalingError, client, persistently
@@ -152,12 +152,16 @@ def _endpoint_name(stack_id: str, logical_id: str) -> str | None:
     return None
 
 
-def _stack_resources(stack_id: str) -> list[dict[str, Any]]:
+def _stack_resources(stack_id: str) -> Iterator[dict[str, Any]]:
+    """All of them: DescribeStackResources would leave out what comes after the first hundred."""
     cloudformation = client("cloudformation")
-    listed: list[dict[str, Any]] = persistently(cloudformation.describe_stack_resources, StackName=stack_id)[
-        "StackResources"
-    ]
-    return listed
+    token: dict[str, str] = {}
+    while True:
+        page = persistently(cloudformation.list_stack_resources, StackName=stack_id, **token)
+        yield from page["StackResourceSummaries"]
+        if "NextToken" not in page:
+            return
+        token = {"NextToken": page["NextToken"]}
 
 
 def _stack_status(stack_id: str) -> str:

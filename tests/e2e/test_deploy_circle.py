@@ -93,6 +93,18 @@ def test_model_added_to_the_prefix_is_served_without_a_deployment(
     }
 
 
+def test_models_of_a_deployed_stack_come_and_go_by_the_command(view: StackView, assemblies: Path) -> None:
+    """``sync`` places a repository, and ``remove`` takes a name away with its archive; the stack's stay."""
+    models = str(assemblies / "models" / "added_model")
+    declared = Declared(assemblies / "added_model")
+    synced = json.loads(run_models(view.aws, "sync", models, "--stack", STACK))["target_models"]
+    assert synced == {name: declared.target_model(name) for name in ("alpha", "beta", "gamma")}
+    run_models(view.aws, "remove", "gamma", "--delete-archive", "--stack", STACK)
+    after = json.loads(run_models(view.aws, "list", "--stack", STACK))
+    assert [each["name"] for each in after["models"]] == ["alpha", "beta"]
+    assert synced["gamma"] not in after["nameless_archives"]
+
+
 def test_what_is_not_deployed_is_named(view: StackView) -> None:
     """An endpoint that SageMaker does not list, and an address where nothing listens, are told apart."""
     nothing = LocalEndpoint.from_aws(view.aws.endpoint_url, endpoint="nothing")

@@ -205,7 +205,7 @@ def test_stack_leads_to_its_prefix(
             "PhysicalResourceId": place,
             "ResourceType": "Custom::TritonModelSync",
             "ResourceStatus": "CREATE_COMPLETE",
-            "Timestamp": "2026-01-01T00:00:00Z",
+            "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
         }
         for name, place in found.items()
     ]
@@ -213,7 +213,11 @@ def test_stack_leads_to_its_prefix(
     stubbed = {"cloudformation": cloudformation}
     monkeypatch.setattr(session, "client", lambda name: stubbed.get(name) or make(name))
     with Stubber(cloudformation) as stub:
-        stub.add_response("describe_stack_resources", {"StackResources": rows}, {"StackName": "Demo"})
+        # A stack of more than a hundred resources is told in pages.
+        first = {"StackResourceSummaries": [], "NextToken": "more"}
+        stub.add_response("list_stack_resources", first, {"StackName": "Demo"})
+        rest = {"StackName": "Demo", "NextToken": "more"}
+        stub.add_response("list_stack_resources", {"StackResourceSummaries": rows}, rest)
         if url is None:
             with pytest.raises(
                 InvalidValueError, match=r"must have one Custom::TritonModelSync, got .*--resource"

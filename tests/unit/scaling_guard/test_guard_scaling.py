@@ -9,9 +9,10 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.scaling_guard import CODE_DIRECTORY, CODE_FOLDER, HANDLER
+from constructs_triton.scaling_guard import CODE_DIRECTORY, CODE_FOLDER, HANDLER, handler
 from constructs_triton.scaling_guard.scaling import DIMENSION, NAMESPACE, Scaling, ScalingError
 
 BLUE = "endpoint/digits/variant/blue"
@@ -151,3 +152,23 @@ def test_function_is_self_contained() -> None:
                 names.append(node.module or "")
             roots = {name.split(".")[0] for name in names}
             assert roots <= {*sys.stdlib_module_names, "boto3", "botocore"}, file.name
+
+
+def test_endpoint_is_found_in_a_stack_of_many_resources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CloudFormation tells a hundred resources at a time; the endpoint may be among the later ones."""
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/digits"
+    row = {
+        "LogicalResourceId": "Endpoint",
+        "PhysicalResourceId": arn,
+        "ResourceType": "AWS::SageMaker::Endpoint",
+        "ResourceStatus": "CREATE_COMPLETE",
+        "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
+    }
+    cloudformation = boto3.client("cloudformation")
+    monkeypatch.setattr(handler, "client", lambda _: cloudformation)
+    with Stubber(cloudformation) as stub:
+        first = {"StackResourceSummaries": [], "NextToken": "more"}
+        stub.add_response("list_stack_resources", first, {"StackName": "stack"})
+        rest = {"StackName": "stack", "NextToken": "more"}
+        stub.add_response("list_stack_resources", {"StackResourceSummaries": [row]}, rest)
+        assert handler._endpoint_name("stack", "Endpoint") == "digits"
