@@ -44,7 +44,7 @@ def test_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_model_config_offers_every_name_of_the_builder() -> None:
-    """The builder's list stands once: the package above it has the same objects, and type checkers see them."""
+    """The builder's list stands once: the package above has the same objects, and type checkers see them."""
     names = set(builder.__all__)
     assert names == set(builder._HOMES) == set(_names_for_type_checkers(Path(builder.__file__)))
     assert names <= set(model_config.__all__) == set(model_config._HOMES)
