@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from aws_cdk import Duration, Stack, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -16,9 +16,8 @@ from constructs_triton.cdk import _scaling_checks as checks
 from constructs_triton.cdk import _scaling_targets as targets
 from constructs_triton.cdk._backlog_scaling import add_first_instance_policy
 from constructs_triton.cdk._scaling_checks import TrackedMetric
+from constructs_triton.cdk._target_tracking import ScalingPolicyOptions, TargetTracking
 from constructs_triton.cdk._tokens import is_concrete
-from constructs_triton.cdk._tracked_metric import customized_metric, metric_key, metric_name_of
-from constructs_triton.cdk.metrics import variant_metric
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount"]
@@ -29,24 +28,6 @@ _SERVICE_LINKED_ROLE = (
     "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
     "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 )
-
-
-class ScalingPolicyOptions(TypedDict, total=False):
-    """What every policy takes that keeps a metric at its target.
-
-    ``scale_in_cooldown``, ``scale_out_cooldown``
-        Time after an instance went or came before the next one goes or comes; 300 s unless given, which is
-        the service's own default.
-    ``disable_scale_in``
-        Only ever add instances; another policy, or a schedule, has to take them away.
-    ``policy_name``
-        By default made from the construct's path.
-    """
-
-    scale_in_cooldown: Duration | None
-    scale_out_cooldown: Duration | None
-    disable_scale_in: bool
-    policy_name: str | None
 
 
 class TritonScalableInstanceCount(Construct):
@@ -73,12 +54,9 @@ class TritonScalableInstanceCount(Construct):
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
-        self._endpoint_name = endpoint_name
-        self._variant_name = variant_name
         self._instance_type = instance_type
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
-        self._tracked: dict[str, TrackedMetric] = {}
         self.scalable_target = appscaling.ScalableTarget(
             self,
             "Resource",
@@ -91,11 +69,12 @@ class TritonScalableInstanceCount(Construct):
             max_capacity=max_capacity,
             role=self._service_linked_role(),
         )
+        self._tracking = TargetTracking(self, self.scalable_target, endpoint_name, variant_name)
 
     @property
     def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
         """The metrics that policies keep at a target, in the order the policies were added."""
-        return tuple(self._tracked.values())
+        return self._tracking.metrics
 
     # Policies that keep a metric at a target.
 
@@ -115,7 +94,9 @@ class TritonScalableInstanceCount(Construct):
         """
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         target = targets.utilization_target(target_utilization_percent, gpus)
-        return self._track("GPUUtilization", id, target, _slow_to_shrink(options), units=gpus)
+        return self._tracking.keep_published(
+            "GPUUtilization", id, target, _slow_to_shrink(options), units=gpus
+        )
 
     def scale_on_gpu_memory_utilization(
         self,
@@ -132,7 +113,9 @@ class TritonScalableInstanceCount(Construct):
         """
         gpus = targets.gpus_of(self._instance_type, gpu_count)
         target = targets.utilization_target(target_utilization_percent, gpus)
-        return self._track("GPUMemoryUtilization", id, target, _slow_to_shrink(options), units=gpus)
+        return self._tracking.keep_published(
+            "GPUMemoryUtilization", id, target, _slow_to_shrink(options), units=gpus
+        )
 
     def scale_on_cpu_utilization(
         self,
@@ -149,7 +132,7 @@ class TritonScalableInstanceCount(Construct):
         """
         vcpus = targets.vcpus_of(self._instance_type, vcpu_count)
         target = targets.utilization_target(target_utilization_percent, vcpus)
-        return self._track("CPUUtilization", id, target, options, units=vcpus)
+        return self._tracking.keep_published("CPUUtilization", id, target, options, units=vcpus)
 
     def scale_on_invocations_per_instance(
         self,
@@ -171,7 +154,9 @@ class TritonScalableInstanceCount(Construct):
             target_invocations_per_minute, max_requests_per_second, safety_factor
         )
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
-        return self._track("InvocationsPerInstance", id, target, options, predefined=predefined)
+        return self._tracking.keep_published(
+            "InvocationsPerInstance", id, target, options, predefined=predefined
+        )
 
     def scale_on_concurrent_requests(
         self, id: str, *, target_concurrent_requests: float, **options: Unpack[ScalingPolicyOptions]
@@ -184,7 +169,7 @@ class TritonScalableInstanceCount(Construct):
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
-        return self._track(
+        return self._tracking.keep_published(
             "ConcurrentRequestsPerModel", id, target_concurrent_requests, options, predefined=predefined
         )
 
@@ -202,7 +187,7 @@ class TritonScalableInstanceCount(Construct):
         not where a single one takes as long. ``statistic`` may be a percentile.
         """
         target = targets.microseconds("target_latency", target_latency)
-        return self._track("ModelLatency", id, target, options, statistic=statistic)
+        return self._tracking.keep_published("ModelLatency", id, target, options, statistic=statistic)
 
     def scale_on_backlog(
         self, id: str, *, target_backlog_per_instance: float, **options: Unpack[ScalingPolicyOptions]
@@ -218,9 +203,11 @@ class TritonScalableInstanceCount(Construct):
         needs_first = self.min_capacity == 0 or not is_concrete(self.min_capacity)
         if needs_first:
             checks.check_unguarded(id, is_guarded=self._is_guarded)
-        policy = self._track("ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options)
+        policy = self._tracking.keep_published(
+            "ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options
+        )
         if needs_first:
-            waiting = self._metric("HasBacklogWithoutCapacity")
+            waiting = self._tracking.published_metric("HasBacklogWithoutCapacity")
             add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
         return policy
 
@@ -237,7 +224,7 @@ class TritonScalableInstanceCount(Construct):
         The metric has to fall in proportion when instances are added. Its period is not used: the service
         looks at each minute.
         """
-        return self._track_metric(id, metric, target_value, options)
+        return self._tracking.keep(id, metric, target_value, options)
 
     # Policies of other kinds.
 
@@ -309,60 +296,6 @@ class TritonScalableInstanceCount(Construct):
             scheduled_scaling_suspended=scheduled_scaling,
         )
 
-    # How it is made.
-
-    def _track(
-        self,
-        metric_name: str,
-        id: str,
-        target_value: float,
-        options: ScalingPolicyOptions,
-        *,
-        units: float = 1,
-        statistic: str | None = None,
-        predefined: appscaling.PredefinedMetric | None = None,
-    ) -> appscaling.TargetTrackingScalingPolicy:
-        metric = self._metric(metric_name, statistic)
-        return self._track_metric(id, metric, target_value, options, units=units, predefined=predefined)
-
-    def _track_metric(
-        self,
-        id: str,
-        metric: cloudwatch.IMetric,
-        target_value: float,
-        options: ScalingPolicyOptions,
-        *,
-        units: float = 1,
-        predefined: appscaling.PredefinedMetric | None = None,
-    ) -> appscaling.TargetTrackingScalingPolicy:
-        checks.check_policy(id, options)
-        key = metric_key(self, metric)
-        checks.check_untracked(id, self._tracked.get(key))
-        policy = self.scalable_target.scale_to_track_metric(
-            id,
-            # CDK's class takes fewer kinds of metric than the service does, so that those that are not
-            # predefined are set on the resource itself.
-            predefined_metric=predefined or _PREDEFINED.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE,
-            target_value=target_value,
-            **options,
-        )
-        if predefined is None:
-            resource = policy.node.default_child
-            assert isinstance(resource, appscaling.CfnScalingPolicy)
-            resource.target_tracking_scaling_policy_configuration = _configuration(
-                metric, target_value, options
-            )
-        self._tracked[key] = TrackedMetric(id, metric_name_of(metric), target_value, units)
-        return policy
-
-    def _metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
-        return variant_metric(
-            metric_name,
-            endpoint_name=self._endpoint_name,
-            variant_name=self._variant_name,
-            statistic=statistic,
-        )
-
     def _service_linked_role(self) -> iam.IRole:
         stack = Stack.of(self)
         arn = f"arn:{stack.partition}:iam::{stack.account}:role/{_SERVICE_LINKED_ROLE}"
@@ -377,19 +310,3 @@ def _slow_to_shrink(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
         "scale_in_cooldown": Duration.seconds(600) if scale_in is None else scale_in,
         "scale_out_cooldown": Duration.seconds(200) if scale_out is None else scale_out,
     }
-
-
-def _configuration(
-    metric: cloudwatch.IMetric, target_value: float, options: ScalingPolicyOptions
-) -> appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty:
-    return appscaling.CfnScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
-        customized_metric_specification=customized_metric(metric),
-        target_value=target_value,
-        disable_scale_in=options.get("disable_scale_in"),
-        scale_in_cooldown=_seconds(options.get("scale_in_cooldown")),
-        scale_out_cooldown=_seconds(options.get("scale_out_cooldown")),
-    )
-
-
-def _seconds(duration: Duration | None) -> float | None:
-    return None if duration is None else duration.to_seconds()
