@@ -20,6 +20,10 @@ from constructs_triton.wire.json_text import measure_json
 
 __all__ = ["AsyncInference", "start_inference"]
 
+#: S3's names for "there is nothing at this key" and for "you may not read it". Without s3:ListBucket on the
+#: bucket it says the second in both cases. Source: AWS documentation, GetObject.
+_ABSENT, _DENIED = "NoSuchKey", "AccessDenied"
+
 
 class AsyncInference:
     """An inference under way; ``output_location`` and ``failure_location`` are S3 URIs.
@@ -40,9 +44,14 @@ class AsyncInference:
         self.failure_location = failure_location
         self.inference_id = inference_id
         self._transport = transport
+        self._refusal: InvocationError | None = None
 
     def poll(self) -> InferenceResult | None:
-        """The result, or ``None`` while there is none; a failure raises ``InvocationError``."""
+        """The result, or ``None`` while there is none; a failure raises ``InvocationError``.
+
+        ``None`` also where S3 refuses to read the location, since it refuses so too while nothing is there
+        and the credentials lack ``s3:ListBucket``: ``result(timeout_seconds=0)`` tells what S3 said.
+        """
         if (answer := self._read(self.output_location)) is not None:
             return _decode(*answer)
         if self.failure_location and (failure := self._read(self.failure_location)) is not None:
@@ -57,14 +66,11 @@ class AsyncInference:
     def result(
         self, *, timeout_seconds: float = 3600.0, poll_interval_seconds: float = 2.0
     ) -> InferenceResult:
-        """Wait for the result; ``InvocationError`` when it failed or is not there in time."""
+        """Wait for the result; ``InvocationError`` when it failed, cannot be read or is not there in time."""
         deadline = time.monotonic() + timeout_seconds
         while (result := self.poll()) is None:
             if time.monotonic() >= deadline:
-                raise InvocationError(
-                    f"endpoint {self._transport.endpoint_name}: no answer after {timeout_seconds} s, got "
-                    f"nothing at {self.output_location}; call result again, or raise timeout_seconds"
-                )
+                raise self._timed_out(timeout_seconds)
             time.sleep(min(poll_interval_seconds, max(0.0, deadline - time.monotonic())))
         return result
 
@@ -73,11 +79,29 @@ class AsyncInference:
         try:
             found = self._transport.call("get_object", service="s3", Bucket=bucket, Key=key)
         except InvocationError as error:
-            # Without s3:ListBucket on the bucket, S3 answers 403 where nothing is yet.
-            if error.status in {403, 404}:
-                return None
-            raise
+            code = _service_code(error)
+            if code not in {_ABSENT, _DENIED}:
+                raise
+            # Only the output counts: an answer may be there though the place of failures is closed.
+            if location == self.output_location:
+                self._refusal = error if code == _DENIED else None
+            return None
         return self._transport.read_body(found["Body"]), str(found.get("ContentType", ""))
+
+    def _timed_out(self, seconds: float) -> InvocationError:
+        what = f"endpoint {self._transport.endpoint_name}: no answer after {seconds} s, got"
+        if (refusal := self._refusal) is None:
+            return InvocationError(
+                f"{what} nothing at {self.output_location}; call result again, or raise timeout_seconds"
+            )
+        return InvocationError(
+            f"{what} status {refusal.status} at {self.output_location} ({refusal.model_message}); either "
+            "there is nothing yet, so call result again, or it may not be read, so grant s3:GetObject there; "
+            "with s3:ListBucket on the bucket S3 tells the two apart",
+            status=refusal.status,
+            model_message=refusal.model_message,
+            request_id=refusal.request_id,
+        )
 
 
 def start_inference(
@@ -108,6 +132,12 @@ def start_inference(
         failure_location=answer.get("FailureLocation"),
         inference_id=answer.get("InferenceId"),
     )
+
+
+def _service_code(error: InvocationError) -> str:
+    """S3's own name of the error, which botocore's exception below ours carries."""
+    response: Mapping[str, Any] = getattr(error.__cause__, "response", {})
+    return str(response.get("Error", {}).get("Code", ""))
 
 
 def _decode(body: bytes, content_type: str) -> InferenceResult:

@@ -91,6 +91,32 @@ def test_async_result_that_never_comes_times_out(client: TritonClient) -> None:
         inference.result(timeout_seconds=0)
 
 
+def test_async_result_that_may_not_be_read_says_both_possibilities(client: TritonClient) -> None:
+    """S3's 403 may mean "not yet", so it is waited out; then the error says so and what to grant."""
+    inference, _ = start(client)
+    assert isinstance(client.transport, SageMakerTransport)
+    with Stubber(client.transport.client("s3")) as s3:
+        for _ in range(4):
+            s3.add_client_error("get_object", "AccessDenied", "Access Denied", http_status_code=403)
+        assert inference.poll() is None
+        with pytest.raises(InvocationError, match=r"nothing yet.* or .*grant s3:GetObject") as caught:
+            inference.result(timeout_seconds=0)
+    assert caught.value.status == 403
+
+
+@pytest.mark.parametrize(("code", "status"), [("NoSuchBucket", 404), ("InvalidAccessKeyId", 403)])
+def test_async_result_that_can_never_come_is_not_waited_for(
+    client: TritonClient, code: str, status: int
+) -> None:
+    """Without the bucket, or with credentials that are none, no answer will ever be read."""
+    inference, _ = start(client)
+    assert isinstance(client.transport, SageMakerTransport)
+    with Stubber(client.transport.client("s3")) as s3:
+        s3.add_client_error("get_object", code, "no", http_status_code=status)
+        with pytest.raises(InvocationError, match=f"got status {status}: no"):
+            inference.poll()
+
+
 def test_index_is_read_from_s3(session: boto3.Session) -> None:
     """A client given the index's URI knows models by their plain names, and a typo by its neighbour."""
     put(
