@@ -163,6 +163,9 @@ TWINS: dict[str, Twin] = {
         'parameters { key: "path" value { string_value: "/opt/ml/model/m/1" } }\n',
     ),
     # --- layout ---------------------------------------------------------------------------------------------
+    "layout-no-model": Twin(
+        {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
+    ),
     "layout-no-version": Twin({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
     "layout-no-version-chosen": added(
         "version_policy { specific { versions: [ 2 ] } }\n",

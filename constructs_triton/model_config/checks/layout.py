@@ -7,11 +7,38 @@ from collections.abc import Iterator
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.names import quoted
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.model_config.subject import Neighbourhood, Subject
 
 __all__: list[str] = []
 
 _VERSIONS = "triton core VersionsToLoad"
+
+
+@rule(
+    "layout-no-model",
+    "repository",
+    refuses=False,
+    source="triton server docker/sagemaker/serve: models are loaded by name",
+    hint="name the folder whose sub-folders are models, each with config.pbtxt or a version folder such as 1",
+)
+def no_model(around: Neighbourhood) -> Iterator[Problem]:
+    """The folder holds at least one model.
+
+    The server starts with an empty repository and then has nothing to answer with. Mostly it is the folder
+    above the right one, or one below it.
+    """
+    folders = [name for name, is_link in around.directories.items() if not is_link]
+    if around.models or around.root is not None or (around.front_end and not folders):
+        return
+    yield Problem(f"holds no model, got {_few(sorted(around.directories))}")
+
+
+def _few(names: list[str], most: int = 4) -> str:
+    if not names:
+        return "no folders"
+    if len(names) <= most:
+        return f"the folders {quoted(names)}"
+    return f"the folders {', '.join(names[:most])} and {len(names) - most} more"
 
 
 @rule(
