@@ -13,6 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk._archive_assets import ModelArchive, StackAssets, asset_directory
+from constructs_triton.cdk._kinds import Kind, check_kind
 from constructs_triton.cdk._loaded_models import (
     LoadedModels,
     LocalModels,
@@ -34,6 +35,7 @@ from constructs_triton.model_sync.index import INDEX_FILE
 __all__ = ["TritonModelRepository", "annotate"]
 
 DEFAULT_PREFIX = "models/"
+_SOURCE: Kind = (ModelSource, 'ModelSource.from_directory("models")')
 _PLAIN_NAMES = (
     'target_model_naming: with plain names an instance that has loaded "{name}" goes on serving its old '
     "content after a change, since SageMaker never loads the same key again; use TargetModelNaming.CONTENT"
@@ -97,6 +99,8 @@ class TritonModelRepository(Construct):
         versioned: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
+        check_kind("source", source, _SOURCE)
+        check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         _check_prefix(prefix)
         _check_bucket(bucket, encryption_key, versioned)
         _check_retention(prune_after)
@@ -133,6 +137,7 @@ class TritonModelRepository(Construct):
                 f"{self.node.path}: a multi-model endpoint serves the repository already, got model "
                 f'"{name}"; add it before the endpoint is made'
             )
+        check_kind("source", source, _SOURCE)
         self._catalog.refuse_name(name)
         loaded = source.load()
         loaded.only_model(name)

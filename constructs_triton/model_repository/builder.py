@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config.builder import Ensemble, ModelConfig
@@ -79,8 +79,8 @@ class ModelRepositoryBuilder:
         *,
         version: int = 1,
         files: Mapping[str, Source] | None = None,
-    ) -> None:
-        """Add a model, in a folder of the configuration's name.
+    ) -> Self:
+        """Add a model, in a folder of the configuration's name, and give the builder back for the next one.
 
         ``model_file`` (weights, ``model.py``, or a folder) goes into the folder of ``version``, under the
         name that the configuration or the backend asks for. ``files`` holds everything else by its path in
@@ -111,6 +111,7 @@ class ModelRepositoryBuilder:
         for path, source in planned.items():
             _refuse_missing(settled.name, path, source)
         self._models[settled.name] = _PlannedModel(settled, version, planned)
+        return self
 
     def write_to(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> ModelRepository:
         """Write the repository into ``directory`` and check it, its files included.

@@ -13,6 +13,7 @@ from constructs_triton.cdk import (
     InstanceType,
     TritonEndpoint,
     TritonEnsembleEndpoint,
+    TritonModelRepository,
     TritonMultiModelEndpoint,
     TritonVariant,
 )
@@ -69,6 +70,25 @@ def test_repository_of_another_class_is_refused() -> None:
         InvalidValueError, match=r'model_repository: .* TritonModelRepository, got "models"; write'
     ):
         TritonMultiModelEndpoint(make_stack(), "Endpoint", model_repository="models", instance_type=GPU)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        (
+            {"source": "models"},
+            r'^source: must be of class ModelSource, got "models"; write ModelSource\.from_d',
+        ),
+        (
+            {"check": "off"},
+            r'^check: must be of class RepositoryCheck, got "off"; write RepositoryCheck\.off',
+        ),
+    ],
+)
+def test_repository_takes_its_source_by_class(props: dict[str, Any], message: str) -> None:
+    """A path in place of a source, a word in place of a check: told how each is written."""
+    with pytest.raises(InvalidValueError, match=message):
+        TritonModelRepository(make_stack(), "Models", **props)
 
 
 def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from constructs_triton.datatypes import by_data_type
 from constructs_triton.facts.images import image_version
+from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.instances import groups, resolved_kind
@@ -20,7 +21,6 @@ __all__: list[str] = []
 _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20
 _SHARED_MEMORY_DEFAULT = 16 * _MIB
-REQUEST_LIMIT_BYTES = 25 * 10**6
 
 # A field and the first release whose schema has it; releases before it refuse the text.
 _FIELD_SINCE = {
@@ -159,8 +159,11 @@ def request_size(subject: Subject) -> Iterator[Problem]:
         return
     batch = max(1, subject.config.max_batch_size)
     size = batch * sum(_bytes(tensor) for tensor in subject.config.input)
-    if size > REQUEST_LIMIT_BYTES:
-        message = f"a request of {batch} takes {size / 1e6:.0f} MB and SageMaker lets 25 MB through"
+    limit = INVOCATION_PAYLOAD_BYTES
+    if size > limit:
+        message = (
+            f"a request of {batch} takes {size / _MIB:.0f} MB and SageMaker lets {limit // _MIB} MB through"
+        )
         yield Problem(message, ("max_batch_size",))
 
 

@@ -44,10 +44,12 @@ def test_repository_is_laid_out_and_checked(tmp_path: Path) -> None:
         input=[ModelInput(data_type="TYPE_FP32", dims=[3])],
         output=[ModelOutput(data_type="TYPE_FP32", dims=[2], label_filename="labels.txt")],
     )
-    builder = ModelRepositoryBuilder()
-    builder.add_model(DOUBLE, MODEL_PY)
-    builder.add_model(Ensemble("chain").input("x").step(DOUBLE).output("y"))
-    builder.add_model(image, weights, version=2, files={"labels.txt": labels, "1/model.pt": b"older"})
+    builder = (
+        ModelRepositoryBuilder()
+        .add_model(DOUBLE, MODEL_PY)
+        .add_model(Ensemble("chain").input("x").step(DOUBLE).output("y"))
+        .add_model(image, weights, version=2, files={"labels.txt": labels, "1/model.pt": b"older"})
+    )
     repository = builder.write_to(tmp_path / "out" / "models")
     assert _tree(repository.path) == [
         "chain/",
