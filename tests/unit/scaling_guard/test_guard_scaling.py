@@ -49,11 +49,17 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.setenv("AWS_ENDPOINT_URL_APPLICATION_AUTO_SCALING", f"http://{host}:{port}")
     client = boto3.client("application-autoscaling")
     yield client
-    for each in client.describe_scalable_targets(ServiceNamespace=NAMESPACE)["ScalableTargets"]:
+    for each in client.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
+        "ScalableTargets"
+    ]:
         client.deregister_scalable_target(**{name: each[name] for name in KEY})
-    for each in client.describe_scaling_policies(ServiceNamespace=NAMESPACE)["ScalingPolicies"]:
+    for each in client.describe_scaling_policies(ServiceNamespace=NAMESPACE, ResourceId=BLUE)[
+        "ScalingPolicies"
+    ]:
         client.delete_scaling_policy(PolicyName=each["PolicyName"], **{name: each[name] for name in KEY})
-    for each in client.describe_scheduled_actions(ServiceNamespace=NAMESPACE)["ScheduledActions"]:
+    for each in client.describe_scheduled_actions(ServiceNamespace=NAMESPACE, ResourceId=BLUE)[
+        "ScheduledActions"
+    ]:
         client.delete_scheduled_action(
             ScheduledActionName=each["ScheduledActionName"], **{name: each[name] for name in KEY}
         )
@@ -73,11 +79,13 @@ def scaling(api: Any) -> Scaling:
 
 def test_texts_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None:
     """Numbers and truth values, which a custom resource gets as texts, are registered as what they are."""
-    (target,) = api.describe_scalable_targets(ServiceNamespace=NAMESPACE)["ScalableTargets"]
+    (target,) = api.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
+        "ScalableTargets"
+    ]
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, 4)
     assert target["SuspendedState"]["DynamicScalingInSuspended"] is True
     assert target["SuspendedState"]["ScheduledScalingSuspended"] is False
-    (policy,) = api.describe_scaling_policies(ServiceNamespace=NAMESPACE)["ScalingPolicies"]
+    (policy,) = api.describe_scaling_policies(ServiceNamespace=NAMESPACE, ResourceId=BLUE)["ScalingPolicies"]
     configuration = policy["TargetTrackingScalingPolicyConfiguration"]
     assert configuration["TargetValue"] == 60
     assert configuration["DisableScaleIn"] is False
