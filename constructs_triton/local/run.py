@@ -230,6 +230,7 @@ def _listen(port: int) -> Iterator[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((_HOST, port))
+            listener.listen()  # only who listens has a port alone: two runs could both bind it until then
         except OSError as error:
             raise LocalEndpointError(
                 f"--port: cannot listen on {_HOST}, got {port} ({error.strerror}); "

@@ -27,6 +27,7 @@ from constructs_triton.local.installation import ModelPython, TritonInstallation
 from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
 from constructs_triton.local.memory import fit_shared_memory
 from constructs_triton.local.plans import ContainerPlan
+from constructs_triton.local.ports import reserve_port
 from constructs_triton.local.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.unpacking import unpack
 
@@ -75,6 +76,8 @@ class TritonServer:
     process_id: int = field(init=False, default=0)
     #: Variables that fit the server to this machine, where the template does not set them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
+    #: Keeps ``port`` for this server.
+    _reservation: socket.socket | None = field(init=False, default=None)
     _keeper: asyncio.subprocess.Process | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
@@ -133,6 +136,7 @@ class TritonServer:
         if self._keeper is not None and self._keeper.stdin is not None:
             self._keeper.stdin.close()
             await self._keeper.wait()
+        self._release_port()
         if self.directory.name:  # a keeper that was killed has left it
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
@@ -176,7 +180,7 @@ class TritonServer:
             self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
 
     async def _start_process(self) -> None:
-        self.port = _free_port()
+        self._reserve_port()
         request = await asyncio.to_thread(self._request)
         await self._send(request)
         self.process_id = int(str(await self._read_event("started") or 0))
@@ -194,6 +198,15 @@ class TritonServer:
             ended.cancel()
             await asyncio.gather(ready, ended, return_exceptions=True)
         self.is_ready = True
+
+    def _reserve_port(self) -> None:
+        self._release_port()
+        self._reservation = reserve_port()
+        self.port = int(self._reservation.getsockname()[1])
+
+    def _release_port(self) -> None:
+        if self._reservation is not None:
+            self._reservation.close()
 
     def _request(self) -> Mapping[str, object]:
         single = self.container_directory / "model"
@@ -313,9 +326,3 @@ async def finish(task: asyncio.Task[_Result]) -> _Result:
     except asyncio.CancelledError:
         await asyncio.wait({task})
         raise
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

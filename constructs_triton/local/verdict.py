@@ -14,7 +14,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,6 +26,7 @@ from urllib.parse import quote
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.backends import make_backends
 from constructs_triton.local.installation import TritonInstallation, find_installation, inspect_python
+from constructs_triton.local.ports import reserve_port
 from constructs_triton.model_config import format_model_config
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
@@ -107,7 +107,10 @@ class _Bench:
     @contextmanager
     def server(self) -> Iterator[int]:
         """A server that has loaded nothing yet; its port."""
-        port = _free_port()
+        with reserve_port() as reservation:
+            yield from self._serve(int(reservation.getsockname()[1]))
+
+    def _serve(self, port: int) -> Iterator[int]:
         prefix = f"triton_verdict_{os.getpid()}_{port}_"
         python = inspect_python()
         with (self.directory / "server.log").open("ab") as log:
@@ -234,9 +237,3 @@ def _end(process: subprocess.Popen[bytes], prefix: str) -> None:
     process.wait()
     for region in Path("/dev/shm").glob(f"{prefix}*"):
         region.unlink(missing_ok=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

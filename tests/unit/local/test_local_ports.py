@@ -1,0 +1,39 @@
+"""Ports of a run: nobody else gets one between the moment it is chosen and the moment it is listened on."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.ports import reserve_port
+from constructs_triton.local.run import _listen
+
+
+def _listens(port: int, *, reuses_addresses: bool) -> bool:
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuses_addresses)
+        try:
+            other.bind(("0.0.0.0", port))
+        except OSError:
+            return False
+        other.listen()
+    return True
+
+
+def test_a_reserved_port_is_the_servers_alone() -> None:
+    """A server, which asks to reuse addresses, can listen on it; nobody else gets it until it is released."""
+    with reserve_port() as reservation:
+        port = reservation.getsockname()[1]
+        assert _listens(port, reuses_addresses=True)
+        assert not _listens(port, reuses_addresses=False)
+
+
+def test_two_runs_cannot_take_one_port() -> None:
+    """The second is told at once, also while the first is still starting its servers."""
+    with _listen(0) as listener:
+        port = listener.getsockname()[1]
+        refused = pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*name a free port")
+        with refused, _listen(port):
+            pass
