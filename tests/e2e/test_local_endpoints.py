@@ -223,7 +223,7 @@ def test_out_of_memory_unloads_other_models(local: LocalEndpoint, caller: Caller
     caller.add("Multi", TargetModel="root.tar.gz")
     refusal = caller.refusal("Multi", TargetModel="greedy.tar.gz")
     assert refusal["OriginalStatusCode"] == 507
-    assert loaded_target_models(local, "Multi") == set()
+    assert eventually(lambda: loaded_target_models(local, "Multi") == set())
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
 
 
@@ -345,9 +345,9 @@ def test_least_recently_used_models_leave_when_memory_is_short(tmp_path: Path) -
         caller = Caller(local.endpoint_url)
         for number, name in ((0, "zero"), (1, "one"), (0, "zero"), (2, "two")):
             assert caller.add("Multi", TargetModel=f"{name}.tar.gz") == number
-        assert loaded_target_models(local, "Multi") == {"zero.tar.gz", "two.tar.gz"}
+        assert eventually(lambda: loaded_target_models(local, "Multi") == {"zero.tar.gz", "two.tar.gz"})
         assert caller.add("Multi", TargetModel="one.tar.gz") == 1
-        assert loaded_target_models(local, "Multi") == {"two.tar.gz", "one.tar.gz"}
+        assert eventually(lambda: loaded_target_models(local, "Multi") == {"two.tar.gz", "one.tar.gz"})
 
 
 def test_a_shadow_variant_gets_a_copy_and_never_answers(caller: Caller, folder: Path) -> None:
