@@ -10,9 +10,20 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import Aws, FileAssetLocation, FileAssetPackaging, Stack, Stage
+from aws_cdk import (
+    Aws,
+    BootstraplessSynthesizer,
+    FileAssetLocation,
+    FileAssetPackaging,
+    IStackSynthesizer,
+    LegacyStackSynthesizer,
+    NestedStack,
+    Stack,
+    Stage,
+)
 from constructs import Construct
 
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import Archive
 from constructs_triton.model_repository.partial_folder import partial_folder
 
@@ -52,7 +63,9 @@ class StackAssets:
     """
 
     def __init__(self, scope: Construct) -> None:
-        self._synthesizer = Stack.of(scope).synthesizer
+        self._stack = Stack.of(scope)
+        self._synthesizer = self._stack.synthesizer
+        _refuse_without_keys(self._synthesizer)
         self._outdir = _stage(scope).outdir
         self._asset_directory = asset_directory(scope)
 
@@ -77,12 +90,43 @@ class StackAssets:
         return self._add(path, digest, display_name)
 
     def _add(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
+        # Relative, so that the assembly may be moved between synth and deploy.
+        file_name = os.path.relpath(path, self._outdir)
+        try:
+            return self._add_file(source_hash, file_name, display_name)
+        except RuntimeError as error:
+            if "bound" not in str(error):
+                raise
+        self._synthesizer = _bound_synthesizer(self._stack)
+        return self._add_file(source_hash, file_name, display_name)
+
+    def _add_file(self, source_hash: str, file_name: str, display_name: str) -> FileAssetLocation:
         return self._synthesizer.add_file_asset(
             source_hash=source_hash,
             packaging=FileAssetPackaging.FILE,
-            # Relative, so that the assembly may be moved between synth and deploy.
-            file_name=os.path.relpath(path, self._outdir),
+            file_name=file_name,
             display_name=display_name,
+        )
+
+
+def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
+    """What adds assets to the stack, where Python is handed an object that belongs to no stack.
+
+    A stack that is given a synthesizer uses a copy of it, whose prototype the given one is, and jsii takes
+    the one for the other. A nested stack's synthesizer holds on to the copy; the stack itself is not needed.
+    """
+    name = "ConstructsTritonSynthesizer"
+    synthesizer = NestedStack(stack, name).synthesizer
+    for child in (name, f"{name}.NestedStack"):
+        stack.node.try_remove_child(child)
+    return synthesizer
+
+
+def _refuse_without_keys(synthesizer: IStackSynthesizer) -> None:
+    if isinstance(synthesizer, BootstraplessSynthesizer | LegacyStackSynthesizer):
+        raise InvalidValueError(
+            "synthesizer: cannot upload archives under keys that end in .tar.gz, got "
+            f"{type(synthesizer).__name__}; use DefaultStackSynthesizer or CliCredentialsStackSynthesizer"
         )
 
 

@@ -105,6 +105,63 @@ def make_stack_in(app: cdk.App) -> cdk.Stack:
     return cdk.Stack(app, "Test")
 
 
+def synthesizer_of_the_stack(tmp_path: Path) -> list[cdk.Stack]:
+    app = make_app(tmp_path / "cdk.out")
+    return [cdk.Stack(app, name, synthesizer=cdk.DefaultStackSynthesizer(qualifier="own")) for name in "AB"]
+
+
+def synthesizer_of_the_app(tmp_path: Path) -> list[cdk.Stack]:
+    shared = cdk.DefaultStackSynthesizer(qualifier="own")
+    app = cdk.App(outdir=str(tmp_path / "cdk.out"), default_stack_synthesizer=shared)
+    return [cdk.Stack(app, name) for name in "AB"]
+
+
+def synthesizer_of_the_caller(tmp_path: Path) -> list[cdk.Stack]:
+    app = make_app(tmp_path / "cdk.out")
+    shared = cdk.CliCredentialsStackSynthesizer(qualifier="own")
+    return [cdk.Stack(app, name, synthesizer=shared) for name in "AB"]
+
+
+@pytest.mark.parametrize(
+    "make", [synthesizer_of_the_stack, synthesizer_of_the_app, synthesizer_of_the_caller]
+)
+def test_archives_go_where_a_given_synthesizer_says(
+    path: Path, tmp_path: Path, make: Callable[[Path], list[cdk.Stack]]
+) -> None:
+    """A qualifier of one's own, for a stack or all of an app, leads to its bucket, and adds no resource."""
+    stacks = make(tmp_path)
+    root = stacks[0].node.root
+    assert isinstance(root, cdk.App)
+    for stack in stacks:
+        TritonEndpoint(
+            stack,
+            "Endpoint",
+            model_repository=add_repository(stack, path),
+            model="other",
+            instance_type=InstanceType.of("ml.g4dn.xlarge"),
+        )
+        late = cdk.Stack(root, f"Late{stack.node.id}", synthesizer=stack.synthesizer)
+        cdk.CfnWaitConditionHandle(late, "Handle")
+    assembly = root.synth()
+    for stack in stacks:
+        template = assembly.get_stack_by_name(stack.stack_name).template
+        (model,) = resources(template, "AWS::SageMaker::Model").values()
+        url = flat(model["Properties"]["PrimaryContainer"]["ModelDataUrl"])
+        assert "cdk-own-assets-" in url
+        files = json.loads((tmp_path / f"cdk.out/{stack.node.id}.assets.json").read_text())["files"]
+        keys = {each["objectKey"] for file in files.values() for each in file["destinations"].values()}
+        assert url.rsplit("/", 1)[1] in keys
+        assert not resources(template, "AWS::CloudFormation::Stack")
+
+
+@pytest.mark.parametrize("synthesizer", [cdk.BootstraplessSynthesizer, cdk.LegacyStackSynthesizer])
+def test_synthesizer_that_cannot_name_an_archive_is_refused(path: Path, synthesizer: Any) -> None:
+    """One has no bucket, the other would give keys that SageMaker refuses."""
+    stack = cdk.Stack(cdk.App(), "Test", synthesizer=synthesizer())
+    with pytest.raises(InvalidValueError, match="synthesizer: cannot upload archives"):
+        add_repository(stack, path).archive_of("other")
+
+
 def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
     """The same models in another folder give the same object key, a changed file another."""
     shutil.copytree(path, tmp_path / "copy")
