@@ -29,12 +29,18 @@ __all__ = [
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _LONGEST_MESSAGE = 2000
-# botocore's own names for what never reached the service.
+# botocore's and urllib3's own names for what never reached the service.
 _MENDS_BY_CODE = {
     "ConnectTimeoutError": "see that the address is right and can be reached from here",
     "EndpointConnectionError": "see that something listens at this address",
+    "InvalidRegionError": "give region_name as AWS writes it, such as us-east-1",
+    "LocationParseError": "see that the address reads http://host:port",
+    "LocationValueError": "see that the address reads http://host:port",
+    "NewConnectionError": "see that something listens at this address",
     "NoCredentialsError": "log in to AWS, or give a session with credentials",
     "NoRegionError": "give region_name, or set AWS_DEFAULT_REGION",
+    "ProfileNotFound": "see AWS_PROFILE and the profiles of the AWS configuration file",
+    "ReadTimeoutError": "see the endpoint's log; a model that needs more than 60 s wants infer_async",
 }
 
 

@@ -63,6 +63,10 @@ class SageMakerTransport:
         region_name: str | None = None,
         config: Config | None = None,
     ) -> None:
+        if endpoint_url is not None and not endpoint_url.startswith(("http://", "https://")):
+            raise InvalidValueError(
+                f"endpoint_url: must start with http:// or https://, got {endpoint_url!r}; add it"
+            )
         self.endpoint_name = endpoint_name
         self._session = session
         self._endpoint_url = endpoint_url
@@ -101,7 +105,7 @@ class SageMakerTransport:
     def client(self, service: str) -> Any:
         """The boto3 client of ``service``, made once."""
         if service not in self._clients:
-            session = self._session or _default_session()
+            session = self._session or self._guard(_import_boto3().Session)
             self._clients[service] = self._guard(lambda: self._make_client(session, service))
         return self._clients[service]
 
@@ -150,14 +154,14 @@ def _unsigned(config: Config) -> Config:
     return config.merge(Config(signature_version=UNSIGNED))
 
 
-def _default_session() -> boto3.Session:
+def _import_boto3() -> Any:
     try:
         import boto3  # noqa: PLC0415 - half a second that only the first call should pay
     except ImportError:
         raise MissingDependencyError(
             "boto3: is not installed, got ImportError; pip install 'constructs-triton[client]'"
         ) from None
-    return boto3.Session()
+    return boto3
 
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:

@@ -196,6 +196,10 @@ class TritonClient:
         target_model = options.get("TargetModel", self.target_model)
         if target_model is None:
             return dict(options)
+        if not isinstance(target_model, str) or not target_model:
+            raise InvalidValueError(
+                f"target_model: must be the name of a model or archive, got {target_model!r}; name it"
+            )
         if self.index is not None:
             target_model = self.index.target_model(target_model)
         return {**options, "TargetModel": target_model}

@@ -115,7 +115,7 @@ def encode_request(
     header = {"id": _format(id)} if id else {}
     header["inputs"] = _list(entries)
     if outputs:
-        header["outputs"] = _list([_format_output(output, binary_output) for output in outputs])
+        header["outputs"] = _format_outputs(outputs, binary_output)
     own = _own_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
     if values := own | _checked(parameters or {}):
         header["parameters"] = _format(values)
@@ -145,6 +145,10 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
 ) -> tuple[list[bytes], list[Buffer]]:
+    if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
+        raise RequestEncodingError(
+            f'inputs: must map names to arrays, got {inputs!r:.80}; write it as {{"INPUT": array}}'
+        )
     if stray := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
             f'datatypes["{stray[0]}"]: no such input, got inputs {sorted(inputs)}; remove it'
@@ -173,6 +177,16 @@ def _format_input(name: str, shape: tuple[int, ...], datatype: str, binary_data_
 def _format_output(output: str | RequestedOutput, binary_data: bool) -> bytes:
     requested = RequestedOutput(output, binary_data) if isinstance(output, str) else output
     return _format(requested.to_entry())
+
+
+def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool) -> bytes:
+    # A name alone is a sequence too, of names of one letter each.
+    if isinstance(outputs, str) or not all(isinstance(each, str | RequestedOutput) for each in outputs):
+        raise RequestEncodingError(
+            f"outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; "
+            'write it as ["OUTPUT"]'
+        )
+    return _list([_format_output(output, binary_data) for output in outputs])
 
 
 def _format(value: object) -> bytes:
@@ -214,7 +228,12 @@ def _own_parameters(
 
 
 def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
-    for name in parameters:
+    for name, value in parameters.items():
+        if not isinstance(name, str) or not isinstance(value, Parameter):
+            raise RequestEncodingError(
+                f"parameters: a name must be str and its value str, int, bool or float, "
+                f"got {name!r:.40} with {value!r:.40}; convert it, or make it an input"
+            )
         if name in _RESERVED or name.startswith(_RESERVED_PREFIX):
             raise RequestEncodingError(
                 f"parameters: a name must not be one of triton's own, got {name!r}; "

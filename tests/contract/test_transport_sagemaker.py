@@ -147,6 +147,19 @@ def test_missing_region_is_named_with_its_mend(monkeypatch: pytest.MonkeyPatch) 
         TritonClient.for_endpoint("demo").infer(INPUTS)
 
 
+def test_profile_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell whose AWS_PROFILE is stale gets an error of ours, with where to look."""
+    monkeypatch.setenv("AWS_PROFILE", "absent")
+    with pytest.raises(InvocationError, match=r"ProfileNotFound.*\(absent\).*see AWS_PROFILE"):
+        TritonClient.for_endpoint("demo").infer(INPUTS)
+
+
+def test_address_without_its_scheme_is_refused_at_once() -> None:
+    """botocore would say so at the first call only, and with an error of Python's own."""
+    with pytest.raises(InvalidValueError, match=r"endpoint_url: must start with http://"):
+        TritonClient.for_endpoint("demo", endpoint_url="127.0.0.1:8080")
+
+
 def test_model_that_is_not_ready_is_asked_again(server: Server) -> None:
     """ModelNotReadyException is retried by botocore until the model is there."""
     server.answers = [failure("ModelNotReadyException", 429), fine()]
@@ -193,7 +206,7 @@ def test_unknown_invoke_option_is_refused_before_sending(server: Server) -> None
 @pytest.mark.parametrize("connect", [for_sagemaker, lambda url, **_: TritonClient(HttpTransport(url))])
 def test_refused_connection_is_an_invocation_error(connect: Callable[..., TritonClient]) -> None:
     """A port without a server gives an error of ours over either transport."""
-    with pytest.raises(InvocationError, match="the request failed"):
+    with pytest.raises(InvocationError, match=r"the request failed.*something listens at this address"):
         connect("http://127.0.0.1:9", config=default_config(max_attempts=1)).infer(INPUTS)
 
 

@@ -68,6 +68,16 @@ def test_target_model_goes_through_the_index() -> None:
     ]
 
 
+@pytest.mark.parametrize("target_model", [5, ""])
+def test_target_model_that_is_no_name_is_refused(target_model: Any) -> None:
+    """Neither a number nor nothing is a model's name, with an index or without."""
+    transport = InMemoryTransport(double)
+    for index in (None, ModelIndex({"a": "a-1f.tar.gz"})):
+        with pytest.raises(InvalidValueError, match="target_model: must be the name"):
+            TritonClient(transport, index=index).infer(one(1), TargetModel=target_model)
+    assert transport.calls == []
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "target_models": {}}', '{"version": 1}'])
 def test_malformed_index_is_refused(text: str) -> None:
     """An index of another shape or version names its source."""

@@ -110,12 +110,16 @@ def test_raw_request_is_the_bytes_alone() -> None:
         ({"X": np.ones(1)}, {"parameters": {"priority": 1}}, "'priority'; use the argument"),
         ({"X": np.ones(1)}, {"parameters": {"triton_x": 1}}, "'triton_x'"),
         ({"X": np.ones(1)}, {"parameters": {"t": float("nan")}}, "a name, id or parameter cannot be JSON"),
-        ({"X": np.ones(1)}, {"parameters": {"t": object()}}, "a name, id or parameter cannot be JSON"),
+        ({"X": np.ones(1)}, {"parameters": {"t": [1]}}, r"got 't' with \[1\]; convert it"),
+        ({"X": np.ones(1)}, {"parameters": {1: 1}}, "a name must be str"),
+        ({"X": np.ones(1)}, {"priority": np.int64(1)}, "a name, id or parameter cannot be JSON"),
+        ({"X": np.ones(1)}, {"outputs": "OUTPUT"}, r"outputs: must be a list .*got 'OUTPUT'; .*\[\"OUTPUT"),
+        ({"X": np.ones(1)}, {"outputs": [["Y"]]}, r"outputs: must be a list of names"),
+        ({1: np.ones(1)}, {}, "inputs: must map names to arrays"),
+        (np.ones(1), {}, r"inputs: must map names to arrays, got array\(\[1"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_by_name(
-    inputs: dict[str, Any], options: dict[str, Any], message: str
-) -> None:
+def test_what_cannot_be_sent_is_refused_by_name(inputs: Any, options: dict[str, Any], message: str) -> None:
     """The error says which input, which element, and what was there."""
     with pytest.raises(RequestEncodingError, match=message):
         encode_request(inputs, **options)
