@@ -145,16 +145,16 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
 ) -> tuple[list[bytes], list[Buffer]]:
-    if not isinstance(inputs, Mapping) or not all(isinstance(name, str) for name in inputs):
-        raise RequestEncodingError(
-            f'inputs: must map names to arrays, got {inputs!r:.80}; write it as {{"INPUT": array}}'
-        )
+    if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):  # a look at an ABC takes longer
+        raise _no_inputs(inputs)
     if stray := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
             f'datatypes["{stray[0]}"]: no such input, got inputs {sorted(inputs)}; remove it'
         )
     entries, payloads = [], []
     for name, array in inputs.items():
+        if not isinstance(name, str):
+            raise _no_inputs(inputs)
         path = f'input "{name}"'
         datatype = resolve_datatype(path, array, datatypes.get(name))
         if binary:
@@ -165,6 +165,12 @@ def _encode_inputs(
             entry, _ = encode_tensor(path, name, array, datatype, binary=False)
             entries.append(_format(entry))
     return entries, payloads
+
+
+def _no_inputs(got: object) -> RequestEncodingError:
+    return RequestEncodingError(
+        f'inputs: must map names to arrays, got {got!r:.80}; write it as {{"INPUT": array}}'
+    )
 
 
 # A caller's tensors mostly keep their names, shapes and datatypes: their JSON is written once.
@@ -180,13 +186,15 @@ def _format_output(output: str | RequestedOutput, binary_data: bool) -> bytes:
 
 
 def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool) -> bytes:
-    # A name alone is a sequence too, of names of one letter each.
-    if isinstance(outputs, str) or not all(isinstance(each, str | RequestedOutput) for each in outputs):
-        raise RequestEncodingError(
-            f"outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; "
-            'write it as ["OUTPUT"]'
-        )
-    return _list([_format_output(output, binary_data) for output in outputs])
+    try:
+        # A name alone is a sequence too, of names of one letter each.
+        if not isinstance(outputs, str):
+            return _list([_format_output(output, binary_data) for output in outputs])
+    except (TypeError, AttributeError):  # what is no name is found out where it costs nothing else
+        pass
+    raise RequestEncodingError(
+        f'outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; write it as ["OUTPUT"]'
+    )
 
 
 def _format(value: object) -> bytes:
