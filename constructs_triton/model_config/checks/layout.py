@@ -194,13 +194,19 @@ def name_differs(subject: Subject) -> Iterator[Problem]:
     Exempt is what the multi-model loader serves under the name of the archive: its ``name`` is overwritten.
     The steps of an ensemble are never exempt.
     """
-    name = subject.config.name
+    if has_another_name(subject):
+        name, hint = subject.config.name, f'write name: "{subject.name}", leave it out, or rename the folder'
+        if "${" in name:
+            hint = "fill the template in and check the result"
+        yield Problem(f'name differs from its folder "{subject.name}", got "{name}"', ("name",), hint)
+
+
+def has_another_name(subject: Subject) -> bool:
+    """Whether the server compares ``name`` with the folder's, and finds it different."""
     mapped = (
         subject.target.mode == "multi-model"
         and subject.around.front_end
         and subject.name in subject.around.served
     )
-    if not name or name == subject.name or mapped or subject.model.path == ".":
-        return
-    hint = f'write name: "{subject.name}", leave it out, or rename the folder'
-    yield Problem(f'name differs from its folder "{subject.name}", got "{name}"', ("name",), hint)
+    name = subject.config.name
+    return bool(name) and name != subject.name and not mapped and subject.model.path != "."

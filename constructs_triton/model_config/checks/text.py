@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.checks.layout import has_another_name
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.subject import Subject
 from constructs_triton.model_config.text import SOURCE, line_and_column
@@ -87,8 +88,11 @@ _PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}")
 def placeholder(subject: Subject) -> Iterator[Problem]:
     """No placeholder such as ``${model_path}`` is left in a string.
 
-    Inside a string it parses, and the model is started with the placeholder as its setting.
+    Inside a string it parses, and the model is started with the placeholder as its setting. A template whose
+    ``name`` is refused for one is told that alone.
     """
+    if "${" in subject.config.name and has_another_name(subject):
+        return
     text = subject.model.config_text or ""
     hit = _PLACEHOLDER.search(text) if "${" in text else None
     if hit and "#" not in text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()]:

@@ -72,6 +72,18 @@ def test_finding_tells_where_and_how_to_mend(code: str, tmp_path: Path) -> None:
         assert not finding.message.endswith(".")
 
 
+def test_template_with_placeholders_in_strings_gets_one_plain_message(tmp_path: Path) -> None:
+    """A template is told to be one, once, however many of its strings are still to be filled in."""
+    files = twins.one(
+        twins.HEAD + 'name: "${name}"\nparameters { key: "k" value { string_value: "${v}" } }\n'
+    )
+    (finding,) = _check(files, None, tmp_path).findings
+    assert (finding.code, finding.hint) == (
+        "layout-name-differs",
+        "fill the template in and check the result",
+    )
+
+
 def test_documentation_is_up_to_date() -> None:
     """``docs/checks.md`` is what the generator writes today."""
     spec = importlib.util.spec_from_file_location(
