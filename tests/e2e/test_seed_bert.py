@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import os
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from example_scripts import SEEDS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.verdict import ask_server
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "bert_benchmark"
+NAME = "bert_benchmark"
+EXAMPLE = SEEDS / NAME
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_bert")]
 
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("bert") / "cdk.out"
-    # The unit tests of the seeds hold the templates against CDK's validation, which costs ten seconds.
-    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
-    return directory
+    return synthesize(NAME, tmp_path_factory.mktemp("bert") / "cdk.out", validates=False)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +81,6 @@ def test_requests_at_once_get_their_own_answers(client: TritonClient) -> None:
 
 def test_invocation_script_prints_probabilities(endpoint: LocalEndpoint) -> None:
     """``invoke.py`` pads the tokens and prints two probabilities that sum to one."""
-    command = [sys.executable, "invoke.py", "small-bert", "--endpoint-url", endpoint.endpoint_url]
-    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=True)
-    no, yes = (float(part.split(": ")[1]) for part in done.stdout.strip().split(", "))
+    printed = run_script(NAME, "invoke.py", "small-bert", "--endpoint-url", endpoint.endpoint_url)
+    no, yes = (float(part.split(": ")[1]) for part in printed.strip().split(", "))
     assert abs(no + yes - 1) < 0.002

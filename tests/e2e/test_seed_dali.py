@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from example_scripts import SEEDS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
@@ -20,7 +18,8 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.verdict import ask_server
 from constructs_triton.wire import RequestedOutput
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "dali_inception"
+NAME = "dali_inception"
+EXAMPLE = SEEDS / NAME
 LABEL = b"blue, row 3, column 8"
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_dali")]
@@ -28,11 +27,7 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_dali"
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("dali") / "cdk.out"
-    # The unit tests of the seeds hold the templates against CDK's validation, which costs ten seconds.
-    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
-    return directory
+    return synthesize(NAME, tmp_path_factory.mktemp("dali") / "cdk.out", validates=False)
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +59,8 @@ def test_server_accepts_the_configurations(assembly: Path, repository: str) -> N
 def test_all_three_requests_name_the_picture(assembly: Path, endpoint: LocalEndpoint) -> None:
     """``invoke.py``: JSON, tritonclient's binary and the client's own see the same class as the best."""
     labels = assembly.parent / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
-    command = [sys.executable, "invoke.py", "dali-inception-twin", "--endpoint-url", endpoint.endpoint_url]
-    command += ["--labels", str(labels)]
-    done = subprocess.run(command, cwd=EXAMPLE, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
+    options = ["--endpoint-url", endpoint.endpoint_url, "--labels", labels]
+    lines = run_script(NAME, "invoke.py", "dali-inception-twin", *options).splitlines()
     assert len(lines) == 3
     assert {line.partition(": ")[2] for line in lines} == {lines[0].partition(": ")[2]}
     assert LABEL.decode() in lines[0]

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import runpy
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,15 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from example_scripts import SEEDS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.verdict import ask_server
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "seeds" / "resnet_autoscaling"
+NAME = "resnet_autoscaling"
+EXAMPLE = SEEDS / NAME
 BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
@@ -30,11 +29,7 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_resne
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("resnet") / "cdk.out"
-    # The unit tests of the seeds hold the templates against CDK's validation, which costs ten seconds.
-    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, "app.py"], cwd=EXAMPLE, env=environment, check=True)
-    return directory
+    return synthesize(NAME, tmp_path_factory.mktemp("resnet") / "cdk.out", validates=False)
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +96,5 @@ def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoin
 
 def test_invocation_script_names_the_picture(endpoint: LocalEndpoint) -> None:
     """``invoke.py`` prints the right class first, for both models and both forms of a request."""
-    done = subprocess.run(
-        [sys.executable, "invoke.py", "small-network", "--endpoint-url", endpoint.endpoint_url],
-        cwd=EXAMPLE,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert re.findall(r": classes \[(\d+),", done.stdout) == [str(BLUE_ROW_3_COLUMN_8)] * 4
+    printed = run_script(NAME, "invoke.py", "small-network", "--endpoint-url", endpoint.endpoint_url)
+    assert re.findall(r": classes \[(\d+),", printed) == [str(BLUE_ROW_3_COLUMN_8)] * 4
