@@ -22,10 +22,10 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test examples lint types pytest synth clean lock facts-check facts-refresh
+.PHONY: help system demo test examples numpy2 lint types pytest synth clean lock facts-check facts-refresh
 
 help: ## what there is
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
 system: ## look for the system's pieces, and install them as root where apt-get is at hand
 	@$(PYTHON) tools/check_system.py --install
@@ -55,6 +55,15 @@ types: $(INSTALLED)
 
 pytest: $(INSTALLED) $(NODE_INSTALLED)
 	$(PYTEST)
+
+# The environment above holds NumPy below 2, which the server's Python backend needs.
+numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an environment of its own
+	$(PYTHON) -m venv --clear $(VENV)/numpy2
+	grep -v '^numpy==' constraints.txt > $(VENV)/numpy2/constraints.txt
+	$(BIN)/uv pip install --quiet --python $(VENV)/numpy2/bin/python -c $(VENV)/numpy2/constraints.txt \
+		-e '.[client]' pytest 'numpy>=2' || $(VENV)/numpy2/bin/python -m pip install --quiet \
+		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e '.[client]' pytest 'numpy>=2'
+	$(VENV)/numpy2/bin/python -m pytest -p no:cacheprovider tests/unit/wire tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/seeds tests/e2e/test_seed_*.py
