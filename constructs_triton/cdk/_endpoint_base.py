@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
@@ -13,6 +14,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
 from constructs_triton.cdk._scaling_targets import CapacityPlan
+from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.async_inference import AsyncInference
 from constructs_triton.cdk.dashboard import TritonDashboard
@@ -22,8 +24,11 @@ from constructs_triton.cdk.scaling import TritonScalableInstanceCount
 from constructs_triton.cdk.variant import EndpointVariant
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.model_config.names import did_you_mean
 
 __all__ = ["EndpointBase"]
+
+_MATCHES_ARCHIVES = re.compile(r"[*?]|\.tar\.gz$")
 
 
 @jsii.implements(sagemaker.IEndpoint)
@@ -157,6 +162,8 @@ class EndpointBase(VariantMetrics, Resource):
             limits.check_name("target_models", name, limits.TARGET_MODEL)
         # AWS documentation: invoke a multi-model endpoint, security.
         known = {} if self._repository is None else self._repository.target_models
+        for name in target_models:
+            _refuse_unknown_model(name, known)
         return {
             "StringLike": {"sagemaker:TargetModel": [str(known.get(name, name)) for name in target_models]}
         }
@@ -229,3 +236,12 @@ class EndpointBase(VariantMetrics, Resource):
                 f"{self.node.path}: several variants, got {len(self._variants)}; choose one of its variants"
             )
         return self._variants[0]
+
+
+def _refuse_unknown_model(name: str, known: Mapping[str, str]) -> None:
+    """A grant for what can be no archive's name would be accepted, and allow nothing."""
+    if known and name not in known and is_concrete(name) and not _MATCHES_ARCHIVES.search(name):
+        hint = did_you_mean(name, known, 'write "<name>.tar.gz", or a pattern with "*"')
+        raise InvalidValueError(
+            f'target_models: neither a model of the repository nor a TargetModel, got "{name}"; {hint}'
+        )

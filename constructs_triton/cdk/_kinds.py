@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.names import did_you_mean
 
-__all__ = ["Kind", "check_kind", "check_kinds"]
+__all__ = ["Kind", "check_has", "check_kind", "check_kinds", "check_known"]
 
 Kind = tuple[type | tuple[type, ...], str]
 """The class that a property has to be of, or several, and an example of how it is written."""
@@ -26,3 +27,21 @@ def check_kinds(owner: object, kinds: Mapping[str, Kind]) -> None:
     """:func:`check_kind` for attributes of ``owner``, by their names."""
     for name, kind in kinds.items():
         check_kind(name, getattr(owner, name), kind)
+
+
+def check_has(property: str, value: object, attribute: str, example: str) -> None:
+    """Raise ``InvalidValueError`` for what lacks the attribute that tells one of CDK's interfaces.
+
+    They have many classes and no common one. ``None`` passes.
+    """
+    if value is not None and not hasattr(value, attribute):
+        raise InvalidValueError(f"{property}: must be a construct, got {value!r}; write {example}")
+
+
+def check_known(given: Iterable[str], known: Iterable[str], callee: str) -> None:
+    """Raise ``TypeError``, as Python does for any keyword, for the first that ``callee`` does not take."""
+    names = list(known)
+    for name in given:
+        if name not in names:
+            hint = did_you_mean(name, names, f"it takes {', '.join(names)}")
+            raise TypeError(f"{callee} got an unexpected keyword argument '{name}'; {hint}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 
+from constructs_triton.cdk._kinds import check_kind
 from constructs_triton.cdk._metric_definitions import metric_definition
 from constructs_triton.cdk._scaling_targets import check_capacity
 from constructs_triton.cdk._tokens import is_concrete
@@ -66,6 +67,7 @@ def check_policy(id: str, options: Mapping[str, object]) -> None:
     """Raise ``InvalidValueError`` for cool-downs or a name that Application Auto Scaling would refuse."""
     for name in ("scale_in_cooldown", "scale_out_cooldown"):
         cooldown = options.get(name)
+        check_kind(f"{id}.{name}", cooldown, (Duration, "Duration.seconds(300)"))
         if isinstance(cooldown, Duration) and not cooldown.is_unresolved():
             check_range(f"{id}.{name}", cooldown.to_seconds(), COOLDOWN_SECONDS)
     policy_name = options.get("policy_name")

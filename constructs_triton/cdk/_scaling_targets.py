@@ -6,6 +6,7 @@ from typing import Protocol
 
 from aws_cdk import Duration
 
+from constructs_triton.cdk._kinds import check_kind
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
@@ -71,6 +72,9 @@ def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous:
     least = MIN_CAPACITY_ASYNC if is_asynchronous else MIN_CAPACITY_REAL_TIME
     check_range("min_capacity", min_capacity, least)
     check_range("max_capacity", max_capacity, MIN_CAPACITY_REAL_TIME)
+    for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
+        if is_concrete(value) and value != int(value):
+            raise InvalidValueError(f"{name}: must be a number of instances, got {value:g}; round it")
     if is_concrete(min_capacity) and is_concrete(max_capacity) and min_capacity > max_capacity:
         raise InvalidValueError(
             f"min_capacity: must not be above max_capacity {max_capacity:g}, got {min_capacity:g}; "
@@ -109,9 +113,11 @@ def _units(
         check_range(property, given, RangeLimit(1, None, units))
         return given
     if known is None:
+        is_named = is_concrete(instance_type.name)
+        shown = f'instance type "{instance_type}"' if is_named else "one that is only known at deployment"
         raise InvalidValueError(
             f"{property}: the {units} of the instance type are not known, "
-            f'got instance type "{instance_type}"; say how many {units} one instance has'
+            f"got {shown}; say how many {units} one instance has"
         )
     return known
 
@@ -141,6 +147,7 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
 
 def microseconds(property: str, duration: Duration) -> float:
     """A duration in the unit that SageMaker publishes latencies in."""
+    check_kind(property, duration, (Duration, "Duration.millis(300)"))
     if duration.is_unresolved():
         raise not_multiplied(property)
     value = float(duration.to_milliseconds()) * 1000

@@ -9,9 +9,11 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk._kinds import check_has, check_known
 from constructs_triton.cdk._scaling_checks import TrackedMetric, check_policy, check_untracked
 from constructs_triton.cdk._tracked_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.metrics import variant_metric
+from constructs_triton.facts.limits import RangeLimit, check_range
 
 __all__ = ["ScalingPolicyOptions", "TargetTracking"]
 
@@ -92,7 +94,10 @@ class TargetTracking:
         ``target_value`` is in the metric's own range, which is ``units`` times that of a GPU or vCPU. Raises
         ``InvalidValueError`` for options that the service refuses and for a metric that is tracked already.
         """
+        check_known(options, ScalingPolicyOptions.__annotations__, f'policy "{id}"')
         check_policy(id, options)
+        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
+        check_range(f"{id}.target_value", target_value, RangeLimit(None, None))
         key = metric_key(self._scope, metric)
         check_untracked(id, self._tracked.get(key))
         policy = self._target.scale_to_track_metric(

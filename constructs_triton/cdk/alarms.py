@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Unpack
 
+from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
@@ -16,6 +17,7 @@ from constructs_triton.cdk._alarm_rules import (
     endpoint_rules,
     variant_rules,
 )
+from constructs_triton.cdk._kinds import check_kind, check_known
 from constructs_triton.cdk._monitored import MonitoredEndpoint, construct_names, written_endpoint_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit, check_count, check_name
@@ -52,6 +54,7 @@ class TritonAlarms(Construct):
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
         check_count("actions", actions, _ACTIONS)
+        _check_thresholds(thresholds)
         if alarm_name_prefix is not None:
             check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
         written = written_endpoint_name(endpoint)
@@ -87,6 +90,13 @@ class TritonAlarms(Construct):
 
     def _name(self, rule: str) -> str | None:
         return None if self._prefix is None else f"{self._prefix}-{rule}"
+
+
+def _check_thresholds(thresholds: AlarmThresholds) -> None:
+    check_known(thresholds, AlarmThresholds.__annotations__, "add_alarms()")
+    for name, kind in AlarmThresholds.__annotations__.items():
+        if "Duration" in str(kind):
+            check_kind(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
 
 
 def _rules(

@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk._archive_assets import ModelArchive, StackAssets, asset_directory
-from constructs_triton.cdk._kinds import Kind, check_kind
+from constructs_triton.cdk._kinds import Kind, check_has, check_kind
 from constructs_triton.cdk._loaded_models import (
     LoadedModels,
     LocalModels,
@@ -22,7 +22,13 @@ from constructs_triton.cdk._loaded_models import (
 )
 from constructs_triton.cdk._model_catalog import ModelCatalog
 from constructs_triton.cdk._model_sync import ModelSync, StoredArchive
-from constructs_triton.cdk._tokens import is_concrete
+from constructs_triton.cdk._repository_props import (
+    check_bucket,
+    check_prefix,
+    check_retention,
+    check_source,
+    known_naming,
+)
 from constructs_triton.cdk.model_source import ModelSource
 from constructs_triton.cdk.repository_check import RepositoryCheck
 from constructs_triton.cdk.target_model import TargetModel, TargetModelNaming
@@ -101,15 +107,19 @@ class TritonModelRepository(Construct):
     ) -> None:
         check_kind("source", source, _SOURCE)
         check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
-        _check_prefix(prefix)
-        _check_bucket(bucket, encryption_key, versioned)
-        _check_retention(prune_after)
+        check_source(source)
+        check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
+        check_bucket(bucket, encryption_key, versioned)
+        check_has("asset_encryption_key", asset_encryption_key, "key_arn", "Key.from_key_arn(...)")
+        check_prefix(prefix)
+        check_retention(prune_after)
+        naming = known_naming(target_model_naming)
         self.repository_check = RepositoryCheck.on() if check is None else check
         loaded = None if source is None else source.load()
         warnings = [] if loaded is None else self._check(loaded, None)
         super().__init__(scope, id)
         self.prefix = prefix
-        self.target_model_naming = TargetModelNaming(target_model_naming)
+        self.target_model_naming = naming
         self._catalog = ModelCatalog(loaded)
         self._bucket = bucket
         self._prune_after = prune_after
@@ -139,6 +149,7 @@ class TritonModelRepository(Construct):
             )
         check_kind("source", source, _SOURCE)
         self._catalog.refuse_name(name)
+        check_source(source)
         loaded = source.load()
         loaded.only_model(name)
         warnings = self._check(loaded, None)
@@ -328,26 +339,3 @@ def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
     annotations = Annotations.of(construct)
     for finding in findings:
         annotations.add_warning_v2(f"constructs-triton:{finding.code}", str(finding))
-
-
-def _check_prefix(prefix: str) -> None:
-    if is_concrete(prefix) and not (prefix.endswith("/") and not prefix.startswith("/")):
-        raise InvalidValueError(
-            f'prefix: must end with "/" and not begin with it, got "{prefix}"; write "{prefix.strip("/")}/"'
-        )
-
-
-def _check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
-    given = {"encryption_key": encryption_key is not None, "versioned": versioned}
-    for name in (name for name, is_given in given.items() if is_given and bucket is not None):
-        raise InvalidValueError(
-            f"{name}: belongs to the bucket that is made here, got a bucket as well; set it on that bucket"
-        )
-
-
-def _check_retention(prune_after: Duration | None) -> None:
-    if prune_after is not None and is_concrete(prune_after) and prune_after.to_seconds() < 24 * 60 * 60:
-        raise InvalidValueError(
-            f"prune_after: must be a day at least, got {prune_after.to_seconds():.0f} seconds; an endpoint "
-            "that is being updated or rolled back may still load what has just lost its name"
-        )

@@ -1,0 +1,144 @@
+"""What repositories, scaling, alarms and grants are given is refused where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from cdk_apps import add_repository, make_stack, write_repository
+
+from constructs_triton.cdk import (
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonScalableInstanceCount,
+)
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+@pytest.fixture
+def endpoint(path: Path) -> TritonEndpoint:
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    return TritonEndpoint(stack, "Endpoint", model_repository=repository, model="other", instance_type=GPU)
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        (
+            {"source": "models"},
+            r'^source: must be of class ModelSource, got "models"; write ModelSource',
+        ),
+        ({"check": False}, "^check: must be of class RepositoryCheck, got False; write RepositoryCheck.off"),
+        ({"prune_after": 30}, r"^prune_after: must be of class Duration, got 30; write Duration\.days"),
+        ({"bucket": "mine"}, r"^bucket: must be a construct, got 'mine'; write Bucket\.from_bucket_name"),
+        ({"encryption_key": "arn"}, r"^encryption_key: must be a construct, got 'arn'; write Key\.from_key"),
+        ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be a construct, got 'arn'"),
+        ({"target_model_naming": "x"}, '^target_model_naming: must be "content" or "plain", got \'x\''),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_property_of_a_repository_is_told_how_it_is_written(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
+    """Texts and numbers in place of CDK's objects are refused, and nothing joins the tree."""
+    stack = make_stack()
+    given = {"source": ModelSource.from_directory(path), **props}
+    with pytest.raises(InvalidValueError, match=message):
+        TritonModelRepository(stack, "Models", **given)
+    assert stack.node.try_find_child("Models") is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        (
+            lambda count: count.scale_on_model_latency("Slow", target_latency=300),
+            r"^target_latency: must be of class Duration, got 300; write Duration\.millis",
+        ),
+        (
+            lambda count: count.scale_on_gpu_utilization("Gpu", scale_in_cooldown=300),
+            r"^Gpu\.scale_in_cooldown: must be of class Duration, got 300",
+        ),
+        (
+            lambda count: count.scale_to_track_metric("Own", metric="Invocations", target_value=3),
+            r"^Own\.metric: must be a construct, got 'Invocations'",
+        ),
+        (
+            lambda count: count.scale_to_track_metric("Own", metric=cdk_metric(), target_value="3"),
+            r'^Own\.target_value: must be a number, got "3"; write it without quotes',
+        ),
+    ],
+    ids=["latency", "cooldown", "metric", "target"],
+)
+def test_number_of_a_policy_is_told_how_it_is_written(
+    endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
+) -> None:
+    """A policy that is refused leaves nothing behind: its id is free."""
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(InvalidValueError, match=message):
+        scale(count)
+    count.scale_on_gpu_utilization(message[1:4].title())
+
+
+def cdk_metric() -> cdk.aws_cloudwatch.Metric:
+    return cdk.aws_cloudwatch.Metric(namespace="App", metric_name="Waiting")
+
+
+def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
+    """An option that nobody reads would be a threshold, or a cool-down, that is not kept."""
+    options: dict[str, Any] = {"scale_in_cooldwon": cdk.Duration.seconds(3)}
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(TypeError, match=r'policy "Gpu" got an unexpected .* "scale_in_cooldown"\?'):
+        count.scale_on_gpu_utilization("Gpu", **options)
+    thresholds: dict[str, Any] = {"error_rate": 3}
+    with pytest.raises(TypeError, match=r'add_alarms\(\) got an unexpected .* "error_rate_percent"\?'):
+        endpoint.add_alarms(**thresholds)
+    hour: Any = 3600
+    with pytest.raises(InvalidValueError, match=r"^at_max_capacity_for: must be of class Duration, got 3600"):
+        endpoint.add_alarms(at_max_capacity_for=hour)
+
+
+def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
+    """CloudFormation would refuse half an instance minutes later."""
+    with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a number of instances, got 2\.5"):
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
+
+
+def test_unknown_instance_type_is_no_token_to_the_reader(path: Path) -> None:
+    """Where the type is a parameter, the error says so in place of printing the token."""
+    stack = make_stack()
+    kind = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
+    endpoint = TritonEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), model="other", instance_type=kind
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(InvalidValueError, match="got one that is only known at deployment; say how"):
+        count.scale_on_gpu_utilization("Gpu")
+
+
+def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
+    """A name that is no model, no archive and no pattern is a typo; names that are not known yet pass."""
+    stack = make_stack()
+    endpoint = TritonMultiModelEndpoint(
+        stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
+    )
+    caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?'):
+        endpoint.grant_invoke(caller, target_models=["othr"])
+    later = cdk.CfnParameter(stack, "Name").value_as_string
+    endpoint.grant_invoke(caller, target_models=["other", "later-1a2b3c4d.tar.gz", "tenant/*", later])
