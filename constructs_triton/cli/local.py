@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -42,17 +43,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--multi-model", action="store_true",
                     help="serve each top-level model of a repository, or each archive of a folder, "
                          "by TargetModel")
-    up.add_argument("--port", type=int, default=8080,
+    up.add_argument("--port", type=_port, default=8080,
                     help="port on 127.0.0.1; 0 takes a free one (default: 8080)")
     up.add_argument("--python", type=Path, metavar="PATH",
                     help="interpreter of the models' packages, NumPy below 2 (default: this one)")
     up.add_argument("--tritonserver", type=Path, metavar="PATH",
                     help="an installed server instead of the bundled one, for other backends")
-    up.add_argument("--memory-limit", type=int, metavar="MIB",
+    up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
                     help="multi-model endpoints unload the least recently used model above this")
-    up.add_argument("--startup-timeout", type=float, metavar="SECONDS",
+    up.add_argument("--startup-timeout", type=_seconds, metavar="SECONDS",
                     help="how long a server may take to start (default: the template's, else 120)")
-    up.add_argument("--invocation-timeout", type=float, default=60.0, metavar="SECONDS",
+    up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
                     help="a folder that stands for S3, a sub-folder a bucket, for asynchronous endpoints")
@@ -63,6 +64,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--until-stdin-closes", action="store_true",
                     help="stop when the standard input ends, for programs that start this one")
     # fmt: on
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f"must be a port from 1 to 65535, or 0 for a free one, got {text!r}")
+    return int(text)
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"must be a whole number of MiB above 0, got {text!r}")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, got {text!r}")
+    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:

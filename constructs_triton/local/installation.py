@@ -158,8 +158,10 @@ def _probe(path: Path) -> dict[str, str]:
         done = subprocess.run([path, "-c", _PROBE], capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
+        # The exception of a command that failed quotes the whole program.
+        got = f"exit code {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else error
         raise LocalEndpointError(
-            f"{path}: is no working Python interpreter, got {error}; name another with --python"
+            f"{path}: is no working Python interpreter, got {got}; name another with --python"
         ) from error
 
 

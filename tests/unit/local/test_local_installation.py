@@ -114,6 +114,14 @@ def test_what_is_no_interpreter_is_named(tmp_path: Path) -> None:
         inspect_python(tmp_path / "absent")
 
 
+def test_a_program_that_is_no_interpreter_is_named() -> None:
+    """What it answered, and not the program that it was asked to run."""
+    with pytest.raises(
+        LocalEndpointError, match=r"^/bin/ls: is no working .*, got exit code 2; name another"
+    ):
+        inspect_python(Path("/bin/ls"))
+
+
 def test_what_is_no_server_is_named(tmp_path: Path) -> None:
     """A tritonserver is known by the backends beside it."""
     with pytest.raises(LocalEndpointError, match="nothing: must be a tritonserver executable"):
