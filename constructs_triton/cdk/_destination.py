@@ -8,10 +8,11 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.cdk._kinds import BUCKET, KEY, check_has, check_kind
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["Destination", "check_prefix", "encrypt_statements"]
+__all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,15 @@ def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStat
     ]
 
 
+def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None) -> None:
+    """Refuse a bucket's name or a key's ARN in place of the bucket or the key."""
+    check_has(f"{owner}.bucket", bucket, *BUCKET)
+    check_has(f"{owner}.encryption_key", encryption_key, *KEY)
+
+
 def check_prefix(property: str, prefix: str) -> None:
     """Refuse a prefix that is empty, since the role would get the whole bucket, or that a slash surrounds."""
+    check_kind(property, prefix, (str, '"captured"'))
     if is_concrete(prefix) and prefix.strip("/") != prefix:
         raise InvalidValueError(
             f'{property}: must not begin or end with "/", got "{prefix}"; write "{prefix.strip("/")}"'

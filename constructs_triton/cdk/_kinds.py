@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.names import did_you_mean
 
-__all__ = ["Kind", "check_has", "check_kind", "check_kinds", "check_known"]
+__all__ = ["BUCKET", "KEY", "Kind", "check_has", "check_kind", "check_kinds", "check_known"]
 
 Kind = tuple[type | tuple[type, ...], str]
 """The class that a property has to be of, or several, and an example of how it is written."""
@@ -29,13 +29,20 @@ def check_kinds(owner: object, kinds: Mapping[str, Kind]) -> None:
         check_kind(name, getattr(owner, name), kind)
 
 
+BUCKET = ("bucket_name", "Bucket.from_bucket_name(...)")
+KEY = ("key_arn", "Key.from_key_arn(...)")
+"""An attribute that tells the interface, and an example, as :func:`check_has` takes them."""
+
+
 def check_has(property: str, value: object, attribute: str, example: str) -> None:
     """Raise ``InvalidValueError`` for what lacks the attribute that tells one of CDK's interfaces.
 
     They have many classes and no common one. ``None`` passes.
     """
     if value is not None and not hasattr(value, attribute):
-        raise InvalidValueError(f"{property}: must be a construct, got {value!r}; write {example}")
+        raise InvalidValueError(
+            f"{property}: must be an object with {attribute}, got {value!r}; write {example}"
+        )
 
 
 def check_known(given: Iterable[str], known: Iterable[str], callee: str) -> None:

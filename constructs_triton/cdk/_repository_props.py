@@ -6,7 +6,7 @@ from aws_cdk import Duration
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
-from constructs_triton.cdk._kinds import check_has, check_kind
+from constructs_triton.cdk._kinds import BUCKET, KEY, check_has, check_kind
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.cdk.model_source import ModelSource
 from constructs_triton.cdk.target_model import TargetModelNaming
@@ -31,6 +31,7 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
 
 def check_prefix(prefix: str) -> None:
     """Refuse a prefix that SageMaker would not join with a target model as it is meant."""
+    check_kind("prefix", prefix, (str, '"models/"'))
     if is_concrete(prefix) and not (prefix.endswith("/") and not prefix.startswith("/")):
         raise InvalidValueError(
             f'prefix: must end with "/" and not begin with it, got "{prefix}"; write "{prefix.strip("/")}/"'
@@ -39,8 +40,8 @@ def check_prefix(prefix: str) -> None:
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
     """Refuse what is no bucket or key, and properties of a bucket that is not made here."""
-    check_has("bucket", bucket, "bucket_name", "Bucket.from_bucket_name(...)")
-    check_has("encryption_key", encryption_key, "key_arn", "Key.from_key_arn(...)")
+    check_has("bucket", bucket, *BUCKET)
+    check_has("encryption_key", encryption_key, *KEY)
     given = {"encryption_key": encryption_key is not None, "versioned": versioned}
     for name in (name for name, is_given in given.items() if is_given and bucket is not None):
         raise InvalidValueError(

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from aws_cdk import Duration
 
-from constructs_triton.cdk._kinds import check_kind
+from constructs_triton.cdk._kinds import check_has, check_kind
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
@@ -84,6 +84,7 @@ def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous:
 
 def check_plan(plan: CapacityPlan, instance_type: InstanceType) -> None:
     """Raise ``InvalidValueError`` where a plan was measured on another instance type."""
+    check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
     if instance_type.is_known and plan.instance_type != instance_type.name:
         raise InvalidValueError(
             f'instance_type: the plan was measured on "{plan.instance_type}", got "{instance_type}"; '

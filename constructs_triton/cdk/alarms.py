@@ -17,7 +17,7 @@ from constructs_triton.cdk._alarm_rules import (
     endpoint_rules,
     variant_rules,
 )
-from constructs_triton.cdk._kinds import check_kind, check_known
+from constructs_triton.cdk._kinds import check_has, check_kind, check_known
 from constructs_triton.cdk._monitored import MonitoredEndpoint, construct_names, written_endpoint_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit, check_count, check_name
@@ -54,6 +54,8 @@ class TritonAlarms(Construct):
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
         check_count("actions", actions, _ACTIONS)
+        for action in actions:
+            check_has("actions", action, "bind", "SnsAction(topic)")
         _check_thresholds(thresholds)
         if alarm_name_prefix is not None:
             check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)

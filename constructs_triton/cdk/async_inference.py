@@ -12,7 +12,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk import aws_sns as sns
 
-from constructs_triton.cdk._destination import Destination, check_prefix
+from constructs_triton.cdk._destination import Destination, check_places, check_prefix
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 
@@ -54,6 +54,7 @@ class AsyncInference:
     max_concurrent_invocations_per_instance: float | None = None
 
     def __post_init__(self) -> None:
+        check_places("async_inference", self.bucket, self.encryption_key)
         for name in ("output_prefix", "failure_prefix", "input_prefix"):
             check_prefix(f"async_inference.{name}", getattr(self, name))
         if self.max_concurrent_invocations_per_instance is not None:

@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk._destination import Destination, check_prefix
+from constructs_triton.cdk._destination import Destination, check_places, check_prefix
 
 __all__ = ["CoreDump"]
 
@@ -27,6 +27,7 @@ class CoreDump:
     encryption_key: kms.IKey | None = None
 
     def __post_init__(self) -> None:
+        check_places("core_dump", self.bucket, self.encryption_key)
         check_prefix("core_dump.prefix", self.prefix)
 
     def statements(self) -> list[iam.PolicyStatement]:

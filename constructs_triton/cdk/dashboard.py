@@ -9,6 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk import _dashboard_widgets as widgets
+from constructs_triton.cdk._kinds import check_has, check_kind
 from constructs_triton.cdk._monitored import MonitoredEndpoint
 from constructs_triton.errors import InvalidValueError
 
@@ -44,6 +45,11 @@ class TritonDashboard(Construct):
     ) -> None:
         if not endpoints:
             raise InvalidValueError("endpoints: a dashboard shows at least one, got none; give it one")
+        if hasattr(endpoints, "endpoint_name"):
+            raise InvalidValueError(f"endpoints: must be a list, got {endpoints!r}; write [endpoint]")
+        for endpoint in endpoints:
+            check_has("endpoints", endpoint, "endpoint_name", "TritonEndpoint.from_endpoint_name(...)")
+        check_kind("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
         super().__init__(scope, id)
         objective = model_latency_objective
         self._dashboard = cloudwatch.Dashboard(

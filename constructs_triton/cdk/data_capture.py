@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk._destination import Destination, check_prefix
+from constructs_triton.cdk._destination import Destination, check_places, check_prefix
 from constructs_triton.cdk._tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -56,6 +56,7 @@ class DataCapture:
     enable_capture: bool = True
 
     def __post_init__(self) -> None:
+        check_places("data_capture", self.bucket, self.encryption_key)
         check_prefix("data_capture.prefix", self.prefix)
         percentage = self.initial_sampling_percentage
         limits.check_range(

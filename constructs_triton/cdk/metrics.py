@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 
+from constructs_triton.cdk._kinds import check_kind
 from constructs_triton.cdk._metric_definitions import (
     INSTANCE_NAMESPACE,
     INVOCATION_NAMESPACE,
@@ -275,6 +276,7 @@ def _or_p99(options: MetricOptions) -> MetricOptions:
 def _in_unit(
     metric: cloudwatch.Metric, unit: cloudwatch.Unit | None
 ) -> cloudwatch.Metric | cloudwatch.MathExpression:
+    check_kind("unit", unit, (cloudwatch.Unit, "Unit.MILLISECONDS"))
     if unit is None or unit is cloudwatch.Unit.MICROSECONDS:
         return metric
     if unit.name not in _MICROSECONDS_IN:

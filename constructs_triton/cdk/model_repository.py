@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk._archive_assets import ModelArchive, StackAssets, asset_directory
-from constructs_triton.cdk._kinds import Kind, check_has, check_kind
+from constructs_triton.cdk._kinds import KEY, check_has, check_kind
 from constructs_triton.cdk._loaded_models import (
     LoadedModels,
     LocalModels,
@@ -41,7 +41,6 @@ from constructs_triton.model_sync.index import INDEX_FILE
 __all__ = ["TritonModelRepository", "annotate"]
 
 DEFAULT_PREFIX = "models/"
-_SOURCE: Kind = (ModelSource, 'ModelSource.from_directory("models")')
 _PLAIN_NAMES = (
     'target_model_naming: with plain names an instance that has loaded "{name}" goes on serving its old '
     "content after a change, since SageMaker never loads the same key again; use TargetModelNaming.CONTENT"
@@ -105,12 +104,11 @@ class TritonModelRepository(Construct):
         versioned: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
-        check_kind("source", source, _SOURCE)
-        check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         check_source(source)
         check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         check_bucket(bucket, encryption_key, versioned)
-        check_has("asset_encryption_key", asset_encryption_key, "key_arn", "Key.from_key_arn(...)")
+        check_has("asset_encryption_key", asset_encryption_key, *KEY)
+        check_kind("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
         check_prefix(prefix)
         check_retention(prune_after)
         naming = known_naming(target_model_naming)
@@ -147,9 +145,8 @@ class TritonModelRepository(Construct):
                 f"{self.node.path}: a multi-model endpoint serves the repository already, got model "
                 f'"{name}"; add it before the endpoint is made'
             )
-        check_kind("source", source, _SOURCE)
-        self._catalog.refuse_name(name)
         check_source(source)
+        self._catalog.refuse_name(name)
         loaded = source.load()
         loaded.only_model(name)
         warnings = self._check(loaded, None)

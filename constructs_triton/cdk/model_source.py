@@ -10,6 +10,7 @@ from typing import Protocol
 
 from aws_cdk import aws_s3 as s3
 
+from constructs_triton.cdk._kinds import BUCKET, check_has, check_kind
 from constructs_triton.cdk._loaded_models import (
     GivenArchive,
     LoadedModels,
@@ -67,6 +68,8 @@ class ModelSource(ABC):
 
         Give new content a new key, since a multi-model endpoint never loads the same key again.
         """
+        check_has("bucket", bucket, *BUCKET)
+        check_kind("key", key, (str, '"archives/resnet-v3.tar.gz"'))
         if is_concrete(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
                 f'key: must be the key of an archive, ending in ".tar.gz", got "{key}"; pack the models, or '
@@ -81,6 +84,8 @@ class ModelSource(ABC):
         SageMaker copies them as they are (``ModelDataSource`` with ``CompressionType`` ``None``), which is
         faster for large weights; a multi-model endpoint takes archives alone. Nothing is checked.
         """
+        check_has("bucket", bucket, *BUCKET)
+        check_kind("prefix", prefix, (str, '"models/llm/"'))
         if is_concrete(prefix) and (not prefix.endswith("/") or prefix.startswith("/")):
             raise InvalidValueError(
                 f'prefix: must end with "/" and not begin with it, got "{prefix}"; '

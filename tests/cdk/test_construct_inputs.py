@@ -12,8 +12,12 @@ from aws_cdk import aws_iam as iam
 from cdk_apps import add_repository, make_stack, write_repository
 
 from constructs_triton.cdk import (
+    AsyncInference,
+    CoreDump,
+    DataCapture,
     InstanceType,
     ModelSource,
+    TritonDashboard,
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
@@ -45,9 +49,15 @@ def endpoint(path: Path) -> TritonEndpoint:
         ),
         ({"check": False}, "^check: must be of class RepositoryCheck, got False; write RepositoryCheck.off"),
         ({"prune_after": 30}, r"^prune_after: must be of class Duration, got 30; write Duration\.days"),
-        ({"bucket": "mine"}, r"^bucket: must be a construct, got 'mine'; write Bucket\.from_bucket_name"),
-        ({"encryption_key": "arn"}, r"^encryption_key: must be a construct, got 'arn'; write Key\.from_key"),
-        ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be a construct, got 'arn'"),
+        (
+            {"bucket": "mine"},
+            r"^bucket: must be an object with \w+, got 'mine'; write Bucket\.from_bucket_name",
+        ),
+        (
+            {"encryption_key": "arn"},
+            r"^encryption_key: must be an object with \w+, got 'arn'; write Key\.from_key",
+        ),
+        ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be an object with \w+, got 'arn'"),
         ({"target_model_naming": "x"}, '^target_model_naming: must be "content" or "plain", got \'x\''),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
@@ -76,7 +86,7 @@ def test_property_of_a_repository_is_told_how_it_is_written(
         ),
         (
             lambda count: count.scale_to_track_metric("Own", metric="Invocations", target_value=3),
-            r"^Own\.metric: must be a construct, got 'Invocations'",
+            r"^Own\.metric: must be an object with \w+, got 'Invocations'",
         ),
         (
             lambda count: count.scale_to_track_metric("Own", metric=cdk_metric(), target_value="3"),
@@ -142,3 +152,37 @@ def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
         endpoint.grant_invoke(caller, target_models=["othr"])
     later = cdk.CfnParameter(stack, "Name").value_as_string
     endpoint.grant_invoke(caller, target_models=["other", "later-1a2b3c4d.tar.gz", "tenant/*", later])
+
+
+def not_a_list(stack: cdk.Stack, endpoint: Any) -> None:
+    TritonDashboard(stack, "Dashboard", endpoints=endpoint)
+
+
+ANY: Any = "text"
+WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
+    (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_bucket(ANY, "a.tar.gz")),
+    (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_s3_prefix(ANY, "models/")),
+    (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
+    (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInference(bucket=ANY)),
+    (r"^core_dump.bucket: must be an object with \w+", lambda *_: CoreDump(bucket=ANY)),
+    (r"^endpoints: must be a list, .* write \[endpoint\]$", not_a_list),
+    (
+        r"^endpoints: must be an object with \w+, got 't'",
+        lambda stack, _: TritonDashboard(stack, "D", endpoints=ANY),
+    ),
+    (
+        r"^actions: must be an object with \w+, got 'text'",
+        lambda _, endpoint: endpoint.add_alarms(actions=[ANY]),
+    ),
+    ("^unit: must be of class Unit", lambda _, endpoint: endpoint.metric_model_latency(unit=ANY)),
+    (r"^plan: must be an object with \w+, got 'text'", lambda _, endpoint: endpoint.apply_plan(ANY)),
+]
+
+
+@pytest.mark.parametrize(("message", "make"), WRONG, ids=[message[1:16] for message, _ in WRONG])
+def test_text_in_place_of_a_construct_is_refused(
+    endpoint: TritonEndpoint, message: str, make: Callable[[cdk.Stack, TritonEndpoint], object]
+) -> None:
+    """A name or an ARN where CDK wants the thing itself is answered with how to come by it."""
+    with pytest.raises(InvalidValueError, match=message):
+        make(endpoint.stack, endpoint)
