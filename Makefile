@@ -44,7 +44,7 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## an endpoint from app.py, here, answering real requests
 	@$(BIN)/python tools/demo.py
 
-test: lint types pytest ## the whole suite, as CI runs it
+test: lint types pytest numpy2 ## the whole suite, as CI runs it
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -63,7 +63,7 @@ numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an en
 	$(BIN)/uv pip install --quiet --python $(VENV)/numpy2/bin/python -c $(VENV)/numpy2/constraints.txt \
 		-e '.[client]' pytest 'numpy>=2' || $(VENV)/numpy2/bin/python -m pip install --quiet \
 		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e '.[client]' pytest 'numpy>=2'
-	$(VENV)/numpy2/bin/python -m pytest -p no:cacheprovider tests/unit/wire tests/unit/client
+	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/wire tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/seeds tests/e2e/test_seed_*.py
