@@ -12,7 +12,7 @@ from constructs_triton.cdk.image import TritonImage
 from constructs_triton.cdk.production_variant import VariantProps
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
-from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
+from constructs_triton.facts.environment import TritonEnvironment, check_limits, check_variables, variables
 from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi, default_inference_ami
 from constructs_triton.facts.target import Target
 from constructs_triton.findings import Finding, Severity
@@ -20,6 +20,7 @@ from constructs_triton.findings import Finding, Severity
 __all__ = ["ContainerSettings", "check_models", "container_settings"]
 
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+_GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
 
@@ -45,8 +46,9 @@ def container_settings(scope: Construct, models: ServedModels, props: VariantPro
     check_limits(rendered)
     ami, ami_findings = _inference_ami(image, props)
     found = [
-        *_compatibility_findings(image, environment, models, props),
+        *_compatibility_findings(image, rendered, models, props),
         *environment.check(image_version=image.version, multi_model=multi_model),
+        *check_variables(overrides, image_version=image.version, multi_model=multi_model),
         *ami_findings,
     ]
     return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
@@ -108,7 +110,7 @@ def _with_default_model(
 
 
 def _compatibility_findings(
-    image: TritonImage, environment: TritonEnvironment, models: ServedModels, props: VariantProps
+    image: TritonImage, environment: Mapping[str, str], models: ServedModels, props: VariantProps
 ) -> list[Finding]:
     variant = VariantFacts(
         instance_type=props.instance_type,
@@ -116,7 +118,7 @@ def _compatibility_findings(
         cpu_image=image.is_cpu_image(props.instance_type),
         mode=models.mode,
         volume_size_gb=None if props.volume_size is None else int(props.volume_size.to_gibibytes()),
-        has_gpu_load_limit=environment.model_load_gpu_limit is not None,
+        has_gpu_load_limit=_GPU_LOAD_LIMIT in environment,
     )
     found = check_compatibility(variant)
     # An image of one's own may be built for any processor.

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from aws_cdk import Duration
 
+from constructs_triton.cdk._kinds import Kind, check_kind
 from constructs_triton.facts.limits import RangeLimit, check_range
 
 __all__ = ["check_duration", "seconds"]
 
+_DURATION: Kind = (Duration, "Duration.minutes(10)")
+
 
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
-    """Raise ``InvalidValueError`` for a duration outside ``limit`` (seconds); ``None`` and tokens pass."""
+    """Raise ``InvalidValueError`` for no duration, or one outside ``limit`` (seconds).
+
+    ``None`` and tokens pass.
+    """
+    check_kind(property, value, _DURATION)
     if value is not None and not value.is_unresolved():
         check_range(property, value.to_seconds(), limit)
 

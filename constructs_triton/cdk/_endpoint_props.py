@@ -34,7 +34,7 @@ _KINDS: dict[str, Kind] = {
     "shadow_variant": _VARIANT,
     "data_capture": (DataCapture, "DataCapture(...)"),
     "async_inference": (AsyncInference, "AsyncInference(...)"),
-    "deployment": (Deployment, "Deployment.canary(...)"),
+    "deployment": (Deployment, "Deployment.blue_green_canary(...)"),
     "metrics_config": (MetricsConfig, "MetricsConfig(...)"),
 }
 _DEFAULT_VARIANT_NAME = "AllTraffic"

@@ -158,6 +158,7 @@ def microseconds(property: str, duration: Duration) -> float:
 
 def check_positive(property: str, value: float) -> None:
     """Raise ``InvalidValueError`` unless the value is above zero; a token passes."""
+    check_range(property, value, RangeLimit(None, None))
     if is_concrete(value) and not value > 0:
         raise InvalidValueError(f"{property}: must be above 0, got {value:g}; raise it")
 

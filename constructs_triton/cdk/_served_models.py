@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
@@ -54,6 +55,9 @@ class ServedModels(ABC):
     @abstractmethod
     def default_model(self) -> str | None:
         """The model that ``/invocations`` reaches; ``None`` where each request names its own."""
+
+    def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
+        """Raise ``InvalidValueError`` where an endpoint in ``scope`` could not reach the models."""
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
@@ -131,6 +135,15 @@ class MultipleModels(ServedModels):
 
     def check(self, target: Target) -> list[Finding]:
         return self.repository.check(target)
+
+    def check_scope(self, scope: Construct) -> None:
+        # CDK would refuse it at synth, with the bucket's logical id and no word about what to do.
+        there, here = Stack.of(self.repository).environment, Stack.of(scope).environment
+        if self.repository.makes_bucket and there != here:
+            raise InvalidValueError(
+                "model_repository: its bucket has to be in the account and Region of the multi-model "
+                f"endpoint, {here}, got {there}; make a TritonModelRepository in a stack of {here}"
+            )
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
         if model is not None:

@@ -65,6 +65,7 @@ def _plan(
     try:
         if variant is not None and (variant.model_repository is not None or variant.model is not None):
             models = models.of_variant(variant.model_repository, variant.model)
+        models.check_scope(scope)
         settings = container_settings(scope, models, variant_props)
     except InvalidValueError as error:
         raise error if variant is None else type(error)(f'variant "{variant.variant_name}" {error}') from None

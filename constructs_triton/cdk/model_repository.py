@@ -119,6 +119,7 @@ class TritonModelRepository(Construct):
         self.prefix = prefix
         self.target_model_naming = naming
         self._catalog = ModelCatalog(loaded)
+        self.makes_bucket = bucket is None
         self._bucket = bucket
         self._prune_after = prune_after
         self._encryption_key = encryption_key
@@ -126,7 +127,7 @@ class TritonModelRepository(Construct):
         self._versioned = versioned
         self._removal_policy = removal_policy
         # A bucket that is not empty cannot be deleted; a given one is not ours to empty.
-        self._removes_archives = bucket is None and removal_policy == RemovalPolicy.DESTROY
+        self._removes_archives = self.makes_bucket and removal_policy == RemovalPolicy.DESTROY
         self._sync: ModelSync | None = None
         self._warnings = warnings
         annotate(self, warnings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Unpack
+from typing import Any, Unpack
 
 from aws_cdk import Duration, Stack, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -15,6 +15,7 @@ from constructs import Construct
 from constructs_triton.cdk import _scaling_checks as checks
 from constructs_triton.cdk import _scaling_targets as targets
 from constructs_triton.cdk._backlog_scaling import add_first_instance_policy
+from constructs_triton.cdk._kinds import check_has
 from constructs_triton.cdk._scaling_checks import TrackedMetric
 from constructs_triton.cdk._target_tracking import ScalingPolicyOptions, TargetTracking
 from constructs_triton.cdk._tokens import is_concrete
@@ -242,18 +243,20 @@ class TritonScalableInstanceCount(Construct):
         min_adjustment_magnitude: float | None = None,
     ) -> appscaling.StepScalingPolicy:
         """Change the count in steps, by how far a metric is above or below; needs two steps at least."""
+        options: dict[str, Any] = {
+            "adjustment_type": adjustment_type,
+            "cooldown": cooldown,
+            "evaluation_periods": evaluation_periods,
+            "datapoints_to_alarm": datapoints_to_alarm,
+            "metric_aggregation_type": metric_aggregation_type,
+            "min_adjustment_magnitude": min_adjustment_magnitude,
+        }
         checks.check_steps(scaling_steps)
+        checks.check_step_options(id, options)
+        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         checks.check_unguarded(id, is_guarded=self._is_guarded)
         return self.scalable_target.scale_on_metric(
-            id,
-            metric=metric,
-            scaling_steps=list(scaling_steps),
-            adjustment_type=adjustment_type,
-            cooldown=cooldown,
-            evaluation_periods=evaluation_periods,
-            datapoints_to_alarm=datapoints_to_alarm,
-            metric_aggregation_type=metric_aggregation_type,
-            min_adjustment_magnitude=min_adjustment_magnitude,
+            id, metric=metric, scaling_steps=list(scaling_steps), **options
         )
 
     def scale_on_schedule(
@@ -269,15 +272,16 @@ class TritonScalableInstanceCount(Construct):
     ) -> None:
         """Change the bounds at a time; policies go on working between them. Times are UTC unless given."""
         bounds = (min_capacity, max_capacity)
+        times: dict[str, Any] = {
+            "schedule": schedule,
+            "start_time": start_time,
+            "end_time": end_time,
+            "time_zone": time_zone,
+        }
         checks.check_schedule(id, *bounds, is_asynchronous=self._is_asynchronous)
+        checks.check_schedule_times(id, times)
         self.scalable_target.scale_on_schedule(
-            id,
-            schedule=schedule,
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-            start_time=start_time,
-            end_time=end_time,
-            time_zone=time_zone,
+            id, min_capacity=min_capacity, max_capacity=max_capacity, **times
         )
 
     def suspend(

@@ -32,6 +32,7 @@ __all__ = [
     "TritonEnvironment",
     "VariableFacts",
     "check_limits",
+    "check_variables",
     "variables",
 ]
 
@@ -184,30 +185,46 @@ class TritonEnvironment:
             value = getattr(self, keyword)
             if not _is_set(keyword, value) or keyword == "additional_args":
                 continue
-            if not is_at_least(image_version, row.since):
-                yield _unknown_yet(row, value, image_version)
-            elif row.until is not None and is_at_least(image_version, row.until):
-                yield _without_effect(row, f"image {image_version} no longer reads {row.name}")
+            yield from _version_finding(row, f"environment.{keyword}", value, image_version)
 
     def _multi_model_findings(self) -> Iterator[Finding]:
         for keyword, row in variables().items():
             if row.mode == "single" and getattr(self, keyword) is not None:
-                yield _without_effect(row, f"a multi-model endpoint does not read {row.name}")
+                yield _single_model_only(row, f"environment.{keyword}")
         if self.ping_mode == "ready":
-            yield _error(
-                "ping-mode-multi-model",
-                "ping_mode",
-                'one model that fails to load would make the endpoint unhealthy for good, got "ready"',
-                'leave it out, or set "live"',
-            )
+            yield _not_live("environment.ping_mode", self.ping_mode)
         if self.additional_models:
             yield _error(
                 "additional-models-multi-model",
-                "additional_models",
+                "environment.additional_models",
                 "a multi-model endpoint starts with an empty repository and would not start, got "
                 + ", ".join(f'"{name}"' for name in self.additional_models),
                 "put the models into the archive of the one that calls them, below an ensemble",
             )
+
+
+def check_variables(
+    given: Mapping[str, str], *, image_version: str | None = None, multi_model: bool = False
+) -> list[Finding]:
+    """What :meth:`TritonEnvironment.check` finds, for variables that are written under their own names.
+
+    Of their values only the ping mode is judged, and that for multi-model endpoints alone.
+    """
+    known_version = None if image_version is None or is_token(image_version) else image_version
+    rows = [row for row in variables().values() if row.name in given]
+    found: list[Finding] = []
+    for row in rows:
+        path = f'environment["{row.name}"]'
+        if known_version is not None:
+            found += _version_finding(row, path, given[row.name], known_version)
+        if multi_model and row.mode == "single":
+            found.append(_single_model_only(row, path))
+    # The image's script puts the first in place of the second.
+    for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
+        mode = given.get(name, "live")
+        if multi_model and mode != "live" and not is_token(mode):
+            found.append(_not_live(f'environment["{name}"]', mode))
+    return found
 
 
 def check_limits(environment: Mapping[str, str]) -> None:
@@ -285,26 +302,42 @@ def _render(value: bool | float | str) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _unknown_yet(row: VariableFacts, value: object, image_version: str) -> Finding:
+def _version_finding(row: VariableFacts, path: str, value: object, image_version: str) -> Iterator[Finding]:
+    if not is_at_least(image_version, row.since):
+        yield _error(
+            "environment-variable-too-new",
+            path,
+            f"image {image_version} does not read {row.name}, got {value!r}",
+            f"use image {row.since} or later, or leave it out",
+        )
+    elif row.until is not None and is_at_least(image_version, row.until):
+        yield _without_effect(path, f"image {image_version} no longer reads {row.name}")
+
+
+def _single_model_only(row: VariableFacts, path: str) -> Finding:
+    return _without_effect(path, f"a multi-model endpoint does not read {row.name}")
+
+
+def _not_live(path: str, mode: str) -> Finding:
     return _error(
-        "environment-variable-too-new",
-        row.keyword,
-        f"image {image_version} does not read {row.name}, got {value!r}",
-        f"use image {row.since} or later, or leave it out",
+        "ping-mode-multi-model",
+        path,
+        f'one model that fails to load would make the endpoint unhealthy for good, got "{mode}"',
+        'leave it out, or set "live"',
     )
 
 
-def _without_effect(row: VariableFacts, message: str) -> Finding:
+def _without_effect(path: str, message: str) -> Finding:
     return Finding(
         code="environment-variable-without-effect",
         severity=Severity.WARNING,
-        path=f"environment.{row.keyword}",
+        path=path,
         message=message,
         hint="leave it out",
         source=load("environment")["sources"]["variables"],
     )
 
 
-def _error(code: str, keyword: str, message: str, hint: str) -> Finding:
+def _error(code: str, path: str, message: str, hint: str) -> Finding:
     source = load("environment")["sources"]["variables"]
-    return Finding(code, Severity.ERROR, f"environment.{keyword}", message, hint, source)
+    return Finding(code, Severity.ERROR, path, message, hint, source)

@@ -18,6 +18,7 @@ import aiohttp
 from aiohttp import web
 from multidict import CIMultiDict
 
+from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.local.async_inference import AsyncInvocations, BucketFolder
 from constructs_triton.local.event_stream import payload_part
 from constructs_triton.local.multi_model import TARGET_MODEL_HEADER, MultiModelContainer
@@ -31,10 +32,8 @@ from constructs_triton.local.runtime_errors import (
 from constructs_triton.local.server import TritonServer
 from constructs_triton.local.traffic import ShadowShare, TrafficShare
 
-__all__ = ["MAX_BODY_BYTES", "LocalVariant", "RunningEndpoint", "gateway_application"]
+__all__ = ["LocalVariant", "RunningEndpoint", "gateway_application"]
 
-#: AWS documentation, hosting FAQs: 25 MB for real-time endpoints.
-MAX_BODY_BYTES = 25 * 1024 * 1024
 #: AWS documentation: a container must answer within 60 seconds.
 INVOCATION_TIMEOUT_SECONDS = 60.0
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
@@ -286,12 +285,14 @@ async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 async def _body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
     """The body, to be relayed as it arrives; read first where several containers get it."""
     length = request.content_length
-    if length is not None and length <= MAX_BODY_BYTES and not is_copied:
+    if length is not None and length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
         return _pieces(request.content)
     try:
         return await request.read()
     except web.HTTPRequestEntityTooLarge:
-        raise RuntimeApiError(413, "413", f"HTTP content length exceeded {MAX_BODY_BYTES} bytes.") from None
+        raise RuntimeApiError(
+            413, "413", f"HTTP content length exceeded {INVOCATION_PAYLOAD_BYTES} bytes."
+        ) from None
 
 
 def _headers_to_container(request: web.Request) -> dict[str, str]:
@@ -322,7 +323,7 @@ def gateway_application(
     ``bucket_folder`` stands for S3 where endpoints are asynchronous.
     """
     gateway = _Gateway(endpoints, session, bucket_folder)
-    application = web.Application(client_max_size=MAX_BODY_BYTES)
+    application = web.Application(client_max_size=INVOCATION_PAYLOAD_BYTES)
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(
         "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream

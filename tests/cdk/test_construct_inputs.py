@@ -9,12 +9,14 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
+from aws_cdk.aws_applicationautoscaling import Schedule
 from cdk_apps import add_repository, make_stack, write_repository
 
 from constructs_triton.cdk import (
     AsyncInference,
     CoreDump,
     DataCapture,
+    Deployment,
     InstanceType,
     ModelSource,
     TritonDashboard,
@@ -92,8 +94,50 @@ def test_property_of_a_repository_is_told_how_it_is_written(
             lambda count: count.scale_to_track_metric("Own", metric=cdk_metric(), target_value="3"),
             r'^Own\.target_value: must be a number, got "3"; write it without quotes',
         ),
+        (
+            lambda count: count.scale_on_concurrent_requests("Busy", target_concurrent_requests="3"),
+            r'^target_concurrent_requests: must be a number, got "3"; write it without quotes',
+        ),
+        (
+            lambda count: count.scale_on_gpu_utilization("Gpu", disable_scale_in="yes"),
+            r'^Gpu\.disable_scale_in: must be of class bool, got "yes"; write True',
+        ),
+        (
+            lambda count: count.scale_on_metric(
+                "Steps",
+                metric=cdk_metric(),
+                scaling_steps=[{"change": 1, "lower": 9}, {"change": -1, "upper": 1}],
+                cooldown=60,
+            ),
+            r"^Steps\.cooldown: must be of class Duration, got 60; write Duration\.seconds",
+        ),
+        (
+            lambda count: count.scale_on_schedule("Day", schedule="cron(0 8 * * ? *)", min_capacity=2),
+            r"^Day\.schedule: must be of class Schedule, got .*; write Schedule\.cron",
+        ),
+        (
+            lambda count: count.scale_on_schedule(
+                "Day", schedule=Schedule.cron(hour="8"), min_capacity=2, start_time="2030-01-31"
+            ),
+            r'^Day\.start_time: must be of class datetime, got "2030-01-31"',
+        ),
+        (
+            lambda count: count.scale_on_schedule("Day", schedule=Schedule.cron(hour="8"), min_capacity="2"),
+            r'^Day\.min_capacity: must be a number, got "2"',
+        ),
     ],
-    ids=["latency", "cooldown", "metric", "target"],
+    ids=[
+        "latency",
+        "cooldown",
+        "metric",
+        "target",
+        "requests",
+        "switch",
+        "step",
+        "schedule",
+        "start",
+        "bound",
+    ],
 )
 def test_number_of_a_policy_is_told_how_it_is_written(
     endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
@@ -164,6 +208,10 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
     (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_s3_prefix(ANY, "models/")),
     (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
     (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInference(bucket=ANY)),
+    (
+        r'^deployment.wait_interval: must be of class Duration, got "text"; write Duration\.minutes',
+        lambda *_: Deployment.rolling(wait_interval=ANY),
+    ),
     (r"^core_dump.bucket: must be an object with \w+", lambda *_: CoreDump(bucket=ANY)),
     (r"^endpoints: must be a list, .* write \[endpoint\]$", not_a_list),
     (

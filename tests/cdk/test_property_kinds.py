@@ -13,6 +13,7 @@ from constructs_triton.cdk import (
     InstanceType,
     TritonEndpoint,
     TritonEnsembleEndpoint,
+    TritonImage,
     TritonModelRepository,
     TritonMultiModelEndpoint,
     TritonVariant,
@@ -89,6 +90,53 @@ def test_repository_takes_its_source_by_class(props: dict[str, Any], message: st
     """A path in place of a source, a word in place of a check: told how each is written."""
     with pytest.raises(InvalidValueError, match=message):
         TritonModelRepository(make_stack(), "Models", **props)
+
+
+@pytest.mark.parametrize("name", ["PING_MODE", "OVERRIDE_PING_MODE"])
+def test_plain_environment_keeps_a_multi_model_endpoint_alive(path: Path, name: str) -> None:
+    """The ping mode that one bad model turns unhealthy for good is refused in a plain mapping, too."""
+    stack = make_stack()
+    options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
+    variable = f"SAGEMAKER_TRITON_{name}"
+    with pytest.raises(InvalidValueError, match=rf'"{variable}"\]: .* got "ready"; leave it out, or set'):
+        TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "ready"}, **options)
+    TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "live"}, **options)
+
+
+def test_plain_environment_is_held_against_the_image(path: Path) -> None:
+    """A variable that the image does not read yet is refused with the release that does."""
+    stack = make_stack()
+    options: dict[str, Any] = {
+        "model_repository": add_repository(stack, path),
+        "model": "other",
+        "instance_type": GPU,
+        "environment": {"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate"},
+    }
+    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
+        TritonEndpoint(stack, "Old", image=TritonImage.dlc("24.09"), **options)
+    assert stack.node.try_find_child("Old") is None
+    TritonEndpoint(stack, "New", image=TritonImage.dlc("25.04"), **options)
+
+
+@pytest.mark.parametrize(
+    ("account", "region"), [("111122223333", "us-east-1"), ("123456789012", "eu-west-1")]
+)
+def test_repository_of_another_environment_is_refused(path: Path, account: str, region: str) -> None:
+    """A multi-model endpoint reads a bucket beside it; a single model becomes an asset in any Region."""
+    app = cdk.App()
+    there = cdk.Stack(app, "There", env=cdk.Environment(account="111122223333", region="eu-west-1"))
+    here = cdk.Stack(app, "Here", env=cdk.Environment(account=account, region=region))
+    repository = add_repository(there, path)
+    options: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
+    message = (
+        rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; make a Triton"
+    )
+    with pytest.raises(InvalidValueError, match=message):
+        TritonMultiModelEndpoint(here, "Many", **options)
+    assert here.node.try_find_child("Many") is None
+    TritonEnsembleEndpoint(here, "One", ensemble="pipeline", **options)
+    TritonMultiModelEndpoint(there, "Many", **options)
+    app.synth()
 
 
 def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None:

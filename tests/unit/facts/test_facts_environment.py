@@ -6,7 +6,7 @@ import pytest
 from aws_cdk import Size
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.environment import TritonEnvironment, check_limits, variables
+from constructs_triton.facts.environment import TritonEnvironment, check_limits, check_variables, variables
 
 TOKEN = "${Token[TOKEN.12]}"
 P = "SAGEMAKER_TRITON_"
@@ -123,6 +123,26 @@ def test_value_newer_than_the_image_is_refused_with_the_release_that_has_it() ->
     with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
         environment.to_variables(image_version="24.09")
     assert environment.check(image_version="25.04") == []
+
+
+def test_variables_under_their_own_names_meet_the_same_rules() -> None:
+    """A plain mapping gets the findings of the keywords, each under the name of the variable."""
+    given = {f"{P}INFERENCE_TYPE": "generate", f"{P}PING_MODE": "ready", f"{P}TENSORFLOW_VERSION": "2"}
+    found = check_variables(given, image_version="24.09", multi_model=True)
+    typed = TritonEnvironment(inference_type="generate", ping_mode="ready", tensorflow_version=2)
+    same = typed.check(image_version="24.09", multi_model=True)
+    assert sorted((each.code, each.severity) for each in found) == sorted(
+        (each.code, each.severity) for each in same
+    )
+    assert {each.path for each in found} == {
+        f'environment["{P}INFERENCE_TYPE"]',
+        f'environment["{P}PING_MODE"]',
+    }
+    (warning,) = check_variables(given, image_version="25.04")
+    assert warning.message == f"image 25.04 no longer reads {P}TENSORFLOW_VERSION"
+    overridden = check_variables({f"{P}OVERRIDE_PING_MODE": "ready"}, multi_model=True)
+    assert [each.code for each in overridden] == ["ping-mode-multi-model"]
+    assert check_variables({f"{P}PING_MODE": TOKEN}, image_version=TOKEN, multi_model=True) == []
 
 
 def test_value_older_than_the_image_warns() -> None:

@@ -1,0 +1,75 @@
+"""What the checks of kinds tell one to write exists."""
+
+from __future__ import annotations
+
+import ast
+import datetime
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+import constructs_triton.cdk as library
+from constructs_triton import planning
+
+EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
+FOLDER = Path(library.__file__).parent
+NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """The place and the text of each example: the last text of a kind, or of a call of ``check_has``."""
+    for path in sorted(FOLDER.glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check_has":
+                parts = node.args
+            last = parts[-1] if parts else None
+            if isinstance(last, ast.Constant) and isinstance(last.value, str) and EXAMPLE.match(last.value):
+                yield f"{path.name}:{last.lineno}", last.value
+
+
+def named(reference: ast.expr) -> Any:
+    """The object that a dotted name stands for."""
+    if isinstance(reference, ast.Attribute):
+        return getattr(named(reference.value), reference.attr)
+    assert isinstance(reference, ast.Name)
+    if reference.id in NAMES:
+        return NAMES[reference.id]
+    for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, s3, datetime):
+        if hasattr(module, reference.id):
+            return getattr(module, reference.id)
+    raise AssertionError(f"nothing is called {reference.id}")
+
+
+FOUND = list(examples())
+
+
+@pytest.mark.parametrize("text", [text for _, text in FOUND], ids=[place for place, _ in FOUND])
+def test_example_names_what_there_is(text: str) -> None:
+    """Each class, factory and member that an error tells one to write is there."""
+    tree = ast.parse(text, mode="eval")
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for call in calls:
+        assert callable(named(call)), text
+    assert calls or named(tree.body) is not None
+
+
+def test_examples_are_found() -> None:
+    """The search sees those that stand in a table, in a constant and in a call."""
+    texts = {text for _, text in FOUND}
+    assert {
+        "Deployment.blue_green_canary(...)",
+        "Key.from_key_arn(...)",
+        "Duration.days(30)",
+        "Unit.MILLISECONDS",
+    } <= texts
+    assert "endpoint.metric_model_latency()" in texts
