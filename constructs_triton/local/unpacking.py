@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import tarfile
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from constructs_triton.errors import ArchiveError
 
 __all__ = ["unpack"]
-
-#: Refuses what would land outside the folder. Pythons before 3.11.4 have no filters.
-_FILTER: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
 def unpack(archive: Path, directory: Path) -> None:
@@ -21,7 +17,9 @@ def unpack(archive: Path, directory: Path) -> None:
     Raises ``ArchiveError`` for what is no gzip-compressed tar or reaches outside the folder; nothing is
     left behind then.
     """
-    from isal import igzip, isal_zlib  # noqa: PLC0415 - only the local run unpacks
+    # Only the local run unpacks.
+    from backports import tarfile  # noqa: PLC0415
+    from isal import igzip, isal_zlib  # noqa: PLC0415
 
     directory.mkdir(parents=True)
     try:
@@ -29,7 +27,7 @@ def unpack(archive: Path, directory: Path) -> None:
             igzip.IGzipFile(archive) as stream,  # type: ignore[no-untyped-call]  # isal has no annotations
             tarfile.open(fileobj=stream, mode="r|") as tar,
         ):
-            tar.extractall(directory, **_FILTER)
+            tar.extractall(directory, filter="data")
     except (OSError, EOFError, tarfile.TarError, cast("type[Exception]", isal_zlib.error)) as error:
         shutil.rmtree(directory, ignore_errors=True)
         raise ArchiveError(

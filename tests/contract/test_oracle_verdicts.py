@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from backports import tarfile
 
 from constructs_triton.facts.target import Mode, Target
 from constructs_triton.model_config import Report

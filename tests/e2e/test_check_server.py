@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from pathlib import Path
 
 import pytest
+from backports import tarfile
 from triton_server import needs_server
 
 from constructs_triton.cli import main

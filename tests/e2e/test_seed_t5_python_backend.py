@@ -239,11 +239,11 @@ def write_working_environment(path: Path, note: Path) -> Path:
     """An environment of the Python at hand that leaves a note when it is used, packed like conda's."""
     minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site_packages = f"lib/{minor}/site-packages"
-    leave_note = f"import pathlib, sys\npathlib.Path({str(note)!r}).write_text(sys.prefix)\n"
+    leave_note = f"import pathlib, sys; pathlib.Path({str(note)!r}).write_text(sys.prefix)\n"
     texts = {
         "bin/activate": 'PATH="$(dirname "$(dirname "$BASH_SOURCE")")/bin:$PATH"\nexport PATH\n',
         "pyvenv.cfg": f"home = {Path(sys.base_prefix, 'bin')}\n",
-        f"{site_packages}/sitecustomize.py": leave_note,
+        f"{site_packages}/note.pth": leave_note,
         f"{site_packages}/numpy.pth": f"{Path(np.__file__).parents[1]}\n",
     }
     with tarfile.open(path, "w:gz") as archive:

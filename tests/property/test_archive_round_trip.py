@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import tarfile
 import tempfile
 from pathlib import Path
 
+from backports import tarfile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
