@@ -36,6 +36,9 @@ __all__ = ["LocalVariant", "RunningEndpoint", "gateway_application"]
 
 #: AWS documentation: a container must answer within 60 seconds.
 INVOCATION_TIMEOUT_SECONDS = 60.0
+# asyncio reads into blocks of 256 KiB. glibc maps and faults in each anew until a larger one was freed, which
+# raises its threshold for good (mallopt(3), M_MMAP_THRESHOLD): a fifth of a request's way through here.
+_LARGE_BLOCK_BYTES = 4 << 20
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
 #: What of a caller's headers reaches the container; signatures and the rest stay with SageMaker.
@@ -322,6 +325,7 @@ def gateway_application(
 
     ``bucket_folder`` stands for S3 where endpoints are asynchronous.
     """
+    bytearray(_LARGE_BLOCK_BYTES)  # made and freed
     gateway = _Gateway(endpoints, session, bucket_folder)
     application = web.Application(client_max_size=INVOCATION_PAYLOAD_BYTES)
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
