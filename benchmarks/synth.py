@@ -37,7 +37,7 @@ PRELUDE = """
 import sys, time
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3, aws_s3_assets as assets
-from constructs_triton.cdk import ModelSource, TritonModelRepository
+from constructs_triton import ModelSource, TritonModelRepository
 app = cdk.App(outdir=sys.argv[2])
 stack = cdk.Stack(app, "Benchmark", env=cdk.Environment(account="123456789012", region="eu-west-1"))
 bucket = s3.Bucket.from_bucket_name(stack, "Given", "models")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton.facts.target import Target
+from constructs_triton.model_config.target import Target
 
 Files = Mapping[str, str | bytes | None]
 """Path to content; ``None`` is an empty folder, and a text that starts with ``->`` a link."""

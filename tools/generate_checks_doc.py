@@ -10,9 +10,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_twins import TWINS, Files, Twin
 
-from constructs_triton.facts.target import Target
 from constructs_triton.model_config import all_rules
 from constructs_triton.model_config.rules import Rule
+from constructs_triton.model_config.target import Target
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "checks.md"
 HEAD = """# The checks of a model repository

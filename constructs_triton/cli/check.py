@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> Report:
-    from constructs_triton.facts.target import Target  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_repository.layout import ModelRepository  # noqa: PLC0415
+    from constructs_triton.model_config.target import Target  # noqa: PLC0415 - not for --help
+    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415
 
     target = Target(
         mode=arguments.endpoint or "single",
@@ -94,7 +94,7 @@ def _check(arguments: argparse.Namespace) -> Report:
 
 
 def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
-    from constructs_triton.local.verdict import ask_server  # noqa: PLC0415 - asyncio, and the server itself
+    from constructs_triton.local.server_check import ask_server  # noqa: PLC0415 - asyncio, and the server itself
 
     return ask_server(Path(arguments.path))
 

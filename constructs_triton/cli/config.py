@@ -71,7 +71,7 @@ def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]
 
 
 def _described_file(path: Path) -> ConfigDescription:
-    from constructs_triton.model_config.builder import ModelConfig  # noqa: PLC0415 - see above
+    from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
     from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
 
     config = ModelConfig.read(path).to_message()

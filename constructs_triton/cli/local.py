@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from constructs_triton.local.gateway import RunningEndpoint
+    from constructs_triton.local.gateway.gateway import RunningEndpoint
 
 __all__ = ["add_arguments", "run"]
 

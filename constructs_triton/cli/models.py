@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
 
 if TYPE_CHECKING:
-    from constructs_triton.cli._model_prefix import LocalArchive, ModelPrefix
+    from constructs_triton.cli.model_prefix import LocalArchive, ModelPrefix
     from constructs_triton.model_repository import ModelRepository
 
 _CONCURRENT_UPLOADS = 4
@@ -86,7 +86,7 @@ def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
         ) from None
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
 
-    from constructs_triton.cli._model_prefix import ModelPrefix, find_prefix  # noqa: PLC0415 - likewise
+    from constructs_triton.cli.model_prefix import ModelPrefix, find_prefix  # noqa: PLC0415 - likewise
 
     try:
         session = boto3.Session(region_name=arguments.region, profile_name=arguments.profile)
@@ -167,14 +167,14 @@ def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> N
 
 
 def _archive_of(arguments: argparse.Namespace, scratch: Path) -> LocalArchive:
-    from constructs_triton.cli._model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
+    from constructs_triton.cli.model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
     from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - likewise
 
     if arguments.source.is_dir():
         repository = ModelRepository.from_directory(arguments.source)
         _refuse_errors(repository, arguments)
         return _pack(repository, arguments.model or _only_model(repository), scratch)
-    from constructs_triton.model_repository.outline import outline_archive  # noqa: PLC0415 - likewise
+    from constructs_triton.model_repository.archive_outline import outline_archive  # noqa: PLC0415 - likewise
 
     outline = outline_archive(arguments.source)
     _refuse_errors(outline.repository, arguments)
@@ -192,7 +192,7 @@ def _only_model(repository: ModelRepository) -> str:
 
 
 def _pack(repository: ModelRepository, model: str, scratch: Path) -> LocalArchive:
-    from constructs_triton.cli._model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
+    from constructs_triton.cli.model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
     from constructs_triton.model_repository import pack  # noqa: PLC0415 - likewise
 
     archive = pack(repository, repository.closure(model), scratch)
@@ -202,8 +202,8 @@ def _pack(repository: ModelRepository, model: str, scratch: Path) -> LocalArchiv
 def _refuse_errors(repository: ModelRepository, arguments: argparse.Namespace) -> None:
     if arguments.no_check:
         return
-    from constructs_triton.facts.target import Target  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_repository.survey import RepositorySurvey  # noqa: PLC0415 - likewise
+    from constructs_triton.model_config.target import Target  # noqa: PLC0415 - not for --help
+    from constructs_triton.model_repository.cached_repository import RepositorySurvey  # noqa: PLC0415 - likewise
 
     found = RepositorySurvey(repository).check(Target(mode="multi-model"))
     if found.errors:

@@ -14,8 +14,9 @@ from functools import cache
 from typing import Any
 
 from constructs_triton.errors import FactNotFoundError
-from constructs_triton.facts.published import did_you_mean, load
+from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import is_at_least, parse_version
+from constructs_triton.spelling import did_you_mean
 
 __all__ = [
     "DEFAULT_VERSION",

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.limits import is_token
-from constructs_triton.facts.published import did_you_mean, load
+from constructs_triton.facts.published import load
+from constructs_triton.spelling import did_you_mean
+from constructs_triton.tokens import is_token
 
 __all__ = ["InstanceType", "instance_type_names"]
 

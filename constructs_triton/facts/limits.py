@@ -7,30 +7,7 @@ at deployment, tokens, pass every check untouched: nothing is known of them.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass
-from numbers import Real
-
-from constructs_triton.errors import InvalidValueError
-
-# CDK writes a token into a text as "${Token[Name.12]}", into a list as ["#{Token[Name.12]}"], and into a
-# number as a double whose upper bits are a mark, which reads as about -1.888e289.
-_TEXT_TOKEN, _LIST_TOKEN, _NUMBER_TOKEN_BELOW = "${Token[", "#{Token[", -1e288
-
-
-def is_token(value: object) -> bool:
-    """Whether a value is, or holds, a CDK token: text, number, list or mapping. Imports no CDK."""
-    match value:
-        case str():
-            return _TEXT_TOKEN in value or _LIST_TOKEN in value
-        case int() | float():
-            return value < _NUMBER_TOKEN_BELOW
-        case Mapping():
-            return any(is_token(part) for item in value.items() for part in item)
-        case Iterable():
-            return any(is_token(part) for part in value)
-    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +34,10 @@ class RangeLimit:
         unit = f" {self.unit}" if self.unit else ""
         if self.minimum is None or self.maximum is None:
             bounds = [("at least", self.minimum), ("at most", self.maximum)]
-            return " and ".join(f"{word} {_plain(end)}{unit}" for word, end in bounds if end is not None)
-        return f"from {_plain(self.minimum)} to {_plain(self.maximum)}{unit}"
+            return " and ".join(
+                f"{word} {plain_number(end)}{unit}" for word, end in bounds if end is not None
+            )
+        return f"from {plain_number(self.minimum)} to {plain_number(self.maximum)}{unit}"
 
 
 _HYPHENATED = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
@@ -144,72 +123,6 @@ SCALING_COOLDOWN_DEFAULT_SECONDS = 300
 INVOCATION_PAYLOAD_BYTES = 25 * 1024 * 1024
 
 
-def check_name(property: str, value: str, limit: TextLimit) -> None:
-    """Refuse a text that is too long, too short or made of other characters than ``limit`` allows.
-
-    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
-    """
-    if is_token(value):
-        return
-    _refuse_no_text(property, value)
-    if not limit.min_length <= len(value) <= limit.max_length:
-        least = f"{limit.min_length} to " if limit.min_length else "at most "
-        change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "give it one"
-        raise InvalidValueError(
-            f"{property}: must have {least}{limit.max_length} characters, got {_shown(value)}; {change}"
-        )
-    if re.fullmatch(limit.pattern, value) is None:
-        raise InvalidValueError(
-            f"{property}: must match {limit.pattern}, got {_shown(value)}; use {limit.allowed}"
-        )
-
-
-def check_range(property: str, value: float, limit: RangeLimit) -> None:
-    """Refuse a number outside ``limit``, both of whose ends are allowed.
-
-    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
-    """
-    if is_token(value):
-        return
-    _refuse_no_number(property, value)
-    # Written so that a NaN is refused: it is neither below nor above anything.
-    above = limit.minimum is None or value >= limit.minimum
-    below = limit.maximum is None or value <= limit.maximum
-    if not (above and below):
-        raise InvalidValueError(f"{property}: must be {limit}, got {_plain(value)}; {_bound(value, limit)}")
-
-
-def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
-    """Refuse a collection with more or fewer entries than ``limit`` allows; a list token passes."""
-    if not is_token(values):
-        check_range(property, len(values), limit)
-
-
-def _refuse_no_text(property: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidValueError(f'{property}: must be a text, got {value!r}; write "{value}"')
-
-
-def _refuse_no_number(property: str, value: object) -> None:
-    if isinstance(value, str):
-        raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; write it without quotes")
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidValueError(f"{property}: must be a number, got {value!r}; give one")
-
-
-def _bound(value: float, limit: RangeLimit) -> str:
-    if limit.minimum is not None and value < limit.minimum:
-        return f"raise it to {_plain(limit.minimum)}"
-    if limit.maximum is not None and value > limit.maximum:
-        return f"lower it to {_plain(limit.maximum)}"
-    return "give a number"
-
-
-def _plain(value: float) -> str:
+def plain_number(value: float) -> str:
     """Whole numbers without a point or an exponent."""
     return str(int(value)) if float(value).is_integer() else f"{value:g}"
-
-
-def _shown(value: str, longest: int = 80) -> str:
-    """The value in quotes, cut where nobody would read on."""
-    return f'"{value}"' if len(value) <= longest else f'"{value[:longest]}..." ({len(value)} characters)'

@@ -1,21 +1,8 @@
 """Runs a synthesized SageMaker endpoint on this machine with the real Triton server.
 
-What it shares with the constructs is the synthesized template, never an import.
+It reads the synthesized template and imports nothing of the constructs.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from constructs_triton.local.endpoint import LocalEndpoint
-
-__all__ = ["LocalEndpoint"]
-
-
-def __getattr__(name: str) -> object:
-    if name == "LocalEndpoint":
-        from constructs_triton.local.endpoint import LocalEndpoint  # noqa: PLC0415 - only who asks pays
-
-        return LocalEndpoint
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -18,19 +18,19 @@ import aiohttp
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton.local.gateway import (
+from constructs_triton.local.gateway.gateway import (
     INVOCATION_TIMEOUT_SECONDS,
     LocalVariant,
     RunningEndpoint,
     gateway_application,
 )
-from constructs_triton.local.installation import find_installation, inspect_python
-from constructs_triton.local.memory import available_bytes
-from constructs_triton.local.multi_model import MultiModelContainer
-from constructs_triton.local.plans import EndpointPlan, VariantPlan
-from constructs_triton.local.private_mounts import CONTAINER_FOLDER, why_unavailable
-from constructs_triton.local.server import ServerSettings, TritonServer, finish
-from constructs_triton.local.sources import read_source
+from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.server.installation import find_installation, inspect_python
+from constructs_triton.local.server.memory import available_bytes
+from constructs_triton.local.server.private_mounts import CONTAINER_FOLDER, why_unavailable
+from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
+from constructs_triton.local.sources.sources import read_source
+from constructs_triton.local.sources.specs import EndpointPlan, VariantPlan
 
 __all__ = ["LocalRun", "RunOptions"]
 
@@ -143,7 +143,7 @@ class LocalRun:
                 model=options.model,
                 is_multi_model=options.is_multi_model,
             )
-        from constructs_triton.local.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
+        from constructs_triton.local.sources.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
 
         return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
 

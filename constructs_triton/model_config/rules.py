@@ -10,7 +10,7 @@ from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.locations import FieldPath
 
 if TYPE_CHECKING:
-    from constructs_triton.model_config.subject import Neighbourhood, Subject
+    from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from constructs_triton.errors import ModelConfigError
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config.names import closest
 from constructs_triton.model_config.schema import load_schema, new_model_config
+from constructs_triton.spelling import closest
 
 __all__ = ["TextFault", "format_model_config", "parse_model_config", "read_text_fault"]
 

@@ -10,12 +10,12 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Self
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config.builder import Ensemble, ModelConfig
+from constructs_triton.model_config import Ensemble, ModelConfig
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_repository.partial_folder import partial_folder
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository.layout import ModelRepository
+    from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = ["ModelRepositoryBuilder", "Source"]
 
@@ -223,7 +223,7 @@ def _copy(source: Source, target: Path) -> None:
 
 
 def _repository(path: Path) -> ModelRepository:
-    from constructs_triton.model_repository.layout import ModelRepository  # noqa: PLC0415 - after its builder
+    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415 - after its builder
 
     return ModelRepository.from_directory(path)
 

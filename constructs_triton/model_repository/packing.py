@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from constructs_triton.findings import Finding
     from constructs_triton.model_config.folder import ModelFolder
     from constructs_triton.model_config.report import Report
-    from constructs_triton.model_repository.layout import ModelRepository
+    from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = [
     "ARCHIVE_SUFFIX",

@@ -10,7 +10,7 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from constructs_triton.cdk import ModelSource, TritonModelRepository
+from constructs_triton import ModelSource, TritonModelRepository
 
 ENVIRONMENT = cdk.Environment(account="123456789012", region="eu-west-1")
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}

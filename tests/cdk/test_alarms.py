@@ -22,7 +22,7 @@ from cdk_apps import (
     write_model,
 )
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     ImportedTritonEndpoint,
     InstanceType,
     TritonAlarms,

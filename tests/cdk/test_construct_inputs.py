@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk.aws_applicationautoscaling import Schedule
 from cdk_apps import add_repository, make_stack, write_repository
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     AsyncInference,
     CoreDump,
     DataCapture,

@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
-from constructs_triton import cdk as constructs
+import constructs_triton as constructs
 
 PROJECT = Path(__file__).resolve().parents[2]
 RESOURCES = {

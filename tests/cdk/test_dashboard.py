@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import flat, make_stack, only, synthesize
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     ITritonEndpoint,
     TritonDashboard,

@@ -20,7 +20,7 @@ from cdk_apps import (
     write_model,
 )
 
-from constructs_triton.cdk import CapacitySize, Deployment, InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton import CapacitySize, Deployment, InstanceType, TritonEndpoint, TritonVariant
 from constructs_triton.errors import InvalidValueError
 
 GPU = InstanceType.of("ml.g5.xlarge")

@@ -25,7 +25,7 @@ from cdk_apps import (
     write_repository,
 )
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     AsyncInference,
     DataCapture,
     InstanceType,

@@ -29,7 +29,7 @@ from cdk_apps import (
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     ITritonEndpoint,
     TritonEndpoint,

@@ -10,7 +10,7 @@ import pytest
 from aws_cdk import aws_ecr as ecr
 from cdk_apps import add_repository, flat, make_stack, only, statements, synthesize, write_model
 
-from constructs_triton.cdk import InstanceType, TritonEndpoint, TritonImage
+from constructs_triton import InstanceType, TritonEndpoint, TritonImage
 from constructs_triton.errors import FactNotFoundError, InvalidValueError
 from constructs_triton.facts import images
 

@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions_tasks as tasks
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     ITritonEndpoint,
     TritonEndpoint,

@@ -17,17 +17,17 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
-import constructs_triton.cdk as library
+import constructs_triton as library
 from constructs_triton import planning
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
-FOLDER = Path(library.__file__).parent
+FOLDER = Path(library.__file__).parent / "cdk"
 NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
 
 
 def examples() -> Iterator[tuple[str, str]]:
     """The place and the text of each example: the last text of a kind, or of a call of ``check_has``."""
-    for path in sorted(FOLDER.glob("*.py")):
+    for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check_has":

@@ -10,8 +10,8 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import make_stack, only, synthesize
 
-from constructs_triton.cdk import InstanceType, TritonEndpoint
-from constructs_triton.cdk.metrics import VariantMetrics, variant_metric
+from constructs_triton import InstanceType, TritonEndpoint
+from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
 from constructs_triton.errors import InvalidValueError
 
 INVOCATIONS, INSTANCES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"

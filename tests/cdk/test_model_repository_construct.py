@@ -28,14 +28,14 @@ from cdk_apps import (
 )
 from constructs import Construct
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     TargetModelNaming,
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.cdk._deploy_function import newest_python
+from constructs_triton.cdk.custom_resources.function import newest_python
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_sync import CODE_FOLDER, HANDLER
 

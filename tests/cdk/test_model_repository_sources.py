@@ -13,7 +13,7 @@ from aws_cdk import aws_s3 as s3
 from cdk_apps import add_repository, make_stack, only, resources, statements, synthesize, write_model
 from cdk_apps import write_repository as write_pipeline
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     ModelSource,
     RepositoryCheck,

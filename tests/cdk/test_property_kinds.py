@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import add_repository, make_stack, only, synthesize, write_model, write_repository
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     TritonEndpoint,
     TritonEnsembleEndpoint,

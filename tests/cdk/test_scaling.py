@@ -9,7 +9,7 @@ import aws_cdk as cdk
 import pytest
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 
-from constructs_triton.cdk import InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
 from constructs_triton.errors import InvalidValueError
 
 SEEDS_POLICY = {

@@ -12,7 +12,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from cdk_apps import add_repository, make_stack, synthesize, write_model
 
-from constructs_triton.cdk import AsyncInference, InstanceType, TritonEndpoint
+from constructs_triton import AsyncInference, InstanceType, TritonEndpoint
 from constructs_triton.errors import InvalidValueError
 
 NATIVE = "AWS::ApplicationAutoScaling::"

@@ -11,7 +11,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 from syrupy.assertion import SnapshotAssertion
 
-from constructs_triton.cdk import InstanceType, TritonEndpoint
+from constructs_triton import InstanceType, TritonEndpoint
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning import Measurement, Plan, Requirement, plan_all
 

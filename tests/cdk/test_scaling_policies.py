@@ -10,8 +10,8 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import make_stack, only, resources, synthesize
 
-from constructs_triton.cdk import InstanceType, TritonScalableInstanceCount
-from constructs_triton.cdk.metrics import variant_metric
+from constructs_triton import InstanceType, TritonScalableInstanceCount
+from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.errors import InvalidValueError
 
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}

@@ -13,7 +13,7 @@ from cdk_apps import ENVIRONMENT, add_repository, make_app, make_stack, synthesi
 from cfnlint.api import lint
 from cfnlint.config import ManualArgs
 
-from constructs_triton.cdk import InstanceType, TritonEnsembleEndpoint, TritonMultiModelEndpoint
+from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonMultiModelEndpoint
 
 
 def fill(stack: cdk.Stack, path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from aws_cdk import aws_kms as kms
 from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_repository
 
-from constructs_triton.cdk import InstanceType, TritonEnsembleEndpoint, TritonImage, TritonMultiModelEndpoint
-from constructs_triton.cdk._tokens import is_concrete
+from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonImage, TritonMultiModelEndpoint
+from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 
 

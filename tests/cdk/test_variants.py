@@ -20,7 +20,7 @@ from cdk_apps import (
     write_repository,
 )
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     CoreDump,
     InstanceType,
     TritonEndpoint,
@@ -29,9 +29,9 @@ from constructs_triton.cdk import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.cdk._served_models import ModelData
-from constructs_triton.cdk._sizing import Sizing
-from constructs_triton.cdk.production_variant import VariantProps
+from constructs_triton.cdk.endpoint.served_models import ModelData
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.options.variant_options import VariantProps
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 GPU = InstanceType.of("ml.g5.xlarge")

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from backports import tarfile
 
-from constructs_triton.facts.target import Mode, Target
 from constructs_triton.model_config import Report
+from constructs_triton.model_config.target import Mode, Target
 from constructs_triton.model_repository import ModelRepository
 
 ORACLE = Path(__file__).parent / "oracle"

@@ -17,14 +17,14 @@ from botocore.model import StringShape
 from service_shapes import check_call
 from template_requests import Call, calls_of
 
-from constructs_triton.cdk import (
+from constructs_triton import (
     InstanceType,
     TritonDashboard,
     TritonEndpoint,
     TritonMultiModelEndpoint,
     TritonScalableInstanceCount,
 )
-from constructs_triton.cdk._tracked_metric import customized_metric
+from constructs_triton.cdk.scaling.customized_metric import customized_metric
 
 # The calls of AWS's Triton example for multi-model endpoints, parameter by parameter.
 VARIANT = {

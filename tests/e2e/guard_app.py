@@ -16,8 +16,14 @@ from constructs import Construct
 from deploy_app import write_models
 from guard_states import STACK, STATES, State
 
-from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository, TritonVariant
-from constructs_triton.cdk import EndpointVariant
+from constructs_triton import (
+    EndpointVariant,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonModelRepository,
+    TritonVariant,
+)
 
 
 class GuardedStack(cdk.Stack):

@@ -11,7 +11,7 @@ from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     Ensemble,
     ModelConfig,
     ModelDynamicBatching,

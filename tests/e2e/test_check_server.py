@@ -10,7 +10,7 @@ from backports import tarfile
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.local.verdict import ask_server
+from constructs_triton.local.server_check import ask_server
 
 pytestmark = [pytest.mark.e2e, needs_server]
 ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"

@@ -10,7 +10,7 @@ from test_local_endpoints import Caller
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.private_mounts import why_unavailable
+from constructs_triton.local.server.private_mounts import why_unavailable
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 PLACES = """

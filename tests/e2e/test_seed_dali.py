@@ -15,7 +15,7 @@ from triton_server import needs_server
 from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.verdict import ask_server
+from constructs_triton.local.server_check import ask_server
 from constructs_triton.wire import RequestedOutput
 
 NAME = "dali_inception"

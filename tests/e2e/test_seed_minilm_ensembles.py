@@ -35,8 +35,8 @@ from tritonclient import http as http_client
 
 from constructs_triton.client import ModelIndex, TritonClient
 from constructs_triton.errors import InvocationError
-from constructs_triton.facts.target import Target
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))

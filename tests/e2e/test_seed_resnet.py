@@ -17,7 +17,7 @@ from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.verdict import ask_server
+from constructs_triton.local.server_check import ask_server
 
 NAME = "resnet_autoscaling"
 EXAMPLE = SEEDS / NAME

@@ -1,4 +1,4 @@
-"""The layers of the package, as the design draws them."""
+"""The layers of the package and of its larger folders, as the design draws them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,54 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 PACKAGE = Path(__file__).resolve().parents[2] / "constructs_triton"
 
-# A module imports only from modules above it.
-LAYERS = (
-    "lazy_names",
-    "findings",
-    "errors",
-    "datatypes",
-    "facts",
-    "model_config",
-    "model_repository",
-    "wire",
-    "client",
-    "planning",
-    "model_sync",
-    "scaling_guard",
-    "cdk",
-    "local",
-    "cli",
-)
+# In each folder, a module imports only from entries above its own entry.
+LAYERS: dict[str, tuple[str, ...]] = {
+    "": (
+        "findings",
+        "errors",
+        "tokens",
+        "spelling",
+        "datatypes",
+        "facts",
+        "model_config",
+        "model_repository",
+        "compatibility",
+        "wire",
+        "client",
+        "planning",
+        "model_sync",
+        "scaling_guard",
+        "cdk",
+        "local",
+        "cli",
+    ),
+    "cdk": (
+        "validation",
+        "custom_resources",
+        "metrics",
+        "scaling",
+        "repository",
+        "options",
+        "monitoring",
+        "endpoint",
+    ),
+    "local": ("sources", "server", "gateway", "run", "endpoint", "server_check"),
+}
+# Both read the same template, so neither imports the other.
 SIBLINGS = {("local", "cdk")}
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def _layer(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def _modules(folder: str) -> list[Path]:
+    root = PACKAGE / folder
+    return sorted(path for path in root.rglob("*.py") if path != root / "__init__.py")
+
+
+def _layer(path: Path, folder: str) -> str:
+    return path.relative_to(PACKAGE / folder).parts[0].removesuffix(".py")
 
 
 def _imports(path: Path) -> Iterator[str]:
@@ -43,32 +65,48 @@ def _imports(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def _imported_layers(path: Path) -> set[str]:
+def _imported_layers(path: Path, folder: str) -> set[str]:
+    package = ["constructs_triton", *filter(None, [folder])]
     names = (name.split(".") for name in _imports(path))
-    return {parts[1] for parts in names if parts[0] == "constructs_triton" and len(parts) > 1}
+    return {
+        parts[len(package)]
+        for parts in names
+        if parts[: len(package)] == package and len(parts) > len(package)
+    }
 
 
-def test_modules_import_only_from_layers_above() -> None:
-    """No module imports from a layer further down the design's list, nor from a sibling."""
+def _allowed(layer: str, folder: str) -> set[str]:
+    layers = LAYERS[folder]
+    above = layers[: layers.index(layer) + 1]
+    return {other for other in above if (layer, other) not in SIBLINGS}
+
+
+@pytest.mark.parametrize("folder", LAYERS)
+def test_modules_import_only_from_layers_above(folder: str) -> None:
+    """No module imports from a layer further down its folder's list, nor from a sibling."""
     upward = {
-        str(path.relative_to(PACKAGE)): sorted(_imported_layers(path) & set(LAYERS) - _allowed(_layer(path)))
-        for path in MODULES
+        str(path.relative_to(PACKAGE)): sorted(
+            _imported_layers(path, folder) & set(LAYERS[folder]) - _allowed(_layer(path, folder), folder)
+        )
+        for path in _modules(folder)
     }
     assert not {module: layers for module, layers in upward.items() if layers}
 
 
-def _allowed(layer: str) -> set[str]:
-    above = LAYERS[: LAYERS.index(layer) + 1]
-    return {other for other in above if (layer, other) not in SIBLINGS}
+@pytest.mark.parametrize("folder", LAYERS)
+def test_each_module_is_in_a_layer(folder: str) -> None:
+    """Every module and sub-folder of a layered folder is in its list of layers, and nothing else is."""
+    assert {_layer(path, folder) for path in _modules(folder)} == set(LAYERS[folder])
 
 
 def test_only_cdk_imports_the_cdk() -> None:
     """``cdk/`` is the only folder that imports aws_cdk, constructs or jsii."""
-    outside = (path for path in MODULES if _layer(path) != "cdk")
+    outside = (path for path in _modules("") if _layer(path, "") != "cdk")
     roots = {str(path): {name.split(".")[0] for name in _imports(path)} for path in outside}
     assert not {path for path, names in roots.items() if names & {"aws_cdk", "constructs", "jsii"}}
 
 
-def test_each_folder_has_its_place() -> None:
-    """Every folder and module at the top of the package stands in the list of layers."""
-    assert {_layer(path) for path in MODULES} <= set(LAYERS)
+def test_modules_have_no_private_names() -> None:
+    """No module's file name begins with an underscore: the folder says what belongs together."""
+    private = [path for path in _modules("") if path.name.startswith("_") and not path.name.startswith("__")]
+    assert not private

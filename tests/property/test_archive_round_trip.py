@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constructs_triton.model_repository.archive import write_archive
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.content_digest import digest_of
-from constructs_triton.model_repository.inspection import inspect_archive
 from constructs_triton.model_repository.members import collect_members
 
 # Between two letters, so that no rule for what is left out or refused matches.

@@ -11,8 +11,7 @@ from google.protobuf import message_factory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_config import load_schema, parse_model_config
-from constructs_triton.model_config.builder import ModelConfig
+from constructs_triton.model_config import ModelConfig, load_schema, parse_model_config
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 
 MESSAGE = load_schema().ModelConfig.DESCRIPTOR

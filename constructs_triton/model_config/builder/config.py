@@ -30,8 +30,8 @@ from constructs_triton.model_config.builder.scheduling import (
 from constructs_triton.model_config.builder.tensors import BatchInput, BatchOutput, ModelInput, ModelOutput
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.folder import CONFIG_FILE
-from constructs_triton.model_config.names import did_you_mean
 from constructs_triton.model_config.text import format_model_config, parse_model_config
+from constructs_triton.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.report import Report
@@ -95,7 +95,7 @@ class ModelConfig(TypedMessage):
             raise InvalidValueError("\n".join(f"{title}: {refusal}" for refusal in fresh))
 
     def _refusals(self) -> list[Any]:
-        from constructs_triton.model_config.builder.judging import refusals  # noqa: PLC0415 - 20 ms of rules
+        from constructs_triton.model_config.builder.checking import refusals  # noqa: PLC0415 - 20 ms of rules
 
         return list(refusals(self.to_message()))
 
@@ -180,6 +180,6 @@ class ModelConfig(TypedMessage):
 
     def check(self) -> Report:
         """Every finding about this configuration alone, without its files; warnings included."""
-        from constructs_triton.model_config.builder.judging import report  # noqa: PLC0415 - see above
+        from constructs_triton.model_config.builder.checking import report  # noqa: PLC0415 - see above
 
         return report(self.to_message())

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.checking import Refusal, refusals
 from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.inference import Declared, batch_size_of, inferred
-from constructs_triton.model_config.builder.judging import Refusal, refusals
 from constructs_triton.model_config.builder.scheduling import ModelEnsembling
 from constructs_triton.model_config.builder.tensors import DataType, ModelInput, ModelOutput
 from constructs_triton.model_config.builder.wiring import PlannedStep, Wiring, wire

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.tensors import ModelInput, ModelOutput
 from constructs_triton.model_config.builder.wiring import PlannedStep, Tensor, Wiring
-from constructs_triton.model_config.names import quoted
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.spelling import quoted
 
 __all__ = ["Declared", "batch_size_of", "inferred"]
 

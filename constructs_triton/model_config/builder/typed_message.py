@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Self, dataclass_transform
 
 from constructs_triton.datatypes import by_datatype
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.names import did_you_mean
 from constructs_triton.model_config.schema import load_schema
+from constructs_triton.spelling import did_you_mean
 
 __all__ = ["TypedMessage"]
 

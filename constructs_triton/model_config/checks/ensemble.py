@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from constructs_triton.model_config.names import did_you_mean, quoted
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

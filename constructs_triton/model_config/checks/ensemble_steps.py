@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.ensemble import STEPS
 from constructs_triton.model_config.ensemble import Step
-from constructs_triton.model_config.names import did_you_mean, quoted
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

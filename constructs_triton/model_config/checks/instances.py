@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.findings import Severity
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
 
 __all__: list[str] = []
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.names import quoted
+from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Neighbourhood, Subject
+from constructs_triton.spelling import quoted
 
 __all__: list[str] = []
 

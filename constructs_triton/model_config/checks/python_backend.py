@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.names import did_you_mean
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.spelling import did_you_mean
 
 __all__: list[str] = []
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from constructs_triton.facts.images import image_version
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.names import did_you_mean, quoted
+from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Neighbourhood, Subject
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.datatypes import by_data_type
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_config.subject import Subject
 
 __all__: list[str] = []
 

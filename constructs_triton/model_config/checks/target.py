@@ -12,9 +12,9 @@ from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.instances import groups, resolved_kind
+from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_config.subject import Neighbourhood, Subject
 
 __all__: list[str] = []
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.names import did_you_mean, quoted
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

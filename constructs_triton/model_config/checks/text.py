@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.layout import has_another_name
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_config.subject import Subject
 from constructs_triton.model_config.text import SOURCE, line_and_column
 
 __all__: list[str] = []

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.model_config.checks.state import file_fault
-from constructs_triton.model_config.names import quoted
+from constructs_triton.model_config.model_under_check import Subject
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_config.subject import Subject
+from constructs_triton.spelling import quoted
 
 __all__: list[str] = []
 

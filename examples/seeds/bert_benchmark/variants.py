@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     ModelConfig,
     ModelDynamicBatching,
     ModelInput,

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Literal
 
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     DaliBackend,
     Ensemble,
     ModelConfig,

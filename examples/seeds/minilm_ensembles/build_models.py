@@ -16,7 +16,7 @@ from onnx_graph import write_encoder
 from weights import FetchError, WrongBytesError, fetch
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_config.builder import ModelConfig
+from constructs_triton.model_config import ModelConfig
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
 
 HERE = Path(__file__).parent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     Backend,
     Ensemble,
     ModelConfig,

@@ -15,11 +15,11 @@ from constructs import Construct
 from constructs_triton import (
     InstanceType,
     ModelSource,
+    TargetModelNaming,
     TritonDashboard,
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
-from constructs_triton.cdk import TargetModelNaming
 
 
 class ResNetStack(cdk.Stack):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     ModelConfig,
     ModelInput,
     ModelOutput,

@@ -13,7 +13,7 @@ from make_checkpoint import VERSIONS, write_checkpoint
 from safetensors.numpy import load_file
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     ModelConfig,
     ModelDynamicBatching,
     ModelInput,

@@ -13,8 +13,8 @@ import pytest
 from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.cli import _model_prefix, models
-from constructs_triton.cli._model_prefix import find_prefix
+from constructs_triton.cli import model_prefix, models
+from constructs_triton.cli.model_prefix import find_prefix
 from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
 from constructs_triton.model_repository import ModelRepository, fingerprint, pack
 
@@ -116,14 +116,14 @@ def test_sync_sends_only_what_is_new(
     """All models of a repository are placed; a second run uploads none, and after a change only one."""
     path = write_models(tmp_path / "r", "one", "two", "three")
     sent: list[str] = []
-    upload = _model_prefix.ModelPrefix.upload
+    upload = model_prefix.ModelPrefix.upload
 
     def watched(prefix: Any, name: str, archive: Any) -> tuple[str, bool]:
         target_model, is_sent = upload(prefix, name, archive)
         sent.extend([name] if is_sent else [])
         return target_model, is_sent
 
-    monkeypatch.setattr(_model_prefix.ModelPrefix, "upload", watched)
+    monkeypatch.setattr(model_prefix.ModelPrefix, "upload", watched)
     first = command("sync", str(path))
     assert sorted(sent) == ["one", "three", "two"]
     assert command("sync", str(path)) == first

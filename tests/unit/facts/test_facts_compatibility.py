@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from constructs_triton.facts.compatibility import RULES, VariantFacts, check_compatibility
+from constructs_triton.compatibility import RULES, VariantFacts, check_compatibility
 from constructs_triton.facts.instance_types import InstanceType
 
 # code, what breaks the rule, the one change that mends it

@@ -2,8 +2,10 @@
 
 import pytest
 
+from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
 
 TEXT_TOKEN = "${Token[TOKEN.12]}"
 NUMBER_TOKEN = -1.8881545897087533e289
@@ -14,7 +16,7 @@ def test_bad_variant_name_is_refused() -> None:
     with pytest.raises(
         InvalidValueError, match=r'^variant_name: must match .*, got "bad name!"; use letters'
     ):
-        limits.check_name("variant_name", "bad name!", limits.VARIANT_NAME)
+        check_name("variant_name", "bad name!", limits.VARIANT_NAME)
 
 
 def test_overlong_endpoint_name_is_refused() -> None:
@@ -22,52 +24,52 @@ def test_overlong_endpoint_name_is_refused() -> None:
     with pytest.raises(
         InvalidValueError, match=r"^endpoint_name: must have 1 to 63 .*\(100 char.*shorten it to 63$"
     ):
-        limits.check_name("endpoint_name", "e" * 100, limits.ENDPOINT_NAME)
+        check_name("endpoint_name", "e" * 100, limits.ENDPOINT_NAME)
 
 
 @pytest.mark.parametrize("name", ["a", "a-b", "a--b", "A1", "e" * 63])
 def test_good_names_pass(name: str) -> None:
     """Letters, digits, inner hyphens and the full length are allowed."""
-    limits.check_name("endpoint_name", name, limits.ENDPOINT_NAME)
+    check_name("endpoint_name", name, limits.ENDPOINT_NAME)
 
 
 @pytest.mark.parametrize("name", ["", "-a", "a-", "a_b", "a.b", "é", "e" * 64, "a\n"])
 def test_bad_names_are_refused(name: str) -> None:
     """Empty, hyphens at an end, other characters, one too long, and a trailing line break."""
     with pytest.raises(InvalidValueError):
-        limits.check_name("endpoint_name", name, limits.ENDPOINT_NAME)
+        check_name("endpoint_name", name, limits.ENDPOINT_NAME)
 
 
 def test_both_ends_of_a_range_are_allowed() -> None:
     """1 and 512 GB pass, their neighbours do not, and the message gives the nearest allowed value."""
-    limits.check_range("volume_size", 1, limits.VOLUME_SIZE_GB)
-    limits.check_range("volume_size", 512, limits.VOLUME_SIZE_GB)
+    check_range("volume_size", 1, limits.VOLUME_SIZE_GB)
+    check_range("volume_size", 512, limits.VOLUME_SIZE_GB)
     with pytest.raises(
         InvalidValueError, match=r"^volume_size: must be from 1 to 512 GB, got 0; raise it to 1$"
     ):
-        limits.check_range("volume_size", 0, limits.VOLUME_SIZE_GB)
+        check_range("volume_size", 0, limits.VOLUME_SIZE_GB)
     with pytest.raises(InvalidValueError, match=r"got 513; lower it to 512$"):
-        limits.check_range("volume_size", 513, limits.VOLUME_SIZE_GB)
+        check_range("volume_size", 513, limits.VOLUME_SIZE_GB)
 
 
 def test_not_a_number_is_refused() -> None:
     """NaN is in no range."""
     with pytest.raises(InvalidValueError, match="got nan; give a number"):
-        limits.check_range("weight", float("nan"), limits.VARIANT_WEIGHT)
+        check_range("weight", float("nan"), limits.VARIANT_WEIGHT)
 
 
 def test_counts_are_checked_like_numbers() -> None:
     """Five security groups pass, six do not, and a list token is not counted."""
-    limits.check_count("security_groups", ["sg"] * 5, limits.SECURITY_GROUPS)
-    limits.check_count("security_groups", ["#{Token[TOKEN.3]}"] * 6, limits.SECURITY_GROUPS)
+    check_count("security_groups", ["sg"] * 5, limits.SECURITY_GROUPS)
+    check_count("security_groups", ["#{Token[TOKEN.3]}"] * 6, limits.SECURITY_GROUPS)
     with pytest.raises(InvalidValueError, match="must be from 1 to 5 security groups, got 6"):
-        limits.check_count("security_groups", ["sg"] * 6, limits.SECURITY_GROUPS)
+        check_count("security_groups", ["sg"] * 6, limits.SECURITY_GROUPS)
 
 
 def test_tokens_pass_every_check() -> None:
     """Text and number tokens break lengths, patterns and ranges, and pass."""
-    limits.check_name("endpoint_name", TEXT_TOKEN, limits.ENDPOINT_NAME)
-    limits.check_range("volume_size", NUMBER_TOKEN, limits.VOLUME_SIZE_GB)
+    check_name("endpoint_name", TEXT_TOKEN, limits.ENDPOINT_NAME)
+    check_range("volume_size", NUMBER_TOKEN, limits.VOLUME_SIZE_GB)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,7 @@ def test_tokens_pass_every_check() -> None:
 )
 def test_token_is_recognized_in_every_form(value: object, expected: bool) -> None:
     """Texts, numbers, lists and mappings that hold a token are tokens; plain values are not."""
-    assert limits.is_token(value) is expected
+    assert is_token(value) is expected
 
 
 def test_recognition_agrees_with_cdk() -> None:
@@ -97,4 +99,4 @@ def test_recognition_agrees_with_cdk() -> None:
     stack = Stack()
     number = CfnParameter(stack, "Number", type="Number").value_as_number
     texts = CfnParameter(stack, "List", type="CommaDelimitedList").value_as_list
-    assert [limits.is_token(value) for value in (Aws.REGION, number, texts)] == [True, True, True]
+    assert [is_token(value) for value in (Aws.REGION, number, texts)] == [True, True, True]

@@ -1,6 +1,6 @@
 """What a model repository is judged for."""
 
-from constructs_triton.facts.target import Target
+from constructs_triton.model_config.target import Target
 
 
 def test_nothing_known_is_the_default() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.assembly import read_endpoints
+from constructs_triton.local.sources.assembly import read_endpoints
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 

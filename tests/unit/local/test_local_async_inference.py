@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from constructs_triton.local.async_inference import AsyncInvocations, BucketFolder
-from constructs_triton.local.plans import AsyncPlan, EndpointPlan
-from constructs_triton.local.runtime_errors import RuntimeApiError
+from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton.local.sources.specs import AsyncPlan, EndpointPlan
 
 PREFIX = "X-Amzn-SageMaker-"
 

@@ -6,7 +6,7 @@ from botocore.eventstream import EventStreamBuffer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constructs_triton.local.event_stream import payload_part
+from constructs_triton.local.gateway.event_stream import payload_part
 
 
 @given(st.lists(st.binary(max_size=300), max_size=5), st.integers(1, 64))

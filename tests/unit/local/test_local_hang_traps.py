@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.facts.target import Target
-from constructs_triton.local.hang_traps import refuse_hang_traps
+from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.model_config.target import Target
 
 CONFIG = 'backend: "python"\n'
 PACKED = CONFIG + (

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.intrinsics import Template
+from constructs_triton.local.sources.intrinsics import Template
 
 BODY = {
     "Parameters": {"Prefix": {"Type": "String", "Default": "models"}, "Bare": {"Type": "String"}},

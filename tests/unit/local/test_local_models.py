@@ -11,10 +11,14 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import ArchiveError, LocalEndpointError
-from constructs_triton.local import local_model
-from constructs_triton.local.local_model import count_python_instances, prepare_models, require_backends
-from constructs_triton.local.memory import fit_shared_memory
-from constructs_triton.local.unpacking import unpack
+from constructs_triton.local.server import local_model
+from constructs_triton.local.server.local_model import (
+    count_python_instances,
+    prepare_models,
+    require_backends,
+)
+from constructs_triton.local.server.memory import fit_shared_memory
+from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.model_config.text import parse_model_config
 
 GPU = 'backend: "python"\ninstance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n'

@@ -13,12 +13,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from constructs_triton.local import multi_model
-from constructs_triton.local.installation import ModelPython, TritonInstallation
-from constructs_triton.local.multi_model import MultiModelContainer
-from constructs_triton.local.plans import ContainerPlan, EndpointPlan
-from constructs_triton.local.runtime_errors import RuntimeApiError
-from constructs_triton.local.server import ServerSettings, TritonServer
+from constructs_triton.local.gateway import multi_model
+from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.sources.specs import ContainerPlan, EndpointPlan
 
 CONFIG = b'backend: "identity"\n'
 NOWHERE = Path("/nowhere")

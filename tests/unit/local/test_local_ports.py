@@ -7,8 +7,8 @@ import socket
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.ports import reserve_port
 from constructs_triton.local.run import _listen
+from constructs_triton.local.server.ports import reserve_port
 
 
 def _listens(port: int, *, reuses_addresses: bool) -> bool:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.local import private_mounts
-from constructs_triton.local.private_mounts import why_unavailable
+from constructs_triton.local.server import private_mounts
+from constructs_triton.local.server.private_mounts import why_unavailable
 
 REASON = why_unavailable([]) if sys.platform == "linux" else "mount namespaces are Linux's"
 needs_mounts = pytest.mark.skipif(REASON is not None, reason=f"no private mounts here: {REASON}")

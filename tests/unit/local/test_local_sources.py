@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import LocalEndpointError, RepositoryError
-from constructs_triton.local.plans import ContainerPlan
-from constructs_triton.local.sources import read_source
+from constructs_triton.local.sources.sources import read_source
+from constructs_triton.local.sources.specs import ContainerPlan
 
 IDENTITY = """
 backend: "identity"

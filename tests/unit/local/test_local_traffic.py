@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constructs_triton.local.plans import ContainerPlan, VariantPlan
-from constructs_triton.local.traffic import ShadowShare, TrafficShare
+from constructs_triton.local.gateway.traffic import ShadowShare, TrafficShare
+from constructs_triton.local.sources.specs import ContainerPlan, VariantPlan
 
 CONTAINER = ContainerPlan("model", "image", "s3://bucket/key")
 

@@ -8,8 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from constructs_triton.facts.target import Target
 from constructs_triton.model_config import Report, all_rules
+from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
 PROJECT = Path(__file__).resolve().parents[3]

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError, ModelConfigError
-from constructs_triton.model_config import builder, parse_model_config
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     Backend,
     DaliBackend,
     FilBackend,
@@ -30,6 +29,8 @@ from constructs_triton.model_config.builder import (
     TensorrtBackend,
     TensorrtllmBackend,
     VllmBackend,
+    builder,
+    parse_model_config,
 )
 
 # For values whose types are wrong on purpose, out of a type checker's sight.
@@ -257,9 +258,8 @@ def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message:
 def test_import_loads_no_protobuf() -> None:
     """Importing the builder costs neither protobuf nor the rules; its names are all there."""
     code = (
-        "import sys, constructs_triton.model_config.builder as b; b.ModelConfig; "
+        "import sys, constructs_triton.model_config as m; m.ModelConfig; "
         "print('google.protobuf' in sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout == "False\n"
-    assert all(getattr(builder, name).__doc__ for name in builder.__all__)

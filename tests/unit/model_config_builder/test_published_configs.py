@@ -7,8 +7,7 @@ from typing import Any
 import published_configs as published
 import pytest
 
-from constructs_triton.model_config import parse_model_config
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     DaliBackend,
     Ensemble,
     ModelConfig,
@@ -21,6 +20,7 @@ from constructs_triton.model_config.builder import (
     PytorchBackend,
     TensorflowBackend,
     TensorrtBackend,
+    parse_model_config,
 )
 
 IMAGE = [3, 224, 224]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     Ensemble,
     FilBackend,
     ModelConfig,

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config import builder, load_schema
-from constructs_triton.model_config.builder import (
+from constructs_triton.model_config import (
     ModelDynamicBatching,
     ModelInput,
     ModelOptimizationPolicy,
@@ -18,6 +17,8 @@ from constructs_triton.model_config.builder import (
     ModelSequenceBatching,
     ModelTensorReshape,
     ModelWarmup,
+    builder,
+    load_schema,
 )
 
 # Values whose types are wrong on purpose, out of a type checker's sight.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.facts.target import Target
+from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
 ENSEMBLE = 'platform: "ensemble"\nensemble_scheduling {{ {} }}\n'

@@ -10,8 +10,9 @@ import pytest
 from sample_repositories import own_cache, write_repository
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository import outline, pack
-from constructs_triton.model_repository.outline import outline_archive
+from constructs_triton.model_repository import archive_outline as outline
+from constructs_triton.model_repository import pack
+from constructs_triton.model_repository.archive_outline import outline_archive
 
 __all__ = ["own_cache"]
 

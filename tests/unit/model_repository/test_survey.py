@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, own_cache, write_repository
 
-from constructs_triton.facts.target import Target
+from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack, packing
+from constructs_triton.model_repository.cached_repository import RepositorySurvey
 from constructs_triton.model_repository.packing import find_packed
-from constructs_triton.model_repository.survey import RepositorySurvey
 
 __all__ = ["own_cache"]
 

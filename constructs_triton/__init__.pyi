@@ -1,0 +1,37 @@
+# The public names. Python imports each on first use, type checkers read this file.
+
+__all__: list[str]
+
+from .cdk.endpoint.endpoint import ITritonEndpoint as ITritonEndpoint
+from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
+from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
+from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
+from .cdk.endpoint.imported_endpoint import ImportedTritonEndpoint as ImportedTritonEndpoint
+from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
+from .cdk.endpoint.vpc_endpoints import TritonVpcEndpoints as TritonVpcEndpoints
+from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
+from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
+from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
+from .cdk.monitoring.dashboard import TritonDashboard as TritonDashboard
+from .cdk.options.async_inference import AsyncInference as AsyncInference
+from .cdk.options.core_dump import CoreDump as CoreDump
+from .cdk.options.data_capture import DataCapture as DataCapture
+from .cdk.options.deployment import CapacitySize as CapacitySize
+from .cdk.options.deployment import Deployment as Deployment
+from .cdk.options.environment import TritonEnvironment as TritonEnvironment
+from .cdk.options.image import TritonImage as TritonImage
+from .cdk.options.variant_options import TritonVariant as TritonVariant
+from .cdk.repository.archive_assets import ModelArchive as ModelArchive
+from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository
+from .cdk.repository.model_source import ModelSource as ModelSource
+from .cdk.repository.repository_check import RepositoryCheck as RepositoryCheck
+from .cdk.repository.target_model import TargetModel as TargetModel
+from .cdk.repository.target_model import TargetModelNaming as TargetModelNaming
+from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
+from .cdk.scaling.scalable_instance_count import TritonScalableInstanceCount as TritonScalableInstanceCount
+from .client.triton_client import TritonClient as TritonClient
+from .errors import ConstructsTritonError as ConstructsTritonError
+from .facts.inference_ami import InferenceAmi as InferenceAmi
+from .facts.instance_types import InstanceType as InstanceType
+from .findings import Finding as Finding
+from .findings import Severity as Severity

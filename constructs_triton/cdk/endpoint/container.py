@@ -1,0 +1,143 @@
+"""What the container is started with, and what follows from it for the models and the host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.variant_options import VariantProps
+from constructs_triton.compatibility import VariantFacts, check_compatibility
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.environment import variables
+from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi, default_inference_ami
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_config.target import Target
+
+__all__ = ["ContainerSettings", "check_models", "container_settings"]
+
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+_GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
+_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """Image, variables and host of the container, and what is worth a warning about them."""
+
+    image: TritonImage
+    environment: dict[str, str]
+    inference_ami_version: str | None
+    findings: tuple[Finding, ...]
+
+
+def container_settings(scope: Construct, models: ServedModels, props: VariantProps) -> ContainerSettings:
+    """Decide everything; raises ``InvalidValueError`` for what the image or its Region would refuse."""
+    image = TritonImage.dlc() if props.image is None else props.image
+    image.check(scope)
+    environment, overrides = _environment(props.environment)
+    environment = _with_default_model(environment, overrides, models.default_model)
+    multi_model = models.mode == "multi-model"
+    rendered = environment.to_variables(image_version=image.version, multi_model=multi_model)
+    rendered |= overrides
+    check_limits(rendered)
+    ami, ami_findings = _inference_ami(image, props)
+    found = [
+        *_compatibility_findings(image, rendered, models, props),
+        *environment.check(image_version=image.version, multi_model=multi_model),
+        *check_variables(overrides, image_version=image.version, multi_model=multi_model),
+        *ami_findings,
+    ]
+    return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
+
+
+def check_models(models: ServedModels, settings: ContainerSettings, props: VariantProps) -> list[Finding]:
+    """Judge the repository for this endpoint; errors raise ``RepositoryError``, new warnings come back."""
+    machine = props.instance_type
+    target = Target(
+        mode=models.mode,
+        gpu_count=machine.gpus,
+        gpu_memory_mib=machine.gpu_memory_mib,
+        memory_gib=machine.memory_gib,
+        storage_gb=machine.local_storage_gb or _known_volume_size_gb(props),
+        image_version=settings.image.version,
+        default_model=models.default_model,
+    )
+    told = {(finding.code, finding.path) for finding in models.repository.warnings}
+    found = models.check(target)
+    return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
+
+
+def _known_volume_size_gb(props: VariantProps) -> int | None:
+    if props.volume_size is None or props.volume_size.is_unresolved():
+        return None
+    return int(props.volume_size.to_gibibytes())
+
+
+def _environment(
+    given: TritonEnvironment | Mapping[str, str] | None,
+) -> tuple[TritonEnvironment, dict[str, str]]:
+    """Typed settings, and those of a plain mapping that have a typed name but are taken as they are."""
+    if given is None:
+        return TritonEnvironment(), {}
+    if isinstance(given, TritonEnvironment):
+        return given, {}
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise InvalidValueError(
+                f'environment["{name}"]: must be a text, got {value!r}; write "{str(value).lower()}"'
+            )
+    typed = {row.name for row in variables().values()} | {_PING_MODE}
+    others = {name: value for name, value in given.items() if name not in typed}
+    return TritonEnvironment(extra=others), {name: given[name] for name in given if name in typed}
+
+
+def _with_default_model(
+    environment: TritonEnvironment, overrides: Mapping[str, str], default_model: str | None
+) -> TritonEnvironment:
+    if default_model is None:
+        return environment
+    given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)
+    if given is not None and given != default_model:
+        raise InvalidValueError(
+            f'environment: {_DEFAULT_MODEL} is "{default_model}", the model of this endpoint, '
+            f'got "{given}"; leave it out'
+        )
+    return replace(environment, default_model_name=default_model)
+
+
+def _compatibility_findings(
+    image: TritonImage, environment: Mapping[str, str], models: ServedModels, props: VariantProps
+) -> list[Finding]:
+    variant = VariantFacts(
+        instance_type=props.instance_type,
+        image_version=image.version,
+        cpu_image=image.is_cpu_image(props.instance_type),
+        mode=models.mode,
+        volume_size_gb=None if props.volume_size is None else int(props.volume_size.to_gibibytes()),
+        has_gpu_load_limit=_GPU_LOAD_LIMIT in environment,
+    )
+    found = check_compatibility(variant)
+    # An image of one's own may be built for any processor.
+    return [each for each in found if image.is_prebuilt or each.code != "instance-type-arm"]
+
+
+def _warnings(findings: Sequence[Finding]) -> list[Finding]:
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    if errors:
+        raise InvalidValueError("\n".join(str(error) for error in errors))
+    return list(findings)
+
+
+def _inference_ami(image: TritonImage, props: VariantProps) -> tuple[str | None, list[Finding]]:
+    given = props.inference_ami_version
+    if given is None:
+        return None, []
+    if given is not FOR_THE_IMAGE:
+        return InferenceAmi.of(str(given)).version, []
+    choice = default_inference_ami(image.version, props.instance_type)
+    return (None if choice.ami is None else choice.ami.version), [choice.finding] if choice.finding else []

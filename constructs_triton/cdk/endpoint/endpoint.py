@@ -1,0 +1,156 @@
+"""The endpoints: one model, an ensemble, or many models behind one endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol, Unpack, runtime_checkable
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.imported_endpoint import ImportableEndpoint
+from constructs_triton.cdk.endpoint.new_endpoint import EndpointCore
+from constructs_triton.cdk.endpoint.properties import EndpointOptions, endpoint_props
+from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
+from constructs_triton.cdk.metrics.metrics import MetricOptions
+from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+
+__all__ = ["ITritonEndpoint", "TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
+
+
+@runtime_checkable
+class ITritonEndpoint(MonitoredEndpoint, Protocol):
+    """What can be asked of any Triton endpoint, whichever construct made it.
+
+    A protocol for annotations. The constructs themselves also implement CDK's own
+    ``aws_sagemaker.IEndpoint``, so that Step Functions tasks and the like accept them.
+    """
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's name, as it is known at deployment."""
+        ...
+
+    @property
+    def endpoint_arn(self) -> str:
+        """The endpoint's ARN."""
+        ...
+
+    @property
+    def variants(self) -> tuple[EndpointVariant, ...]:
+        """The production variants."""
+        ...
+
+    def grant_invoke(
+        self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
+    ) -> iam.Grant:
+        """Allow a principal to call the endpoint, or only some models of a multi-model endpoint."""
+        ...
+
+    def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to queue requests, and to fetch the answers."""
+        ...
+
+    def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to call the endpoint and read the answer as it is generated."""
+        ...
+
+    def auto_scale_instance_count(
+        self, *, min_capacity: float, max_capacity: float
+    ) -> TritonScalableInstanceCount:
+        """Let Application Auto Scaling choose the instance count of the endpoint's only variant."""
+        ...
+
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Any metric SageMaker publishes for the endpoint."""
+        ...
+
+
+class TritonEndpoint(ImportableEndpoint, EndpointCore):
+    """An endpoint that serves one model of a repository.
+
+    ``model_repository``
+        Where the model is.
+    ``model``
+        Its name; Triton loads it before the endpoint is in service.
+
+    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
+    ``variants`` has one. Raises
+    ``InvalidValueError`` for a property that is out of range and ``RepositoryError`` for models that Triton
+    would refuse on this machine and image; in both cases nothing is added to the stack.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        model_repository: TritonModelRepository,
+        model: str,
+        **options: Unpack[EndpointOptions],
+    ) -> None:
+        props = endpoint_props(options)
+        super().__init__(scope, id, models=SingleModel.of_model(model_repository, model), props=props)
+
+
+class TritonEnsembleEndpoint(ImportableEndpoint, EndpointCore):
+    """An endpoint that serves an ensemble: the archive holds it and all its step models.
+
+    ``model_repository``
+        Where the ensemble and its steps are.
+    ``ensemble``
+        Its name, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: with several models in the archive
+        the image does not start without it.
+
+    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
+    ``variants`` has one. Raises as
+    :class:`TritonEndpoint` does.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        model_repository: TritonModelRepository,
+        ensemble: str,
+        **options: Unpack[EndpointOptions],
+    ) -> None:
+        props = endpoint_props(options)
+        super().__init__(scope, id, models=SingleModel.of_ensemble(model_repository, ensemble), props=props)
+
+
+class TritonMultiModelEndpoint(ImportableEndpoint, EndpointCore):
+    """An endpoint that serves all models of a repository, each loaded when it is first asked for.
+
+    ``model_repository``
+        Where the models are. At deployment each model, and each ensemble with its steps, becomes one archive
+        under the repository's prefix; ``model_repository.target_models`` says what to send as
+        ``TargetModel``.
+    ``model_cache_setting``
+        ``"Disabled"`` unloads a model after each request, which suits many models that are each asked for
+        once in a while; ``"Enabled"`` is SageMaker's default.
+
+    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
+    ``variants`` has one. Raises as
+    :class:`TritonEndpoint` does.
+    """
+
+    _imported_serves_many = True
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        model_repository: TritonModelRepository,
+        model_cache_setting: Literal["Enabled", "Disabled"] | None = None,
+        **options: Unpack[EndpointOptions],
+    ) -> None:
+        props = endpoint_props(options)
+        models = MultipleModels(model_repository, model_cache_setting=model_cache_setting)
+        super().__init__(scope, id, models=models, props=props)

@@ -1,0 +1,128 @@
+"""The ``AWS::SageMaker::Model`` of each variant, and the ``EndpointConfig`` over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct, IDependable
+
+from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.resolved_variant import VariantPlan
+from constructs_triton.cdk.endpoint.served_models import ModelData
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.options.image import ContainerImage
+from constructs_triton.cdk.validation.durations import seconds
+
+__all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundVariant:
+    """A planned variant with its image and models in place; ``scope`` is what its parts hang from."""
+
+    plan: VariantPlan
+    scope: Construct
+    image: ContainerImage
+    data: ModelData
+    sizing: Sizing
+
+
+def make_model(
+    variant: BoundVariant,
+    *,
+    execution_role_arn: str,
+    policies: Sequence[IDependable],
+    enable_network_isolation: bool | None,
+    vpc_config: sagemaker.CfnModel.VpcConfigProperty | None,
+) -> sagemaker.CfnModel:
+    """The model, made once the role may read image and archive; unnamed, since any change replaces it."""
+    model = sagemaker.CfnModel(
+        variant.scope,
+        "Model",
+        execution_role_arn=execution_role_arn,
+        primary_container=_container(variant),
+        enable_network_isolation=enable_network_isolation,
+        vpc_config=vpc_config,
+    )
+    for dependency in (*policies, *variant.data.dependencies):
+        model.node.add_dependency(dependency)
+    return model
+
+
+def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+    models = variant.plan.models
+    cache = models.model_cache_setting
+    return sagemaker.CfnModel.ContainerDefinitionProperty(
+        image=variant.image.uri,
+        mode="MultiModel" if models.serves_many else "SingleModel",
+        model_data_url=variant.data.url if variant.data.is_compressed else None,
+        model_data_source=None if variant.data.is_compressed else _uncompressed(variant.data.url),
+        environment=variant.plan.settings.environment,
+        multi_model_config=None
+        if cache is None
+        else sagemaker.CfnModel.MultiModelConfigProperty(model_cache_setting=cache),
+    )
+
+
+def _uncompressed(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
+    source = sagemaker.CfnModel.S3DataSourceProperty(
+        s3_uri=url, s3_data_type="S3Prefix", compression_type="None"
+    )
+    return sagemaker.CfnModel.ModelDataSourceProperty(s3_data_source=source)
+
+
+def make_endpoint_config(
+    scope: Construct,
+    props: EndpointProps,
+    variants: Sequence[BoundVariant],
+    models: Sequence[sagemaker.CfnModel],
+) -> sagemaker.CfnEndpointConfig:
+    """The configuration; it has no name either."""
+    rendered = [_production_variant(each, model, props) for each, model in zip(variants, models, strict=True)]
+    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.plan.is_shadow]
+    capture, asynchronous, metrics = props.data_capture, props.async_inference, props.metrics_config
+    return sagemaker.CfnEndpointConfig(
+        scope,
+        "EndpointConfig",
+        production_variants=rendered[: len(rendered) - len(shadows)],
+        shadow_production_variants=shadows or None,
+        kms_key_id=None if props.encryption_key is None else props.encryption_key.key_arn,
+        data_capture_config=None if capture is None else capture.render(),
+        async_inference_config=None if asynchronous is None else asynchronous.render(),
+        metrics_config=None if metrics is None else metrics.render(),
+    )
+
+
+def _production_variant(
+    variant: BoundVariant, model: sagemaker.CfnModel, endpoint: EndpointProps
+) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
+    props, sizing = variant.plan.props, variant.sizing
+    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+        variant_name=props.variant_name,
+        model_name=model.attr_model_name,
+        instance_type=props.instance_type.name,
+        initial_instance_count=props.initial_instance_count,
+        initial_variant_weight=props.initial_variant_weight,
+        inference_ami_version=variant.plan.settings.inference_ami_version,
+        volume_size_in_gb=sizing.volume_size_gib,
+        container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
+        model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
+        variant_instance_provision_timeout_in_seconds=seconds(props.variant_instance_provision_timeout),
+        routing_config=_routing(variant.plan, endpoint),
+        enable_ssm_access=props.enable_ssm_access,
+        core_dump_config=None if props.core_dump is None else props.core_dump.render(),
+    )
+
+
+def _routing(
+    plan: VariantPlan, endpoint: EndpointProps
+) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
+    strategy = plan.props.routing_strategy
+    if strategy is None:
+        # A multi-model endpoint routes by which instance holds the model; an asynchronous one has a queue.
+        if plan.models.serves_many or endpoint.async_inference is not None:
+            return None
+        strategy = "LEAST_OUTSTANDING_REQUESTS"
+    return sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy=strategy)

@@ -1,0 +1,272 @@
+"""What the three kinds of endpoint share: role, models, endpoint configuration, endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jsii
+from aws_cdk import Annotations, CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
+from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_endpoint_config, make_model
+from constructs_triton.cdk.endpoint.execution_role import (
+    ExecutionRole,
+    key_statements,
+    network_statements,
+    observability_statements,
+)
+from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
+from constructs_triton.cdk.endpoint.network import check_routes, selected_subnets
+from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.resolved_variant import VariantPlan, plan_variants
+from constructs_triton.cdk.endpoint.served_models import ModelData, ServedModels
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
+from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
+from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
+from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.findings import Finding
+
+__all__ = ["EndpointCore"]
+
+
+@jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
+class EndpointCore(EndpointBase):
+    """A SageMaker endpoint that runs Triton; see the three classes of ``endpoint.py``.
+
+    Everything that can be judged beforehand is judged before the construct joins the tree, so that a refused
+    endpoint leaves nothing behind.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, models: ServedModels, props: EndpointProps) -> None:
+        plans = plan_variants(scope, models, props)
+        findings = [*check_mode(props, plans), *check_deployment(props, plans)]
+        super().__init__(scope, id, physical_name=props.endpoint_name)
+        self._props = props
+        self._serves_many = models.serves_many
+        self._repository = models.repository
+        self._async_inference = props.async_inference
+        self._is_asynchronous = props.async_inference is not None
+        self._alarms: list[str] = []
+        self._connections = self._make_connections()
+        self._bound = self._bind(plans)
+        self._execution = ExecutionRole.make(self, self._statements(), props.role)
+        self._cfn_models = [self._make_model(each) for each in self._bound]
+        self._cfn_endpoint_config = make_endpoint_config(self, props, self._bound, self._cfn_models)
+        self._cfn_endpoint = self._make_endpoint()
+        self._scaling_guard = self._make_scaling_guard(plans)
+        made = [self._make_variant(plan, model) for plan, model in zip(plans, self._cfn_models, strict=True)]
+        self._shadow_variant = made.pop() if props.shadow_variant is not None else None
+        self._variants = tuple(made)
+        self._set_deployment()
+        self._keep_on_removal()
+        self._annotate(findings)
+
+    # What was made.
+
+    @property
+    def endpoint_ref(self) -> sagemaker_references.EndpointReference:
+        """How other constructs of the CDK refer to the endpoint."""
+        return self._cfn_endpoint.endpoint_ref
+
+    @property
+    def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
+        """The ``AWS::SageMaker::Endpoint`` underneath, also ``node.default_child``."""
+        return self._cfn_endpoint
+
+    @property
+    def cfn_endpoint_config(self) -> sagemaker.CfnEndpointConfig:
+        """The ``AWS::SageMaker::EndpointConfig``; it has no name of its own, since any change replaces it."""
+        return self._cfn_endpoint_config
+
+    @property
+    def cfn_model(self) -> sagemaker.CfnModel:
+        """The ``AWS::SageMaker::Model`` of the only variant; each of several variants has its own."""
+        return self._only_variant().cfn_model
+
+    @property
+    def shadow_variant(self) -> EndpointVariant | None:
+        """The shadow variant, where there is one: its metrics and its scaling."""
+        return self._shadow_variant
+
+    @property
+    def role(self) -> iam.IRole:
+        """The execution role of the containers."""
+        return self._execution.role
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The principal that grants on other resources go to: the execution role."""
+        return self._execution.role.grant_principal
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The network connections; raises ``InvalidValueError`` for an endpoint without a VPC."""
+        if self._connections is None:
+            raise InvalidValueError(
+                f"{self.node.path}: has no network connections to manage, got no vpc; "
+                "give the endpoint the property vpc"
+            )
+        return self._connections
+
+    # What can be done with it.
+
+    def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
+        """Allow the containers something more, before the models are made."""
+        result = self._execution.role.add_to_principal_policy(statement)
+        if result.policy_dependable is not None:
+            for model in self._cfn_models:
+                model.node.add_dependency(result.policy_dependable)
+
+    def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
+        """Roll a deployment back when one of the alarms goes off; 10 at most.
+
+        Without a ``deployment`` it is blue/green, all at once. An alarm on metrics of this endpoint needs an
+        ``alarm_name``, so that neither of the two waits for the other; otherwise ``InvalidValueError``.
+        """
+        check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
+        found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
+        for alarm in found:
+            self._alarms.append(alarm.name)
+            self._execution.policy.add_statements(alarm.statement())
+        deployment = Deployment.all_at_once() if self._props.deployment is None else self._props.deployment
+        self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
+
+    # How it is made.
+
+    def _make_connections(self) -> ec2.Connections | None:
+        if self._props.vpc is None:
+            return None
+        groups = self._props.security_groups
+        if groups is None:
+            groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=self._props.vpc)]
+        return ec2.Connections(security_groups=list(groups))
+
+    def _bind(self, plans: Sequence[VariantPlan]) -> list[BoundVariant]:
+        bound, data_of = [], dict[ServedModels, ModelData]()
+        for plan in plans:
+            scope = self if plan.is_only else Construct(self, f"{plan.construct_name}Variant")
+            if plan.models not in data_of:
+                data_of[plan.models] = plan.models.bind(self)
+            data = data_of[plan.models]
+            image = plan.settings.image.bind(scope, plan.props.instance_type)
+            bound.append(BoundVariant(plan, scope, image, data, Sizing.of(plan.props, data)))
+        return bound
+
+    def _statements(self) -> list[iam.PolicyStatement]:
+        props = self._props
+        statements = [
+            *(statement for each in self._bound for statement in each.data.read_statements),
+            *(statement for each in self._bound for statement in each.image.pull_statements()),
+            *observability_statements(self),
+        ]
+        if props.vpc is not None:
+            statements += network_statements()
+        if props.encryption_key is not None:
+            statements += key_statements(props.encryption_key.key_arn)
+        dumps = [each.plan.props.core_dump for each in self._bound]
+        for feature in (props.data_capture, props.async_inference, *dumps):
+            if feature is not None:
+                statements += feature.statements()
+        return statements
+
+    def _make_model(self, variant: BoundVariant) -> sagemaker.CfnModel:
+        return make_model(
+            variant,
+            execution_role_arn=self._execution.role.role_arn,
+            policies=[self._execution.policy],
+            enable_network_isolation=self._props.enable_network_isolation,
+            vpc_config=self._vpc_config(),
+        )
+
+    def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
+        if self._props.vpc is None or self._connections is None:
+            return None
+        groups = self._connections.security_groups
+        return sagemaker.CfnModel.VpcConfigProperty(
+            security_group_ids=[group.security_group_id for group in groups],
+            subnets=selected_subnets(self._props.vpc, self._props.vpc_subnets).subnet_ids,
+        )
+
+    def _make_endpoint(self) -> sagemaker.CfnEndpoint:
+        endpoint = sagemaker.CfnEndpoint(
+            self,
+            "Resource",
+            endpoint_name=self._props.endpoint_name,
+            endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
+        )
+        self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
+        self._endpoint_arn = self._get_resource_arn_attribute(
+            endpoint.attr_endpoint_arn,
+            service="sagemaker",
+            resource="endpoint",
+            resource_name=self._physical_name,
+        )
+        return endpoint
+
+    def _make_scaling_guard(self, plans: Sequence[VariantPlan]) -> ScalingGuard | None:
+        if not self._props.scaling_guard:
+            return None
+        instance_types = {each.props.variant_name: each.props.instance_type for each in plans}
+        return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
+
+    def _make_variant(self, plan: VariantPlan, model: sagemaker.CfnModel) -> EndpointVariant:
+        return EndpointVariant(
+            # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
+            VariantOwner(
+                self,
+                self._cfn_endpoint.attr_endpoint_name,
+                self._cfn_endpoint,
+                bool(self._is_asynchronous),
+                self._scaling_guard,
+            ),
+            variant_name=plan.props.variant_name,
+            instance_type=plan.props.instance_type,
+            initial_instance_count=plan.props.initial_instance_count,
+            cfn_model=model,
+            construct_name=plan.construct_name,
+        )
+
+    def _set_deployment(self) -> None:
+        if self._props.deployment is not None:
+            self._cfn_endpoint.deployment_config = self._props.deployment.render([])
+            if self._props.deployment.alarms:
+                self.add_rollback_alarms(*self._props.deployment.alarms)
+
+    def _keep_on_removal(self) -> None:
+        policy = self._props.removal_policy
+        if policy is None:
+            return
+        self._cfn_endpoint.apply_removal_policy(policy)
+        if policy is RemovalPolicy.DESTROY:
+            return
+        # A serving endpoint goes on needing all of these. What an update replaces is not kept.
+        parts = [*self._cfn_models, self._cfn_endpoint_config, self._execution.policy.node.default_child]
+        if self._props.role is None:
+            parts.append(self._execution.role.node.default_child)
+        for part in parts:
+            assert isinstance(part, CfnResource)
+            part.apply_removal_policy(policy)
+            part.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
+
+    def _annotate(self, findings: Sequence[Finding]) -> None:
+        for each in self._bound:
+            annotate(each.scope, [*each.plan.findings, *each.sizing.findings])
+        annotate(self, [*findings, *check_routes(self._props)])
+        key = self._props.encryption_key
+        if key is not None and any(each.plan.props.instance_type.local_storage_gb for each in self._bound):
+            # botocore sagemaker service model: CreateEndpointConfig, KmsKeyId.
+            Annotations.of(self).add_info_v2(
+                "constructs-triton:local-storage-has-its-own-key",
+                "encryption_key: does not encrypt local NVMe, which the instance's hardware encrypts already",
+            )

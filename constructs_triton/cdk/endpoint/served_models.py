@@ -1,0 +1,162 @@
+"""What an endpoint serves: one archive unpacked at start, or a prefix of archives loaded on demand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct, IDependable
+
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.validation.property_types import Kind, check_kind
+from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.findings import Finding
+from constructs_triton.model_config.target import Target
+
+_REPOSITORY: Kind = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
+
+__all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelData:
+    """Where the container gets its models: the URL, what reading it takes, and what has to be there first.
+
+    ``size_bytes`` and ``unpacked_size_bytes`` are those of the one archive that is loaded at start, ``None``
+    where there is no such archive or its size is not known. Where not ``is_compressed``, ``url`` is a prefix
+    with the models as they are.
+    """
+
+    url: str
+    read_statements: tuple[iam.PolicyStatement, ...]
+    dependencies: tuple[IDependable, ...]
+    size_bytes: int | None = None
+    unpacked_size_bytes: int | None = None
+    is_compressed: bool = True
+
+
+class ServedModels(ABC):
+    """The part in which the kinds of endpoint differ."""
+
+    repository: TritonModelRepository
+    mode: Literal["single", "multi-model"]
+    model_cache_setting: str | None
+
+    @property
+    def serves_many(self) -> bool:
+        """Whether each request names its model."""
+        return self.mode == "multi-model"
+
+    @property
+    @abstractmethod
+    def default_model(self) -> str | None:
+        """The model that ``/invocations`` reaches; ``None`` where each request names its own."""
+
+    def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
+        """Raise ``InvalidValueError`` where an endpoint in ``scope`` could not reach the models."""
+
+    @abstractmethod
+    def check(self, target: Target) -> list[Finding]:
+        """Warnings about the models for this endpoint; errors raise ``RepositoryError``."""
+
+    @abstractmethod
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
+        """What a variant serves that has a repository, or a model, of its own."""
+
+    @abstractmethod
+    def bind(self, scope: Construct) -> ModelData:
+        """Publish the archives for the endpoint ``scope``."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleModel(ServedModels):
+    """One model, or an ensemble with its steps: Triton loads all of it before the endpoint is in service."""
+
+    repository: TritonModelRepository
+    model: str
+    mode: Literal["single", "multi-model"] = "single"
+    model_cache_setting: None = None
+
+    @classmethod
+    def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
+        """Any model of the repository."""
+        check_kind("model_repository", repository, _REPOSITORY)
+        repository.served_model(model)
+        return cls(repository, model)
+
+    @classmethod
+    def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
+        """A model of the repository that has to be an ensemble."""
+        check_kind("model_repository", repository, _REPOSITORY)
+        repository.refuse_no_ensemble(ensemble)
+        return cls(repository, ensemble)
+
+    def check(self, target: Target) -> list[Finding]:
+        return self.repository.check(target, self.model)
+
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
+        return SingleModel.of_model(repository or self.repository, model or self.model)
+
+    @property
+    def default_model(self) -> str:
+        return self.repository.served_model(self.model)
+
+    def bind(self, scope: Construct) -> ModelData:
+        location = self.repository.location_of(self.model, scope=scope)
+        return ModelData(
+            location.url,
+            location.read_statements,
+            (),
+            location.size_bytes,
+            location.unpacked_size_bytes,
+            location.is_compressed,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MultipleModels(ServedModels):
+    """All models of the repository, each loaded when it is first asked for."""
+
+    repository: TritonModelRepository
+    mode: Literal["single", "multi-model"] = "multi-model"
+    model_cache_setting: str | None = None
+
+    def __post_init__(self) -> None:
+        check_kind("model_repository", self.repository, _REPOSITORY)
+        setting = self.model_cache_setting
+        if setting is not None and is_concrete(setting) and setting not in ("Enabled", "Disabled"):
+            raise InvalidValueError(
+                f'model_cache_setting: must be "Enabled" or "Disabled", got "{setting}"; write one of them'
+            )
+
+    def check(self, target: Target) -> list[Finding]:
+        return self.repository.check(target)
+
+    def check_scope(self, scope: Construct) -> None:
+        # CDK would refuse it at synth, with the bucket's logical id and no word about what to do.
+        there, here = Stack.of(self.repository).environment, Stack.of(scope).environment
+        if self.repository.makes_bucket and there != here:
+            raise InvalidValueError(
+                "model_repository: its bucket has to be in the account and Region of the multi-model "
+                f"endpoint, {here}, got {there}; make a TritonModelRepository in a stack of {here}"
+            )
+
+    def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
+        if model is not None:
+            raise InvalidValueError(
+                f'model: a multi-model endpoint serves all models of its repository, got "{model}"; '
+                "leave it out, or give the variant a model_repository"
+            )
+        return self if repository is None else replace(self, repository=repository)
+
+    @property
+    def default_model(self) -> None:
+        return None
+
+    def bind(self, scope: Construct) -> ModelData:  # noqa: ARG002 - one prefix serves every endpoint
+        repository = self.repository
+        return ModelData(repository.model_data_url, tuple(repository.read_statements()), (repository.sync(),))

@@ -1,0 +1,1 @@
+"""CloudWatch metrics that SageMaker publishes for an endpoint."""

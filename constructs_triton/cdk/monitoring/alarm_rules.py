@@ -1,0 +1,294 @@
+"""The rules of ``TritonAlarms``: which metric says what is wrong, from which value on, and for how long."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypedDict
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
+from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint, metric_units
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
+from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.facts.limits import RangeLimit
+
+__all__ = ["AlarmRule", "AlarmThresholds", "default_thresholds", "endpoint_rules", "variant_rules"]
+
+_Comparison = cloudwatch.ComparisonOperator
+_Missing = cloudwatch.TreatMissingData
+_PERCENT = RangeLimit(0, 100, "percent")
+# CloudWatch API reference, PutMetricAlarm: a week for periods of an hour, a day for shorter ones.
+_WINDOW_SECONDS = RangeLimit(60, 7 * 86400, "seconds")
+
+
+class AlarmThresholds(TypedDict, total=False):
+    """From where on an alarm goes off. Each has a default; ``None`` leaves the alarm out.
+
+    ``error_rate_percent``
+        1: of the requests, for three minutes of five, answered with 5xx, or not with 2xx by the container.
+    ``model_latency_objective``
+        None: the 99th percentile of the time the container takes, for three minutes of five.
+    ``gpu_memory_percent``
+        90: of each GPU's memory, on the fullest instance, for five minutes. Left out where the GPUs of the
+        instance type are not known.
+    ``disk_percent``
+        85: of the disk space, on the fullest instance, for five minutes.
+    ``model_cache_hit_percent``
+        80: of a multi-model endpoint's requests find their model loaded; fewer, for a quarter of an hour,
+        means that models push each other out.
+    ``model_loading_wait``
+        10 s: a multi-model endpoint's requests wait for their model on average, for a quarter of an hour.
+    ``at_max_capacity_for``
+        1 hour: with the most instances that scaling allows.
+    ``no_invocations_for``
+        1 day: without a request, while instances are paid for.
+    ``oldest_request_age``
+        1 hour: a request has been in the queue of an asynchronous endpoint.
+    """
+
+    error_rate_percent: float | None
+    model_latency_objective: Duration | None
+    gpu_memory_percent: float | None
+    disk_percent: float | None
+    model_cache_hit_percent: float | None
+    model_loading_wait: Duration | None
+    at_max_capacity_for: Duration | None
+    no_invocations_for: Duration | None
+    oldest_request_age: Duration | None
+
+
+def default_thresholds() -> AlarmThresholds:
+    """What is not said otherwise; made in the call, since a ``Duration`` starts the CDK."""
+    return {
+        "error_rate_percent": 1,
+        "model_latency_objective": None,
+        "gpu_memory_percent": 90,
+        "disk_percent": 85,
+        "model_cache_hit_percent": 80,
+        "model_loading_wait": Duration.seconds(10),
+        "at_max_capacity_for": Duration.hours(1),
+        "no_invocations_for": Duration.days(1),
+        "oldest_request_age": Duration.hours(1),
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmRule:
+    """One alarm before it is made.
+
+    ``rolls_back`` is whether it says something about a deployment within minutes.
+    """
+
+    name: str
+    description: str
+    metric: cloudwatch.IMetric
+    threshold: float
+    comparison: cloudwatch.ComparisonOperator = _Comparison.GREATER_THAN_THRESHOLD
+    evaluation_periods: float = 5
+    datapoints_to_alarm: float = 5
+    missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
+    rolls_back: bool = False
+
+    def create(self, scope: Construct, id: str, alarm_name: str | None) -> cloudwatch.Alarm:
+        """The alarm itself."""
+        return cloudwatch.Alarm(
+            scope,
+            id,
+            metric=self.metric,
+            alarm_name=alarm_name,
+            alarm_description=self.description,
+            threshold=self.threshold,
+            comparison_operator=self.comparison,
+            evaluation_periods=self.evaluation_periods,
+            datapoints_to_alarm=self.datapoints_to_alarm,
+            treat_missing_data=self.missing,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Makes the metrics of one variant, by the endpoint's name in the code where it has one."""
+
+    endpoint: MonitoredEndpoint
+    variant: EndpointVariant
+    endpoint_name: str
+
+    def metric(self, name: str, statistic: str | None = None, minutes: float = 1) -> cloudwatch.Metric:
+        return variant_metric(
+            name,
+            endpoint_name=self.endpoint_name,
+            variant_name=self.variant.variant_name,
+            statistic=statistic,
+            period=Duration.minutes(minutes),
+        )
+
+
+def variant_rules(
+    endpoint: MonitoredEndpoint, variant: EndpointVariant, endpoint_name: str, thresholds: AlarmThresholds
+) -> Iterator[AlarmRule]:
+    """The alarms of one variant, errors and latency first."""
+    source = _Source(endpoint, variant, endpoint_name)
+    yield from _error_rules(source, thresholds["error_rate_percent"])
+    yield from _latency_rules(source, thresholds["model_latency_objective"])
+    yield from _memory_rules(source, thresholds["gpu_memory_percent"])
+    yield from _disk_rules(source, thresholds["disk_percent"])
+    if endpoint.is_multi_model:
+        yield from _cache_rules(source, thresholds["model_cache_hit_percent"])
+        yield from _loading_rules(source, thresholds["model_loading_wait"])
+    yield from _capacity_rules(source, thresholds["at_max_capacity_for"])
+    if not endpoint.is_asynchronous:
+        yield from _idle_rules(source, thresholds["no_invocations_for"])
+
+
+def endpoint_rules(
+    endpoint: MonitoredEndpoint, endpoint_name: str, thresholds: AlarmThresholds
+) -> Iterator[AlarmRule]:
+    """The alarm of the queue that all variants of an asynchronous endpoint share."""
+    age = thresholds["oldest_request_age"]
+    if endpoint.is_asynchronous and age is not None:
+        yield AlarmRule(
+            name="OldestRequest",
+            description="A request has been in the queue for long: too few instances, or none that works.",
+            metric=variant_metric(
+                "ApproximateAgeOfOldestRequest", endpoint_name=endpoint_name, variant_name=""
+            ),
+            threshold=age.to_seconds(),
+        )
+
+
+def _error_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+    if percent is None:
+        return
+    check_range("error_rate_percent", percent, _PERCENT)
+    causes = {
+        "ServerErrors": ("Invocation5XXErrors", "Requests are answered with 5xx."),
+        "ModelErrors": ("InvocationModelErrors", "The container does not answer requests with 2xx."),
+    }
+    if source.endpoint.is_asynchronous:
+        del causes["ModelErrors"]  # not published
+    for name, (metric_name, description) in causes.items():
+        yield AlarmRule(
+            name=name,
+            description=description,
+            # Each error counts 1 and each other request 0, so that the average is the rate.
+            metric=source.metric(metric_name, "Average"),
+            threshold=product("error_rate_percent", percent, 0.01),
+            datapoints_to_alarm=3,
+            rolls_back=True,
+        )
+
+
+def _latency_rules(source: _Source, objective: Duration | None) -> Iterator[AlarmRule]:
+    if objective is not None:
+        yield AlarmRule(
+            name="ModelLatency",
+            description="One request in a hundred takes longer than its objective.",
+            metric=source.metric("ModelLatency", "p99"),
+            threshold=microseconds("model_latency_objective", objective),
+            datapoints_to_alarm=3,
+            rolls_back=True,
+        )
+
+
+def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+    gpus = metric_units(source.variant, "GPUMemoryUtilization")
+    if percent is None or gpus is None:
+        return
+    check_range("gpu_memory_percent", percent, _PERCENT)
+    yield AlarmRule(
+        name="GpuMemory",
+        description="GPU memory is almost full: models are unloaded, or fail to load.",
+        metric=source.metric("GPUMemoryUtilization", "Maximum"),
+        threshold=product("gpu_memory_percent", percent, gpus),
+    )
+
+
+def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+    if percent is not None:
+        check_range("disk_percent", percent, _PERCENT)
+        yield AlarmRule(
+            name="Disk",
+            description="The disk is almost full: models can no longer be downloaded.",
+            metric=source.metric("DiskUtilization", "Maximum"),
+            threshold=percent,
+        )
+
+
+def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
+    if percent is not None:
+        check_range("model_cache_hit_percent", percent, _PERCENT)
+        yield AlarmRule(
+            name="ModelCacheHit",
+            description="Too many requests find their model not loaded: models push each other out.",
+            metric=source.metric("ModelCacheHit", minutes=5),
+            threshold=product("model_cache_hit_percent", percent, 0.01),
+            comparison=_Comparison.LESS_THAN_THRESHOLD,
+            evaluation_periods=3,
+            datapoints_to_alarm=3,
+        )
+
+
+def _loading_rules(source: _Source, wait: Duration | None) -> Iterator[AlarmRule]:
+    if wait is not None:
+        yield AlarmRule(
+            name="ModelLoadingWait",
+            description="Requests wait too long for their model to be downloaded and loaded.",
+            metric=source.metric("ModelLoadingWaitTime", minutes=5),
+            threshold=microseconds("model_loading_wait", wait),
+            evaluation_periods=3,
+            datapoints_to_alarm=3,
+        )
+
+
+def _capacity_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRule]:
+    scalable = source.variant.scalable_instance_count
+    if duration is None or scalable is None or scalable.min_capacity == scalable.max_capacity:
+        return
+    period, periods = _window("at_max_capacity_for", duration)
+    yield AlarmRule(
+        name="AtMaxCapacity",
+        description="Scaling has reached max_capacity, and may want more.",
+        metric=instance_count_metric(
+            endpoint_name=source.endpoint_name,
+            variant_name=source.variant.variant_name,
+            from_queue=bool(source.endpoint.is_asynchronous),
+            period=period,
+        ),
+        threshold=scalable.max_capacity,
+        comparison=_Comparison.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+        evaluation_periods=periods,
+        datapoints_to_alarm=periods,
+    )
+
+
+def _idle_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRule]:
+    if duration is None:
+        return
+    period, periods = _window("no_invocations_for", duration)
+    yield AlarmRule(
+        name="NoInvocations",
+        description="Nobody has called the endpoint, whose instances are paid for.",
+        metric=source.metric("Invocations", minutes=period.to_minutes()),
+        threshold=1,
+        comparison=_Comparison.LESS_THAN_THRESHOLD,
+        evaluation_periods=periods,
+        datapoints_to_alarm=periods,
+        # Without a request there is no value either.
+        missing=_Missing.BREACHING,
+    )
+
+
+def _window(property: str, duration: Duration) -> tuple[Duration, int]:
+    """A period and the number of them that make up the duration."""
+    if duration.is_unresolved():
+        raise not_multiplied(property)
+    total = duration.to_seconds()
+    check_range(property, total, _WINDOW_SECONDS)
+    seconds = 3600 if total >= 86400 else 300 if total >= 900 else 60
+    return Duration.seconds(seconds), math.ceil(total / seconds)

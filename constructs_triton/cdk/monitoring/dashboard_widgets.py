@@ -1,0 +1,243 @@
+"""The graphs of ``TritonDashboard``: each function makes one for an endpoint, or for one of its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
+from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint, metric_units
+from constructs_triton.cdk.scaling.checks import TrackedMetric
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+
+__all__ = ["asynchronous_rows", "multi_model_row", "real_time_rows", "variant_row"]
+
+_WIDTH = 12  # two beside each other
+_HEIGHT = 6
+_Metrics = Sequence[cloudwatch.IMetric]
+_Notes = Sequence[cloudwatch.HorizontalAnnotation]
+_Row = list[cloudwatch.IWidget]
+
+
+def real_time_rows(endpoint: MonitoredEndpoint, objective_ms: float | None) -> Iterator[_Row]:
+    """Traffic, latency, errors and concurrency of an endpoint that answers at once."""
+    yield [_traffic(endpoint), _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms)]
+    errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
+    yield [_errors(endpoint, errors), _concurrency(endpoint)]
+
+
+def asynchronous_rows(endpoint: MonitoredEndpoint, objective_ms: float | None) -> Iterator[_Row]:
+    """The queue, the time in and behind it, and errors, as far as asynchronous endpoints publish them."""
+    yield [_backlog(endpoint), _latency(endpoint, ("ModelLatency", "TimeInBacklog"), objective_ms)]
+    errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationFailures", "ExpiredRequests")
+    yield [_errors(endpoint, errors), _oldest_request(endpoint)]
+
+
+def variant_row(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> _Row:
+    """Utilisation from 0 to 100 and the instances of one variant."""
+    return [_utilization(endpoint, variant), _instances(endpoint, variant)]
+
+
+def multi_model_row(endpoint: MonitoredEndpoint) -> _Row:
+    """How many models are loaded, how often the right one is, and what it costs when it is not."""
+    loaded = _of_variants(endpoint, ("LoadedModelCount",))
+    hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
+    times = ("ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "ModelUnloadingTime")
+    waits = _scaled(endpoint, [(name, "Average") for name in times], factor="/ 1000")
+    return [
+        _graph("Loaded models and cache hits", loaded, "models", right=hits, right_label="% of requests"),
+        _graph("Model loading", waits, "ms"),
+    ]
+
+
+def _traffic(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+    return _graph(
+        "Invocations",
+        _of_variants(endpoint, ("Invocations",)),
+        "a minute",
+        right=_of_variants(endpoint, ("InvocationsPerInstance",)),
+        right_label="a minute and instance",
+        right_notes=_targets(endpoint, ("InvocationsPerInstance",)),
+    )
+
+
+def _latency(
+    endpoint: MonitoredEndpoint, names: tuple[str, str], objective_ms: float | None
+) -> cloudwatch.GraphWidget:
+    container, around = names
+    wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
+    wanted += [(around, statistic) for statistic in ("p50", "p99")]
+    notes = _targets(endpoint, (container,), divisor=1000)
+    if objective_ms is not None:
+        notes.append(cloudwatch.HorizontalAnnotation(value=objective_ms, label="objective"))
+    metrics = _scaled(endpoint, wanted, factor="/ 1000")
+    return _graph("Latency", metrics, "ms", notes=notes)
+
+
+def _errors(endpoint: MonitoredEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
+    return _graph("Errors", _of_variants(endpoint, names), "a minute")
+
+
+def _concurrency(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+    names = ("ConcurrentRequestsPerModel",)
+    return _graph(
+        "Concurrent requests", _of_variants(endpoint, names), "requests", notes=_targets(endpoint, names)
+    )
+
+
+def _backlog(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+    return _graph(
+        "Queue",
+        [_of_queue(endpoint, "ApproximateBacklogSize")],
+        "requests",
+        right=[_of_queue(endpoint, "ApproximateBacklogSizePerInstance")],
+        right_label="requests per instance",
+        right_notes=_targets(endpoint, ("ApproximateBacklogSizePerInstance",)),
+    )
+
+
+def _oldest_request(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+    oldest = _of_queue(endpoint, "ApproximateAgeOfOldestRequest")
+    waiting = _of_queue(endpoint, "HasBacklogWithoutCapacity")
+    return _graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
+
+
+def _utilization(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+    """Each range divided by the vCPUs or GPUs it is a multiple of, so that all are from 0 to 100.
+
+    Where their number is not known the metric stands as it is, and the axis is open above.
+    """
+    names: tuple[str, ...] = (
+        "GPUUtilization",
+        "GPUMemoryUtilization",
+        "CPUUtilization",
+        "MemoryUtilization",
+        "DiskUtilization",
+    )
+    if variant.instance_type.gpus == 0:
+        names = names[2:]
+    lines: list[cloudwatch.IMetric] = []
+    for position, name in enumerate(names):
+        metric = _metric(endpoint, variant, name)
+        units = metric_units(variant, name)
+        is_as_it_is = units is None or units == 1
+        lines.append(metric if is_as_it_is else _expression(metric, f"m{position}", f"/ {units:g}", name))
+    is_bounded = all(metric_units(variant, name) for name in names)
+    notes = [_note(each, each.units) for each in _tracked(variant, names)]
+    title = f"{variant.variant_name}: utilization"
+    return _graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
+
+
+def _instances(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+    count = instance_count_metric(
+        endpoint_name=endpoint.endpoint_name,
+        variant_name=variant.variant_name,
+        from_queue=bool(endpoint.is_asynchronous),
+    )
+    scalable = variant.scalable_instance_count
+    bounds = {} if scalable is None else {"min": scalable.min_capacity, "max": scalable.max_capacity}
+    notes = [cloudwatch.HorizontalAnnotation(value=each, label=label) for label, each in bounds.items()]
+    return _graph(f"{variant.variant_name}: instances", [count], "instances", notes=notes)
+
+
+def _graph(
+    title: str,
+    left: _Metrics,
+    label: str,
+    *,
+    notes: _Notes = (),
+    right: _Metrics = (),
+    right_label: str | None = None,
+    right_notes: _Notes = (),
+    max: float | None = None,
+) -> cloudwatch.GraphWidget:
+    return cloudwatch.GraphWidget(
+        title=title,
+        width=_WIDTH,
+        height=_HEIGHT,
+        left=list(left),
+        left_annotations=list(notes),
+        left_y_axis=cloudwatch.YAxisProps(min=0, max=max, label=label, show_units=False),
+        right=list(right),
+        right_annotations=list(right_notes),
+        right_y_axis=cloudwatch.YAxisProps(min=0, label=right_label, show_units=False) if right else None,
+    )
+
+
+def _metric(
+    endpoint: MonitoredEndpoint,
+    variant: EndpointVariant,
+    name: str,
+    statistic: str | None = None,
+    label: str | None = None,
+) -> cloudwatch.Metric:
+    return variant_metric(
+        name,
+        endpoint_name=endpoint.endpoint_name,
+        variant_name=variant.variant_name,
+        statistic=statistic,
+        label=name if label is None else label,
+    )
+
+
+def _of_queue(endpoint: MonitoredEndpoint, name: str) -> cloudwatch.Metric:
+    return variant_metric(name, endpoint_name=endpoint.endpoint_name, variant_name="", label=name)
+
+
+def _of_variants(endpoint: MonitoredEndpoint, names: Iterable[str]) -> list[cloudwatch.IMetric]:
+    return [
+        _metric(endpoint, variant, name, label=_label(endpoint, variant, name))
+        for variant in endpoint.variants
+        for name in names
+    ]
+
+
+def _scaled(
+    endpoint: MonitoredEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
+) -> list[cloudwatch.IMetric]:
+    """Each metric of each variant with another unit; ids differ within a graph."""
+    pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
+    return [
+        _expression(
+            _metric(endpoint, variant, name, statistic),
+            f"m{position}",
+            factor,
+            _label(endpoint, variant, name if statistic == "Average" else f"{name} {statistic}"),
+        )
+        for position, (variant, name, statistic) in enumerate(pairs)
+    ]
+
+
+def _expression(metric: cloudwatch.Metric, id: str, factor: str, label: str) -> cloudwatch.MathExpression:
+    return cloudwatch.MathExpression(
+        expression=f"{id} {factor}", using_metrics={id: metric}, period=metric.period, label=label
+    )
+
+
+def _label(endpoint: MonitoredEndpoint, variant: EndpointVariant, text: str) -> str:
+    return text if len(endpoint.variants) == 1 else f"{variant.variant_name} {text}"
+
+
+def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetric]:
+    scalable = variant.scalable_instance_count
+    tracked = () if scalable is None else scalable.tracked_metrics
+    return [each for each in tracked if each.metric_name in set(names)]
+
+
+def _targets(
+    endpoint: MonitoredEndpoint, names: Iterable[str], divisor: float = 1
+) -> list[cloudwatch.HorizontalAnnotation]:
+    return [
+        _note(each, divisor, _label(endpoint, variant, f"{each.metric_name} target"))
+        for variant in endpoint.variants
+        for each in _tracked(variant, names)
+    ]
+
+
+def _note(
+    tracked: TrackedMetric, divisor: float, label: str | None = None
+) -> cloudwatch.HorizontalAnnotation:
+    # A target that is known at deployment was not multiplied, and is not divided either.
+    value = tracked.target_value if divisor == 1 else tracked.target_value / divisor
+    return cloudwatch.HorizontalAnnotation(value=value, label=label or f"{tracked.metric_name} target")

@@ -1,0 +1,1 @@
+"""The value types that endpoint properties take."""

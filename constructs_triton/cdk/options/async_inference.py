@@ -1,0 +1,165 @@
+"""``AsyncInference``: requests that are queued, read from S3 and answered into S3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sagemaker as sagemaker
+from aws_cdk import aws_sns as sns
+
+from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+
+__all__ = ["AsyncInference", "NotificationTopic"]
+
+NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsyncInference:
+    """Makes an endpoint asynchronous: it then takes ``InvokeEndpointAsync`` only.
+
+    ``bucket``, ``output_prefix``, ``failure_prefix``
+        Where answers and failures are written: ``"async/output"`` and ``"async/failure"`` by default.
+    ``input_bucket``, ``input_prefix``
+        Where callers put their requests; the same bucket and ``"async/input"`` by default. Execution role
+        and callers (``grant_invoke_async``) are granted these prefixes, and nothing else.
+    ``encryption_key``
+        KMS key of answers; by default the bucket's own encryption.
+    ``success_topic``, ``error_topic``
+        SNS topics that are told of each answer and each failure.
+    ``include_inference_response_in``
+        The topics that get the answer itself, up to 128 KB.
+    ``max_concurrent_invocations_per_instance``
+        1 to 1000; SageMaker's own choice by default.
+
+    Raises ``InvalidValueError`` for a value that SageMaker would refuse.
+    """
+
+    bucket: s3.IBucket
+    output_prefix: str = "async/output"
+    failure_prefix: str = "async/failure"
+    input_bucket: s3.IBucket | None = None
+    input_prefix: str = "async/input"
+    encryption_key: kms.IKey | None = None
+    success_topic: sns.ITopic | None = None
+    error_topic: sns.ITopic | None = None
+    include_inference_response_in: Sequence[NotificationTopic] = ()
+    max_concurrent_invocations_per_instance: float | None = None
+
+    def __post_init__(self) -> None:
+        check_places("async_inference", self.bucket, self.encryption_key)
+        for name in ("output_prefix", "failure_prefix", "input_prefix"):
+            check_prefix(f"async_inference.{name}", getattr(self, name))
+        if self.max_concurrent_invocations_per_instance is not None:
+            check_range(
+                "async_inference.max_concurrent_invocations_per_instance",
+                self.max_concurrent_invocations_per_instance,
+                limits.ASYNC_CONCURRENCY_PER_INSTANCE,
+            )
+        self._check_topics()
+
+    def _check_topics(self) -> None:
+        topics = {
+            "SUCCESS_NOTIFICATION_TOPIC": self.success_topic,
+            "ERROR_NOTIFICATION_TOPIC": self.error_topic,
+        }
+        for name in self.include_inference_response_in:
+            if topics.get(name) is None:
+                raise InvalidValueError(
+                    "async_inference.include_inference_response_in: names a topic that is not set, "
+                    f'got "{name}"; '
+                    "set success_topic or error_topic, or leave it out"
+                )
+
+    def statements(self) -> list[iam.PolicyStatement]:
+        """What the execution role needs: read requests, write answers, tell the topics."""
+        return [
+            iam.PolicyStatement(
+                sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[self._input.objects_arn]
+            ),
+            *_key_statement("DecryptAsyncInput", ["kms:Decrypt"], self._input.bucket.encryption_key),
+            *self._output.write_statements("AsyncOutput"),
+            *Destination(self.bucket, self.failure_prefix).write_statements("AsyncFailure")[:1],
+            *self._publish_statements(),
+        ]
+
+    def caller_statements(self) -> list[iam.PolicyStatement]:
+        """What a caller needs beside ``InvokeEndpointAsync``: put requests, fetch answers and failures."""
+        results = [
+            self._output.objects_arn,
+            Destination(self.bucket, self.failure_prefix).objects_arn,
+        ]
+        output_keys = (self.bucket.encryption_key, self.encryption_key)
+        return [
+            iam.PolicyStatement(actions=["s3:PutObject"], resources=[self._input.objects_arn]),
+            iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
+            *_key_statement(None, ["kms:GenerateDataKey"], self._input.bucket.encryption_key),
+            *(each for key in output_keys for each in _key_statement(None, ["kms:Decrypt"], key)),
+        ]
+
+    def render(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
+        """The property of the endpoint configuration."""
+        config = sagemaker.CfnEndpointConfig
+        concurrency = self.max_concurrent_invocations_per_instance
+        return config.AsyncInferenceConfigProperty(
+            output_config=config.AsyncInferenceOutputConfigProperty(
+                s3_output_path=self._output.uri,
+                s3_failure_path=Destination(self.bucket, self.failure_prefix).uri,
+                kms_key_id=self._output.key_arn,
+                notification_config=self._notifications(),
+            ),
+            client_config=None
+            if concurrency is None
+            else config.AsyncInferenceClientConfigProperty(
+                max_concurrent_invocations_per_instance=concurrency
+            ),
+        )
+
+    @property
+    def _input(self) -> Destination:
+        return Destination(self.bucket if self.input_bucket is None else self.input_bucket, self.input_prefix)
+
+    @property
+    def _output(self) -> Destination:
+        return Destination(self.bucket, self.output_prefix, self.encryption_key)
+
+    def _topics(self) -> list[sns.ITopic]:
+        return [topic for topic in (self.success_topic, self.error_topic) if topic is not None]
+
+    def _publish_statements(self) -> list[iam.PolicyStatement]:
+        arns = [topic.topic_arn for topic in self._topics()]
+        if not arns:
+            return []
+        publish = iam.PolicyStatement(
+            sid="TellAsyncTopics", actions=["sns:Publish"], resources=list(dict.fromkeys(arns))
+        )
+        # Amazon SNS developer guide, key management: a publisher to an encrypted topic needs both.
+        actions = ["kms:Decrypt", "kms:GenerateDataKey"]
+        keys = [topic.master_key for topic in self._topics()]
+        return [
+            publish,
+            *(each for key in keys for each in _key_statement("EncryptAsyncMessages", actions, key)),
+        ]
+
+    def _notifications(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty | None:
+        if not self._topics():
+            return None
+        return sagemaker.CfnEndpointConfig.AsyncInferenceNotificationConfigProperty(
+            success_topic=None if self.success_topic is None else self.success_topic.topic_arn,
+            error_topic=None if self.error_topic is None else self.error_topic.topic_arn,
+            include_inference_response_in=list(self.include_inference_response_in) or None,
+        )
+
+
+def _key_statement(sid: str | None, actions: list[str], key: kms.IKey | None) -> list[iam.PolicyStatement]:
+    if key is None:
+        return []
+    return [iam.PolicyStatement(sid=sid, actions=actions, resources=[key.key_arn])]

@@ -1,0 +1,42 @@
+"""``CoreDump``: what a container leaves behind when it crashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sagemaker as sagemaker
+
+from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+
+__all__ = ["CoreDump"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoreDump:
+    """Where SageMaker puts the core dump of a container that crashed.
+
+    It holds the memory of the process, weights and requests included: treat the bucket accordingly. The
+    execution role is granted to write below ``prefix``, ``"core-dumps"`` by default, and nowhere else.
+    """
+
+    bucket: s3.IBucket
+    prefix: str = "core-dumps"
+    encryption_key: kms.IKey | None = None
+
+    def __post_init__(self) -> None:
+        check_places("core_dump", self.bucket, self.encryption_key)
+        check_prefix("core_dump.prefix", self.prefix)
+
+    def statements(self) -> list[iam.PolicyStatement]:
+        """What the execution role needs."""
+        return Destination(self.bucket, self.prefix, self.encryption_key).write_statements("CoreDump")
+
+    def render(self) -> sagemaker.CfnEndpointConfig.CoreDumpConfigProperty:
+        """The property of the production variant."""
+        destination = Destination(self.bucket, self.prefix, self.encryption_key)
+        return sagemaker.CfnEndpointConfig.CoreDumpConfigProperty(
+            destination_s3_uri=destination.uri, kms_key_id=destination.key_arn
+        )

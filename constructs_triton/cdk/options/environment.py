@@ -1,0 +1,320 @@
+"""The environment variables of the Triton container, as typed keywords.
+
+``facts/environment.json`` says what each variable does and which releases read it. This module finds values
+that the image would refuse, ignore or misread, before anything is deployed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+from constructs_triton.cdk.options.environment_values import (
+    SIZES,
+    ByteSize,
+    InferenceType,
+    PingMode,
+    check_values,
+    in_bytes,
+)
+from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.facts.environment import VariableFacts, variables
+from constructs_triton.facts.published import load
+from constructs_triton.facts.versions import is_at_least
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.spelling import did_you_mean
+from constructs_triton.tokens import is_token
+
+__all__ = [
+    "ByteSize",
+    "InferenceType",
+    "PingMode",
+    "TritonEnvironment",
+    "check_limits",
+    "check_variables",
+]
+
+_PREFIX = "SAGEMAKER_TRITON_"
+_SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TritonEnvironment:
+    """Settings of the Triton container; what is ``None`` is left to the image.
+
+    ``default_model_name``
+        Model that is loaded and that ``/invocations`` reaches. Single-model endpoints only.
+    ``ping_mode``
+        What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server).
+    ``inference_type``
+        What ``/invocations`` calls; from 25.03 on, single-model endpoints only.
+    ``model_namespacing``
+        Whether archives may hold models of the same name. (The variable is called
+        ``..._DISABLE_MODEL_NAMESPACING`` but holds the value that it seems to negate.)
+    ``thread_count``, ``buffer_manager_thread_count``
+        Threads that answer requests; threads that copy tensors.
+    ``model_load_gpu_limit``
+        Share of each GPU's memory, 0 to 1, above which no further model is loaded.
+    ``shm_default_byte_size``, ``shm_growth_byte_size``
+        Shared memory of each instance of a Python backend model, at its start (1 MiB or more) and by step:
+        ``Size.mebibytes(64)``, or a number of bytes.
+    ``log_verbose``
+        Off by default here; the image's own default is on, which logs every request.
+    ``allow_metrics``, ``metrics_port``, ``allow_grpc``, ``grpc_port``
+        Ports inside the container, which SageMaker does not expose.
+    ``tensorflow_version``
+        1 or 2; without effect from 25.03 on, where TensorFlow is gone.
+    ``additional_models``
+        Models to load beside the default one: what a business logic script calls. Single-model endpoints
+        only.
+    ``additional_args``
+        More arguments of ``tritonserver``, a word each: the image's script cannot quote.
+    ``extra``
+        Any other variable, passed as it is.
+
+    Raises ``InvalidValueError`` for a value the image would refuse. A text that is a CDK token passes.
+    """
+
+    default_model_name: str | None = None
+    ping_mode: PingMode | None = None
+    inference_type: InferenceType | None = None
+    model_namespacing: bool | None = None
+    thread_count: int | str | None = None
+    buffer_manager_thread_count: int | str | None = None
+    model_load_gpu_limit: float | str | None = None
+    shm_default_byte_size: ByteSize | int | str | None = None
+    shm_growth_byte_size: ByteSize | int | str | None = None
+    log_verbose: bool | int | str = False
+    log_info: bool | None = None
+    log_warning: bool | None = None
+    log_error: bool | None = None
+    allow_metrics: bool | None = None
+    metrics_port: int | str | None = None
+    allow_grpc: bool | None = None
+    grpc_port: int | str | None = None
+    tensorflow_version: int | str | None = None
+    additional_models: Sequence[str] = ()
+    additional_args: Sequence[str] = ()
+    extra: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for keyword in SIZES:
+            object.__setattr__(self, keyword, in_bytes(keyword, getattr(self, keyword)))
+        check_values(self)
+        _check_extra(self.extra)
+
+    def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
+        """What the image of ``image_version`` would refuse, ignore or misread of these settings.
+
+        An ``image_version`` of ``None``, or a CDK token, judges nothing by version.
+        """
+        known_version = None if image_version is None or is_token(image_version) else image_version
+        return [
+            *self._version_findings(known_version),
+            *(self._multi_model_findings() if multi_model else ()),
+            *_extra_findings(self.extra),
+        ]
+
+    def to_variables(self, *, image_version: str | None = None, multi_model: bool = False) -> dict[str, str]:
+        """The container's environment, sorted by name.
+
+        Raises ``InvalidValueError`` where :meth:`check` finds an error or the result breaks SageMaker's
+        limits (100 entries, 32 KiB, 1024 characters a value).
+        """
+        found = self.check(image_version=image_version, multi_model=multi_model)
+        errors = [finding for finding in found if finding.severity is Severity.ERROR]
+        if errors:
+            raise InvalidValueError("\n".join(str(finding) for finding in errors))
+        result = {**self._keyword_variables(image_version), **self._ping_variables(multi_model), **self.extra}
+        check_limits(result)
+        return dict(sorted(result.items()))
+
+    def _keyword_variables(self, image_version: str | None) -> dict[str, str]:
+        rendered = {
+            row.name: _render(getattr(self, keyword))
+            for keyword, row in variables().items()
+            if keyword != "additional_args"
+            and getattr(self, keyword) is not None
+            # The only value that is there without being asked for is left out where it would mean nothing.
+            and (keyword != "log_verbose" or _reads(row, image_version))
+        }
+        return _append_arguments(rendered, self._arguments(), image_version)
+
+    def _arguments(self) -> str:
+        loads = (f"--load-model={name}" for name in self.additional_models)
+        return " ".join((*loads, *self.additional_args))
+
+    def _ping_variables(self, multi_model: bool) -> dict[str, str]:
+        """What makes the ping mode reach the server.
+
+        The image's script sets this variable but does not export it, unless it is there already. Without it,
+        one model that fails to load makes a multi-model endpoint's health check fail for good.
+        """
+        mode = self.ping_mode or ("live" if multi_model else None)
+        return {_SERVER_PING_MODE: mode} if mode else {}
+
+    def _version_findings(self, image_version: str | None) -> Iterator[Finding]:
+        if image_version is None:
+            return
+        for keyword, row in variables().items():
+            value = getattr(self, keyword)
+            if not _is_set(keyword, value) or keyword == "additional_args":
+                continue
+            yield from _version_finding(row, f"environment.{keyword}", value, image_version)
+
+    def _multi_model_findings(self) -> Iterator[Finding]:
+        for keyword, row in variables().items():
+            if row.mode == "single" and getattr(self, keyword) is not None:
+                yield _single_model_only(row, f"environment.{keyword}")
+        if self.ping_mode == "ready":
+            yield _not_live("environment.ping_mode", self.ping_mode)
+        if self.additional_models:
+            yield _error(
+                "additional-models-multi-model",
+                "environment.additional_models",
+                "a multi-model endpoint starts with an empty repository and would not start, got "
+                + ", ".join(f'"{name}"' for name in self.additional_models),
+                "put the models into the archive of the one that calls them, below an ensemble",
+            )
+
+
+def check_variables(
+    given: Mapping[str, str], *, image_version: str | None = None, multi_model: bool = False
+) -> list[Finding]:
+    """What :meth:`TritonEnvironment.check` finds, for variables that are written under their own names.
+
+    Of their values only the ping mode is judged, and that for multi-model endpoints alone.
+    """
+    known_version = None if image_version is None or is_token(image_version) else image_version
+    rows = [row for row in variables().values() if row.name in given]
+    found: list[Finding] = []
+    for row in rows:
+        path = f'environment["{row.name}"]'
+        if known_version is not None:
+            found += _version_finding(row, path, given[row.name], known_version)
+        if multi_model and row.mode == "single":
+            found.append(_single_model_only(row, path))
+    # The image's script puts the first in place of the second.
+    for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
+        mode = given.get(name, "live")
+        if multi_model and mode != "live" and not is_token(mode):
+            found.append(_not_live(f'environment["{name}"]', mode))
+    return found
+
+
+def check_limits(environment: Mapping[str, str]) -> None:
+    """Refuse an environment that SageMaker would refuse, with ``InvalidValueError``; tokens pass."""
+    check_count("environment", environment, limits.ENVIRONMENT_ENTRIES)
+    for name, value in environment.items():
+        check_name(f'environment["{name}"]', name, limits.ENVIRONMENT_KEY)
+        check_name(f'environment["{name}"]', value, limits.ENVIRONMENT_VALUE)
+    total = sum(len(text.encode()) for item in environment.items() for text in item)
+    if not is_token(environment):
+        check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
+
+
+def _refuse_no_mapping(extra: object) -> None:
+    if not isinstance(extra, Mapping):
+        raise InvalidValueError(
+            f'environment.extra: must map names to texts, got {extra!r}; write {{"NAME": "value"}}'
+        )
+
+
+def _check_extra(extra: Mapping[str, str]) -> None:
+    _refuse_no_mapping(extra)
+    keywords = {row.name: keyword for keyword, row in variables().items()} | {_SERVER_PING_MODE: "ping_mode"}
+    for name, value in extra.items():
+        if name in keywords:
+            raise InvalidValueError(
+                f'environment.extra["{name}"]: has a keyword of its own, got "{value}"; '
+                f"set {keywords[name]} instead"
+            )
+
+
+def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
+    facts = load("environment")
+    for name in extra:
+        path = f'environment.extra["{name}"]'
+        if name in facts["set_by_sagemaker"]:
+            message, hint = "SageMaker sets this variable itself", "leave it out"
+            yield Finding("environment-variable-reserved", Severity.WARNING, path, message, hint)
+        elif name.startswith(_PREFIX) and name not in facts["other_variables"]:
+            known = [*(row.name for row in variables().values()), *facts["other_variables"]]
+            hint = did_you_mean(name, known) or "leave it out"
+            message = f'no Triton image reads this variable, got "{name}"'
+            yield Finding(
+                "environment-variable-unknown",
+                Severity.WARNING,
+                path,
+                message,
+                hint,
+                source=facts["sources"]["variables"],
+            )
+
+
+def _append_arguments(rendered: dict[str, str], arguments: str, image_version: str | None) -> dict[str, str]:
+    """Add ``arguments`` in the form that the image's script understands."""
+    if not arguments:
+        return rendered
+    row = variables()["additional_args"]
+    if _reads(row, image_version):
+        return {**rendered, row.name: arguments}
+    # Older scripts read no arguments of their own but paste this value, unquoted, onto the command line.
+    log_info = variables()["log_info"].name
+    return {**rendered, log_info: f"{rendered.get(log_info, 'true')} {arguments}"}
+
+
+def _reads(row: VariableFacts, image_version: str | None) -> bool:
+    return image_version is None or is_token(image_version) or is_at_least(image_version, row.since)
+
+
+def _is_set(keyword: str, value: object) -> bool:
+    default = {each.name: each.default for each in fields(TritonEnvironment)}[keyword]
+    return value is not None and value != default
+
+
+def _render(value: bool | float | str) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _version_finding(row: VariableFacts, path: str, value: object, image_version: str) -> Iterator[Finding]:
+    if not is_at_least(image_version, row.since):
+        yield _error(
+            "environment-variable-too-new",
+            path,
+            f"image {image_version} does not read {row.name}, got {value!r}",
+            f"use image {row.since} or later, or leave it out",
+        )
+    elif row.until is not None and is_at_least(image_version, row.until):
+        yield _without_effect(path, f"image {image_version} no longer reads {row.name}")
+
+
+def _single_model_only(row: VariableFacts, path: str) -> Finding:
+    return _without_effect(path, f"a multi-model endpoint does not read {row.name}")
+
+
+def _not_live(path: str, mode: str) -> Finding:
+    return _error(
+        "ping-mode-multi-model",
+        path,
+        f'one model that fails to load would make the endpoint unhealthy for good, got "{mode}"',
+        'leave it out, or set "live"',
+    )
+
+
+def _without_effect(path: str, message: str) -> Finding:
+    return Finding(
+        code="environment-variable-without-effect",
+        severity=Severity.WARNING,
+        path=path,
+        message=message,
+        hint="leave it out",
+        source=load("environment")["sources"]["variables"],
+    )
+
+
+def _error(code: str, path: str, message: str, hint: str) -> Finding:
+    source = load("environment")["sources"]["variables"]
+    return Finding(code, Severity.ERROR, path, message, hint, source)

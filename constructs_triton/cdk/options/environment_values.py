@@ -1,0 +1,114 @@
+"""The values that the container's environment takes: ranges, choices, kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+from constructs_triton.cdk.validation.limit_checks import check_name, check_range
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit, TextLimit
+from constructs_triton.spelling import did_you_mean
+from constructs_triton.tokens import is_token
+
+__all__ = ["SIZES", "ByteSize", "InferenceType", "PingMode", "check_values", "in_bytes"]
+
+PingMode = Literal["ready", "live"]
+InferenceType = Literal["infer", "generate", "generate_stream"]
+
+
+class ByteSize(Protocol):
+    """A size such as ``aws_cdk.Size``, which this module must not import."""
+
+    def is_unresolved(self) -> bool:
+        """Whether it is a token."""
+        ...
+
+    def to_bytes(self) -> float:
+        """The size in bytes."""
+        ...
+
+
+_PORT = RangeLimit(1, 65535)
+# The script appends everything to one command line without quotes: blanks split, and the shell expands globs.
+_ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without blanks, *, ? or brackets", 1)
+
+_RANGES = {
+    "thread_count": RangeLimit(1, None, "threads"),
+    "buffer_manager_thread_count": RangeLimit(0, None, "threads"),
+    "model_load_gpu_limit": RangeLimit(0, 1),
+    "shm_default_byte_size": RangeLimit(1 << 20, None, "bytes"),
+    "shm_growth_byte_size": RangeLimit(1, None, "bytes"),
+    "log_verbose": RangeLimit(0, None),
+    "metrics_port": _PORT,
+    "grpc_port": _PORT,
+    "tensorflow_version": RangeLimit(1, 2),
+}
+SIZES = ("shm_default_byte_size", "shm_growth_byte_size")
+_SWITCHES = ("model_namespacing", "log_info", "log_warning", "log_error", "allow_metrics", "allow_grpc")
+_CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generate", "generate_stream")}
+
+
+def check_values(environment: Any) -> None:
+    """Raise ``InvalidValueError`` for a value of ``TritonEnvironment`` that the image would refuse."""
+    for keyword in _SWITCHES:
+        _check_switch(keyword, getattr(environment, keyword))
+    for keyword, limit in _RANGES.items():
+        _check_number(keyword, getattr(environment, keyword), limit)
+    for keyword, allowed in _CHOICES.items():
+        _check_choice(keyword, getattr(environment, keyword), allowed)
+    default_model_name = environment.default_model_name
+    if default_model_name is not None:
+        check_name("environment.default_model_name", default_model_name, _ONE_WORD)
+    for keyword in ("additional_models", "additional_args"):
+        _check_words(keyword, getattr(environment, keyword))
+
+
+def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
+    path = f"environment.{keyword}"
+    if value is None or (isinstance(value, str) and is_token(value)):
+        return
+    if isinstance(value, bool) and keyword == "log_verbose":
+        return
+    if is_token(value):
+        raise InvalidValueError(
+            f"{path}: a number that is only known at deployment cannot become text, got {value:g}; "
+            "pass a text token instead"
+        )
+    check_range(path, value, limit)
+    if keyword != "model_load_gpu_limit" and value != int(value):
+        raise InvalidValueError(f"{path}: must be a whole number, got {value:g}; write {int(value)}")
+
+
+def in_bytes(keyword: str, value: Any) -> float | str | None:
+    """A size as a number of bytes; numbers and texts pass, to be judged with the others."""
+    if value is None or isinstance(value, int | float | str):
+        return value
+    path = f"environment.{keyword}"
+    if not (hasattr(value, "is_unresolved") and hasattr(value, "to_bytes")):
+        raise InvalidValueError(f"{path}: must be a size, got {value!r}; write Size.mebibytes(64)")
+    if value.is_unresolved():
+        raise InvalidValueError(
+            f"{path}: a size that is only known at deployment cannot become text, got a token; "
+            "pass a text token of its bytes instead"
+        )
+    return int(value.to_bytes())
+
+
+def _check_switch(keyword: str, value: object) -> None:
+    if not (value is None or isinstance(value, bool) or is_token(value)):
+        raise InvalidValueError(f"environment.{keyword}: must be True or False, got {value!r}; write one")
+
+
+def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
+    if value is not None and value not in allowed and not is_token(value):
+        words = ", ".join(f'"{word}"' for word in allowed)
+        hint = did_you_mean(value, allowed) or "choose one of them, or leave it out"
+        raise InvalidValueError(f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}')
+
+
+def _check_words(keyword: str, words: Sequence[str]) -> None:
+    if isinstance(words, str):
+        raise InvalidValueError(f'environment.{keyword}: must be a list, got "{words}"; write ["{words}"]')
+    for index, word in enumerate(words):
+        check_name(f"environment.{keyword}[{index}]", word, _ONE_WORD)

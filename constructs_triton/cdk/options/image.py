@@ -1,0 +1,195 @@
+"""``TritonImage``: the container image of an endpoint."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from aws_cdk import Aws, CfnMapping, Stack
+from aws_cdk import aws_ecr as ecr
+from aws_cdk import aws_ecr_assets as ecr_assets
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from constructs_triton.cdk.validation.limit_checks import check_name
+from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import images, limits
+from constructs_triton.facts.instance_types import InstanceType
+
+__all__ = ["ContainerImage", "TritonImage"]
+
+_PULL_ACTIONS = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerImage:
+    """An image bound to an endpoint: its URI, and the ECR repository to pull it from where that is known."""
+
+    uri: str
+    ecr_repository_arn: str | None = None
+
+    def pull_statements(self) -> list[iam.PolicyStatement]:
+        """What the execution role has to be allowed to pull the image."""
+        if self.ecr_repository_arn is None:
+            return []
+        return [
+            iam.PolicyStatement(sid="PullImage", actions=_PULL_ACTIONS, resources=[self.ecr_repository_arn]),
+            # ECR knows no resource for this action.
+            iam.PolicyStatement(
+                sid="LogInToRegistry", actions=["ecr:GetAuthorizationToken"], resources=["*"]
+            ),
+        ]
+
+
+class TritonImage(ABC):
+    """The container image that serves the models; made by :meth:`dlc` or one of the ``from_*`` functions.
+
+    ``version`` is the Triton release inside, such as ``"26.05"``, and ``None`` where nobody said: it decides
+    about the checks of the models and about the driver of the host. ``is_prebuilt`` is whether it is AWS's.
+    """
+
+    version: str | None
+    is_prebuilt = False
+
+    @staticmethod
+    def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
+        """AWS's prebuilt Triton image, for GPUs or CPUs as the instance type demands.
+
+        In a stack with a Region the account is looked up now, and a Region without that version raises
+        ``FactNotFoundError``; in an environment-agnostic stack a mapping in the template holds all Regions
+        that have it, and CloudFormation refuses to deploy to others ("Unable to get mapping"). Raises
+        ``InvalidValueError`` for anything but ``YY.MM``.
+        """
+        if not is_concrete(version):
+            raise InvalidValueError(
+                "image_version: must be known at synth, since account, tag and host driver follow from it, "
+                'got a token; write TritonImage.dlc("26.05"), or name the image with from_registry'
+            )
+        images.image_version(version)
+        return _DlcImage(version)
+
+    @staticmethod
+    def from_ecr_repository(
+        repository: ecr.IRepository, tag_or_digest: str = "latest", *, triton_version: str | None = None
+    ) -> TritonImage:
+        """An image of one's own in ECR, by its tag or its ``sha256:...`` digest."""
+        _check_version(triton_version)
+        return _EcrImage(triton_version, repository, tag_or_digest)
+
+    @staticmethod
+    def from_registry(uri: str, *, triton_version: str | None = None) -> TritonImage:
+        """An image by its full URI; the execution role is granted nothing for it.
+
+        Raises ``InvalidValueError`` for a text that SageMaker would not take as an image.
+        """
+        _check_version(triton_version)
+        check_name("image", uri, limits.IMAGE)
+        return _RegistryImage(triton_version, uri)
+
+    @staticmethod
+    def from_asset(directory: str | PathLike[str], *, triton_version: str | None = None) -> TritonImage:
+        """An image that is built from a folder with a ``Dockerfile`` and uploaded by ``cdk deploy``.
+
+        Raises ``InvalidValueError`` for a folder without one.
+        """
+        _check_version(triton_version)
+        if not Path(directory, "Dockerfile").is_file():
+            raise InvalidValueError(
+                f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; write one there'
+            )
+        return _AssetImage(triton_version, fspath(directory))
+
+    def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
+        """Raise what can be known before the endpoint is added to the stack of ``scope``."""
+
+    def is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
+        """Whether the image for ``instance_type`` is one without CUDA; ``None`` where that is not known."""
+        return None
+
+    @abstractmethod
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        """The image for an endpoint (``scope``) that runs on ``instance_type``."""
+
+
+@dataclass(frozen=True, slots=True)
+class _DlcImage(TritonImage):
+    version: str
+    is_prebuilt = True
+
+    def is_cpu_image(self, instance_type: InstanceType) -> bool:
+        # A type that only CloudFormation will know gets the GPU image, which also starts without a GPU.
+        return is_concrete(instance_type.name) and not instance_type.has_gpu
+
+    def check(self, scope: Construct) -> None:
+        region = Stack.of(scope).region
+        if is_concrete(region):
+            images.account(region, self.version)
+        else:
+            images.require_regions(self.version)
+
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        region = Stack.of(scope).region
+        if is_concrete(region):
+            account, suffix = images.account(region, self.version), images.dns_suffix(region)
+        else:
+            account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX
+        name, tag = (
+            images.repository_name(),
+            images.image_version(self.version).tag(cpu=self.is_cpu_image(instance_type)),
+        )
+        return ContainerImage(
+            uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
+            ecr_repository_arn=f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _EcrImage(TritonImage):
+    version: str | None
+    repository: ecr.IRepository
+    tag_or_digest: str
+
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+        uri = self.repository.repository_uri_for_tag_or_digest(self.tag_or_digest)
+        return ContainerImage(uri, self.repository.repository_arn)
+
+
+@dataclass(frozen=True, slots=True)
+class _RegistryImage(TritonImage):
+    version: str | None
+    uri: str
+
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+        return ContainerImage(self.uri)
+
+
+@dataclass(frozen=True, slots=True)
+class _AssetImage(TritonImage):
+    version: str | None
+    directory: str
+
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        # Built for the instance's processor, whatever that of this machine is.
+        is_arm = instance_type.architecture == "arm64"
+        platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
+        asset = ecr_assets.DockerImageAsset(scope, "Image", directory=self.directory, platform=platform)
+        return ContainerImage(asset.image_uri, asset.repository.repository_arn)
+
+
+def _check_version(version: str | None) -> None:
+    if version is not None:
+        images.image_version(version)
+
+
+def _account_mapping(scope: Construct, version: str) -> str:
+    """The account by ``AWS::Region``, from one mapping a stack and version."""
+    stack = Stack.of(scope)
+    mapping_id = f"TritonImageAccounts{version.replace('.', '')}"
+    mapping = stack.node.try_find_child(mapping_id)
+    if not isinstance(mapping, CfnMapping):
+        rows = {region: {"account": images.account(region, version)} for region in images.regions(version)}
+        mapping = CfnMapping(stack, mapping_id, mapping=rows)
+    return mapping.find_in_map(Aws.REGION, "account")

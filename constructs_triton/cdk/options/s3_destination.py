@@ -1,0 +1,82 @@
+"""A place in S3 that SageMaker writes to: its address, and what writing there takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_kind
+from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.errors import InvalidValueError
+
+__all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A prefix of a bucket, and the key that objects there are encrypted with."""
+
+    bucket: s3.IBucket
+    prefix: str
+    encryption_key: kms.IKey | None = None
+
+    @property
+    def uri(self) -> str:
+        """``s3://<bucket>/<prefix>``."""
+        return f"s3://{self.bucket.bucket_name}/{self.prefix}"
+
+    @property
+    def objects_arn(self) -> str:
+        """The ARN of all objects below the prefix."""
+        return self.bucket.arn_for_objects(f"{self.prefix}/*")
+
+    @property
+    def key_arn(self) -> str | None:
+        """The key's ARN, as the API takes it."""
+        return None if self.encryption_key is None else self.encryption_key.key_arn
+
+    def write_statements(self, what: str) -> list[iam.PolicyStatement]:
+        """Put objects below the prefix; ``what`` names them in the statements' ids."""
+        return [
+            iam.PolicyStatement(
+                sid=f"Write{what}",
+                actions=["s3:AbortMultipartUpload", "s3:PutObject"],
+                resources=[self.objects_arn],
+            ),
+            *encrypt_statements(what, self.bucket.encryption_key, self.encryption_key),
+        ]
+
+
+def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStatement]:
+    """Encrypt with those of the keys that there are."""
+    arns = list(dict.fromkeys(key.key_arn for key in keys if key is not None))
+    if not arns:
+        return []
+    # botocore sagemaker service model, KmsKeyId: the execution role encrypts with the key.
+    return [
+        iam.PolicyStatement(
+            sid=f"Encrypt{what}", actions=["kms:Encrypt", "kms:GenerateDataKey"], resources=arns
+        )
+    ]
+
+
+def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None) -> None:
+    """Refuse a bucket's name or a key's ARN in place of the bucket or the key."""
+    check_has(f"{owner}.bucket", bucket, *BUCKET)
+    check_has(f"{owner}.encryption_key", encryption_key, *KEY)
+
+
+def check_prefix(property: str, prefix: str) -> None:
+    """Refuse a prefix that is empty, since the role would get the whole bucket, or that a slash surrounds."""
+    check_kind(property, prefix, (str, '"captured"'))
+    if is_concrete(prefix) and prefix.strip("/") != prefix:
+        raise InvalidValueError(
+            f'{property}: must not begin or end with "/", got "{prefix}"; write "{prefix.strip("/")}"'
+        )
+    if not prefix:
+        raise InvalidValueError(
+            f'{property}: must not be empty, got ""; name a prefix, so that the role is granted only that'
+        )

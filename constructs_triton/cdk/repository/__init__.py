@@ -1,0 +1,1 @@
+"""The model repository construct, its sources and its archives in S3."""

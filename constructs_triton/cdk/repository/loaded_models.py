@@ -1,0 +1,272 @@
+"""The models of one source, read: on this machine, where they are checked and packed, or in S3 already."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from blake3 import blake3
+from constructs import Construct
+
+from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import Archive, ModelRepository, pack
+from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
+from constructs_triton.model_repository.cached_repository import CheckedFindings, RepositorySurvey
+from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX, ArchiveIdentity, find_packed
+from constructs_triton.model_repository.partial_folder import partial_folder
+
+__all__ = [
+    "GivenArchive",
+    "LoadedModels",
+    "LocalModels",
+    "ModelLocation",
+    "PackedModels",
+    "StoredModels",
+    "UncompressedModels",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLocation:
+    """Where an endpoint of one model gets it, and what reading it takes.
+
+    ``url`` is that of an archive, or of a prefix where not ``is_compressed``. Sizes are ``None`` where they
+    are not known at synth.
+    """
+
+    url: str
+    read_statements: tuple[iam.PolicyStatement, ...]
+    is_compressed: bool = True
+    size_bytes: int | None = None
+    unpacked_size_bytes: int | None = None
+
+
+class LoadedModels(ABC):
+    """The models of one source."""
+
+    @property
+    @abstractmethod
+    def description(self) -> str:
+        """What messages call the source."""
+
+    @abstractmethod
+    def check(self, target: Target | None) -> CheckedFindings:
+        """What the checks say; nothing where the models are not at hand."""
+
+    @abstractmethod
+    def holds(self, model_name: str) -> bool:
+        """Whether there is a model of that name, as far as it is known."""
+
+    @abstractmethod
+    def only_model(self, name: str) -> str:
+        """The folder of the model to be served as ``name``.
+
+        Raises ``InvalidValueError`` where the source holds several.
+        """
+
+    @abstractmethod
+    def content_digest(self, model_name: str) -> str:
+        """What tells the archive of a model from one with other content, in hexadecimal."""
+
+    @abstractmethod
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:
+        """Where the endpoint ``scope``, which serves one model, gets it."""
+
+
+@dataclass(frozen=True)
+class LocalModels(LoadedModels):
+    """Models on this machine."""
+
+    survey: RepositorySurvey
+
+    @property
+    def description(self) -> str:
+        return str(self.survey.repository.path)
+
+    @property
+    def repository(self) -> ModelRepository:
+        return self.survey.repository
+
+    def check(self, target: Target | None) -> CheckedFindings:
+        return self.survey.check(target)
+
+    def holds(self, model_name: str) -> bool:
+        return model_name in self.repository.models
+
+    def only_model(self, name: str) -> str:
+        names = list(self.survey.top_level)
+        if len(names) != 1:
+            raise InvalidValueError(
+                f'model "{name}": must be one model, or an ensemble with its steps, '
+                f"got {', '.join(names) or 'none'} in {self.description}; give each a source of its own"
+            )
+        return names[0]
+
+    @abstractmethod
+    def contents_of(self, model_name: str) -> tuple[str, ...]:
+        """The models in the archive of a model, itself first."""
+
+    @abstractmethod
+    def archive(self, model_name: str, directory: Path) -> Archive:
+        """The archive of a model, put into ``directory`` under its digest."""
+
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:
+        archive = self.archive(model_name, asset_directory(scope))
+        asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
+        statement = iam.PolicyStatement(
+            sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn]
+        )
+        return ModelLocation(
+            asset.model_data_url,
+            (statement,),
+            size_bytes=archive.size_bytes,
+            unpacked_size_bytes=archive.unpacked_size_bytes,
+        )
+
+
+class PackedModels(LocalModels):
+    """A folder of models; each archive is packed when it is first needed, and not again."""
+
+    def __init__(self, repository: ModelRepository) -> None:
+        super().__init__(RepositorySurvey(repository))
+
+    @property
+    def top_level(self) -> Mapping[str, tuple[str, ...]]:
+        """The models that get an archive of their own, each with all that it holds."""
+        return self.survey.top_level
+
+    def contents_of(self, model_name: str) -> tuple[str, ...]:
+        return self.survey.contents_of(model_name)
+
+    def content_digest(self, model_name: str) -> str:
+        return self.survey.identities[model_name].digest
+
+    def archive(self, model_name: str, directory: Path) -> Archive:
+        identity = self._known_identity(model_name)
+        found = None if identity is None else find_packed(identity, directory)
+        return found or pack(self.repository, self.contents_of(model_name), directory)
+
+    def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
+        """One large model must not be hashed because a small one is served."""
+        return self.survey.known_identities.get(model_name)
+
+
+class GivenArchive(LocalModels):
+    """A ``.tar.gz`` that was packed elsewhere."""
+
+    def __init__(self, outline: ArchiveOutline) -> None:
+        super().__init__(RepositorySurvey(outline.repository))
+        self.contents = outline.contents
+
+    @classmethod
+    def read(cls, path: Path) -> GivenArchive:
+        """Inspect it; raises ``ArchiveError``."""
+        return cls(outline_archive(path))
+
+    @property
+    def description(self) -> str:
+        return str(self.contents.path)
+
+    def contents_of(self, model_name: str) -> tuple[str, ...]:
+        return (model_name, *(name for name in self.contents.models if name != model_name))
+
+    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - whatever is asked, it is the archive
+        return self.contents.digest
+
+    def archive(self, model_name: str, directory: Path) -> Archive:  # noqa: ARG002 - likewise
+        contents = self.contents
+        place = directory / f"{contents.digest}{ARCHIVE_SUFFIX}"
+        if not (place.exists() and place.stat().st_size == contents.size_bytes):
+            _link_or_copy(contents.path, place)
+        return Archive(place, contents.digest, contents.size_bytes, contents.unpacked_size_bytes)
+
+
+@dataclass(frozen=True)
+class StoredModels(LoadedModels):
+    """An archive in a bucket, of which nothing but its place is known."""
+
+    bucket: s3.IBucket
+    key: str
+
+    @property
+    def description(self) -> str:
+        return f"the archive {self.key}"
+
+    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - there is nothing to read
+        return CheckedFindings((), ())
+
+    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - it is taken at its word
+        return True
+
+    def only_model(self, name: str) -> str:
+        return name
+
+    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the key stands for the content
+        return blake3(self.key.encode()).hexdigest()
+
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is there already
+        read = iam.PolicyStatement(
+            sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(self.key)]
+        )
+        url = f"s3://{self.bucket.bucket_name}/{self.key}"
+        return ModelLocation(url, (read, *decrypt_statements("DecryptModel", self.bucket.encryption_key)))
+
+
+@dataclass(frozen=True)
+class UncompressedModels(StoredModels):
+    """Folders of models below a prefix; ``key`` is that prefix."""
+
+    @property
+    def description(self) -> str:
+        return f"the uncompressed models below {self.key}"
+
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is there already
+        read = iam.PolicyStatement(
+            sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(f"{self.key}*")]
+        )
+        find = iam.PolicyStatement(
+            sid="ListModel",
+            actions=["s3:ListBucket"],
+            resources=[self.bucket.bucket_arn],
+            conditions={"StringLike": {"s3:prefix": [f"{self.key}*"]}},
+        )
+        url = f"s3://{self.bucket.bucket_name}/{self.key}"
+        return ModelLocation(
+            url,
+            (read, find, *decrypt_statements("DecryptModel", self.bucket.encryption_key)),
+            is_compressed=False,
+        )
+
+
+def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
+    """Decrypt what S3 reads from a bucket of this Region; nothing where there is no key."""
+    if key is None:
+        return ()
+    return (
+        iam.PolicyStatement(
+            sid=sid,
+            actions=["kms:Decrypt"],
+            resources=[key.key_arn],
+            conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
+        ),
+    )
+
+
+def _link_or_copy(source: Path, destination: Path) -> None:
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    with partial_folder(destination.parent) as folder:
+        draft = folder / destination.name
+        try:
+            draft.hardlink_to(source.resolve())
+        except OSError:  # another file system, or one without hard links
+            shutil.copyfile(source, draft)
+        draft.replace(destination)

@@ -1,0 +1,339 @@
+"""``TritonModelRepository``: Triton models as CDK sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from constructs_triton.cdk.repository.archive_assets import ModelArchive, StackAssets, asset_directory
+from constructs_triton.cdk.repository.loaded_models import (
+    LoadedModels,
+    LocalModels,
+    ModelLocation,
+    decrypt_statements,
+)
+from constructs_triton.cdk.repository.model_catalog import ModelCatalog
+from constructs_triton.cdk.repository.model_source import ModelSource
+from constructs_triton.cdk.repository.model_sync import ModelSync, StoredArchive
+from constructs_triton.cdk.repository.properties import (
+    check_bucket,
+    check_prefix,
+    check_retention,
+    check_source,
+    known_naming,
+)
+from constructs_triton.cdk.repository.repository_check import RepositoryCheck
+from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_kind
+from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.findings import Finding
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_sync.index import INDEX_FILE
+
+__all__ = ["TritonModelRepository", "annotate"]
+
+DEFAULT_PREFIX = "models/"
+_PLAIN_NAMES = (
+    'target_model_naming: with plain names an instance that has loaded "{name}" goes on serving its old '
+    "content after a change, since SageMaker never loads the same key again; use TargetModelNaming.CONTENT"
+)
+
+
+class TritonModelRepository(Construct):
+    """Checked Triton models, ready to be served.
+
+    The models are checked when they are added, as strictly as Triton checks them: errors raise
+    ``RepositoryError`` with all findings before anything is added to the stack, and warnings become
+    annotations that can be acknowledged by ``constructs-triton:<code>``.
+
+    Archives are made when an endpoint asks for them. A single-model endpoint loads its archive from the CDK's
+    asset bucket (:meth:`archive_of`). A multi-model endpoint needs all archives under one prefix: the first
+    time :attr:`model_data_url` is asked for, a bucket is made (unless one was given) together with a custom
+    resource that copies them there inside S3 and writes ``index.json`` beside them.
+
+    ``source``
+        Where the models come from, for example ``ModelSource.from_directory("models")``: for a multi-model
+        endpoint each ensemble with all its steps becomes one archive, and every other model its own. Further
+        models come from :meth:`add_model`.
+    ``check``
+        How strictly to check: ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their code,
+        ``RepositoryCheck.off()`` checks nothing.
+    ``bucket``
+        A bucket of one's own for multi-model endpoints. By default one is made: encrypted, TLS only, no
+        public access, kept when the stack is deleted.
+    ``prefix``
+        Key prefix of the archives in that bucket, ``"models/"`` by default; ends with ``/``.
+    ``target_model_naming``
+        ``CONTENT`` by default: ``resnet-3f9c2a1b.tar.gz``, a new name for new content.
+    ``prune_after``
+        Lets a deployment remove archives that it has placed and that have had no name for so long, a day at
+        least. By default none is ever removed.
+    ``encryption_key``
+        KMS key of the bucket that is made; S3-managed keys by default.
+    ``asset_encryption_key``
+        KMS key of one's own that the CDK's asset bucket is encrypted with (``cdk bootstrap
+        --bootstrap-kms-key-id``): whoever loads or copies the archives is then allowed to decrypt. A key that
+        ``cdk bootstrap --bootstrap-customer-key`` has made allows that to the whole account by itself.
+    ``versioned``
+        Whether the bucket that is made keeps versions.
+    ``removal_policy``
+        Of the bucket that is made, ``RETAIN`` by default; ``DESTROY`` removes the archives as well.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        source: ModelSource | None = None,
+        check: RepositoryCheck | None = None,
+        bucket: s3.IBucket | None = None,
+        prefix: str = DEFAULT_PREFIX,
+        target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT,
+        prune_after: Duration | None = None,
+        encryption_key: kms.IKey | None = None,
+        asset_encryption_key: kms.IKey | None = None,
+        versioned: bool = False,
+        removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
+    ) -> None:
+        check_source(source)
+        check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
+        check_bucket(bucket, encryption_key, versioned)
+        check_has("asset_encryption_key", asset_encryption_key, *KEY)
+        check_kind("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
+        check_prefix(prefix)
+        check_retention(prune_after)
+        naming = known_naming(target_model_naming)
+        self.repository_check = RepositoryCheck.on() if check is None else check
+        loaded = None if source is None else source.load()
+        warnings = [] if loaded is None else self._check(loaded, None)
+        super().__init__(scope, id)
+        self.prefix = prefix
+        self.target_model_naming = naming
+        self._catalog = ModelCatalog(loaded)
+        self.makes_bucket = bucket is None
+        self._bucket = bucket
+        self._prune_after = prune_after
+        self._encryption_key = encryption_key
+        self._asset_encryption_key = asset_encryption_key
+        self._versioned = versioned
+        self._removal_policy = removal_policy
+        # A bucket that is not empty cannot be deleted; a given one is not ours to empty.
+        self._removes_archives = self.makes_bucket and removal_policy == RemovalPolicy.DESTROY
+        self._sync: ModelSync | None = None
+        self._warnings = warnings
+        annotate(self, warnings)
+
+    # What it holds.
+
+    def add_model(self, name: str, source: ModelSource) -> None:
+        """Add one model, or one ensemble with its steps, under a name of one's choice.
+
+        Raises ``InvalidValueError`` for a name that is taken or a source with several models, and
+        ``RepositoryError`` with everything the checks find; nothing is added then. Multi-model endpoints that
+        serve the repository come after the last model.
+        """
+        if self._sync is not None:
+            raise InvalidValueError(
+                f"{self.node.path}: a multi-model endpoint serves the repository already, got model "
+                f'"{name}"; add it before the endpoint is made'
+            )
+        check_source(source)
+        self._catalog.refuse_name(name)
+        loaded = source.load()
+        loaded.only_model(name)
+        warnings = self._check(loaded, None)
+        self._catalog.add(name, loaded)
+        self._warnings = [*self._warnings, *warnings]
+        annotate(self, warnings)
+
+    @property
+    def models(self) -> ModelRepository:
+        """The models of ``source`` as they were read from disk; see :attr:`target_models` for all."""
+        source = self._catalog.source
+        if not isinstance(source, LocalModels):
+            raise InvalidValueError(
+                f"{self.node.path}: its models cannot be read at synth, got "
+                f"{'no source' if source is None else source.description}; use a source on this machine"
+            )
+        return source.repository
+
+    @property
+    def target_models(self) -> Mapping[str, TargetModel]:
+        """The ``TargetModel`` of each model that a multi-model endpoint offers, by the model's name."""
+        naming = self.target_model_naming
+        return MappingProxyType(
+            {
+                name: naming.target_model(name, loaded.content_digest(model))
+                for name, (loaded, model) in self._catalog.entries().items()
+            }
+        )
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What the checks said of the models for themselves."""
+        return tuple(self._warnings)
+
+    def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
+        """The warnings of all models for the endpoint that ``target`` describes.
+
+        ``model_name`` is the one that a single-model endpoint serves. Errors raise ``RepositoryError``.
+        """
+        if model_name is not None:
+            return self._check(self._catalog.find(model_name)[0], target)
+        return [finding for loaded in self._catalog.sources() for finding in self._check(loaded, target)]
+
+    def served_model(self, model_name: str) -> str:
+        """The folder that Triton finds the model in; raises ``InvalidValueError`` where there is no model."""
+        return self._catalog.find(model_name)[1]
+
+    def refuse_no_ensemble(self, model_name: str) -> None:
+        """Raise ``InvalidValueError`` where the model is known to be no ensemble."""
+        loaded, model = self._catalog.find(model_name)
+        if isinstance(loaded, LocalModels) and not loaded.repository.model(model).is_ensemble:
+            raise InvalidValueError(
+                f'ensemble: must be a model with platform "ensemble", got "{model_name}"; '
+                "serve it with TritonEndpoint(model=...)"
+            )
+
+    # What endpoints of one model load.
+
+    def archive_of(self, model_name: str, *, scope: Construct | None = None) -> ModelArchive:
+        """The archive of a model, or of an ensemble with all its steps, as an asset.
+
+        It becomes an asset of the stack that ``scope`` is in, by default this repository's own stack. Raises
+        ``InvalidValueError`` where the repository has no such model, or one that lies in S3 already.
+        """
+        loaded, model = self._catalog.find(model_name)
+        if not isinstance(loaded, LocalModels):
+            raise InvalidValueError(
+                f'{self.node.path}: model "{model_name}" is not packed here, got {loaded.description}; '
+                "use location_of"
+            )
+        assets = StackAssets(scope or self)
+        return assets.add_archive(loaded.archive(model, asset_directory(self)), loaded.contents_of(model))
+
+    def location_of(self, model_name: str, *, scope: Construct | None = None) -> ModelLocation:
+        """Where an endpoint that serves the model alone gets it, and what reading it takes."""
+        loaded, model = self._catalog.find(model_name)
+        location = loaded.locate(model, scope or self)
+        if not isinstance(loaded, LocalModels):
+            return location
+        decrypt = decrypt_statements("DecryptModel", self._asset_encryption_key)
+        return replace(location, read_statements=(*location.read_statements, *decrypt))
+
+    # What multi-model endpoints load.
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket that multi-model endpoints load from; made, and filled at deployment, on first need."""
+        if self._bucket is None:
+            self._bucket = self._make_bucket()
+        return self._bucket
+
+    @property
+    def model_data_url(self) -> str:
+        """``s3://<bucket>/<prefix>``: what a multi-model endpoint is given."""
+        return f"s3://{self.bucket.bucket_name}/{self.prefix}"
+
+    @property
+    def index_url(self) -> str:
+        """``s3://<bucket>/<prefix>index.json``: which target model each name stands for, for clients."""
+        return f"{self.model_data_url}{INDEX_FILE}"
+
+    def sync(self) -> ModelSync:
+        """What places the archives at deployment; whoever loads them has to depend on it."""
+        if self._sync is None:
+            self._sync = self._make_sync()
+        return self._sync
+
+    def _make_sync(self) -> ModelSync:
+        entries, targets = self._catalog.entries(), self.target_models
+        assets, directory = StackAssets(self), asset_directory(self)
+        archives: dict[str, tuple[str, ModelArchive]] = {}
+        stored: dict[str, tuple[str, StoredArchive]] = {}
+        for name, (loaded, model) in entries.items():
+            if isinstance(loaded, LocalModels):
+                asset = assets.add_archive(loaded.archive(model, directory), loaded.contents_of(model))
+                archives[name] = (targets[name], asset)
+            else:
+                stored[name] = (targets[name], StoredArchive(loaded.bucket, loaded.key))
+        if self.target_model_naming is TargetModelNaming.PLAIN:
+            text = _PLAIN_NAMES.format(name=next(iter(targets.values())))
+            Annotations.of(self).add_warning_v2("constructs-triton:target-model-plain-names", text)
+        return ModelSync(
+            self,
+            "Sync",
+            bucket=self.bucket,
+            prefix=self.prefix,
+            archives=archives,
+            stored_archives=stored,
+            asset_encryption_key=self._asset_encryption_key,
+            prune_after=self._prune_after,
+            remove_on_delete=self._removes_archives,
+        )
+
+    def read_statements(self) -> list[iam.PolicyStatement]:
+        """What a multi-model endpoint's role has to be allowed: the archives, and to see which are there."""
+        bucket = self.bucket
+        statements = [
+            iam.PolicyStatement(
+                sid="LoadModels",
+                actions=["s3:GetObject"],
+                resources=[bucket.arn_for_objects(f"{self.prefix}*")],
+            ),
+            iam.PolicyStatement(
+                sid="ListModels",
+                actions=["s3:ListBucket"],
+                resources=[bucket.bucket_arn],
+                conditions={"StringLike": {"s3:prefix": [f"{self.prefix}*"]}},
+            ),
+        ]
+        if bucket.encryption_key is not None:
+            statements.append(
+                iam.PolicyStatement(
+                    sid="DecryptModels", actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn]
+                )
+            )
+        return statements
+
+    def _make_bucket(self) -> s3.Bucket:
+        has_key = self._encryption_key is not None
+        return s3.Bucket(
+            self,
+            "Bucket",
+            encryption=s3.BucketEncryption.KMS if has_key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=self._encryption_key,
+            bucket_key_enabled=True if has_key else None,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+            enforce_ssl=True,
+            versioned=True if self._versioned else None,
+            # What a copy in parts leaves behind when it is broken off is paid for and never seen.
+            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
+            removal_policy=self._removal_policy,
+        )
+
+    def _check(self, loaded: LoadedModels, target: Target | None) -> list[Finding]:
+        if not self.repository_check.is_enabled:
+            return []
+        found = loaded.check(target)
+        errors = [error for error in found.errors if self.repository_check.keeps(error)]
+        if errors:
+            raise RepositoryError(loaded.description, errors)
+        return [warning for warning in found.warnings if self.repository_check.keeps(warning)]
+
+
+def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
+    """Show findings at synth; each can be acknowledged by its code."""
+    annotations = Annotations.of(construct)
+    for finding in findings:
+        annotations.add_warning_v2(f"constructs-triton:{finding.code}", str(finding))

@@ -1,0 +1,231 @@
+"""The deploy-time function that places archives under a repository's prefix, and its custom resource."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Aws, CustomResource, Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.repository.archive_assets import ModelArchive, StackAssets
+from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.model_sync import CODE_DIRECTORY, CODE_FOLDER, HANDLER, RESOURCE_TYPE
+from constructs_triton.model_sync.manifest import Archive as ListedArchive
+from constructs_triton.model_sync.manifest import Manifest
+
+__all__ = ["ModelSync", "ModelSyncFunction", "StoredArchive"]
+
+_MOST_NAMED_ARCHIVES = 20
+"""Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
+_SERVICE_TIMEOUT_MINUTES = 60  # CloudFormation's maximum; the function calls itself until then
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArchive:
+    """An archive that lies in a bucket already."""
+
+    bucket: s3.IBucket
+    object_key: str
+
+
+class ModelSyncFunction(DeployFunction):
+    """The function, one for all repositories of a stack; what it may touch is granted by each of them."""
+
+    DEFINITION = FunctionDefinition(
+        id="ConstructsTritonModelSync",
+        description="Copies Triton model archives inside S3 (constructs-triton)",
+        code_folder=CODE_DIRECTORY / CODE_FOLDER,
+        handler=HANDLER,
+        timeout_minutes=15,  # AWS Lambda's maximum
+        memory_mib=512,
+    )
+
+    def __init__(self, scope: Construct, id: str) -> None:
+        super().__init__(scope, id)
+        # A policy of its own: the role's default policy comes before the function and cannot name it.
+        self.continuation_policy = iam.Policy(
+            self,
+            "Continuation",
+            roles=[self.role],
+            statements=[
+                iam.PolicyStatement(
+                    sid="ContinueItself",
+                    actions=["lambda:InvokeFunction"],
+                    resources=[self.function.function_arn],
+                )
+            ],
+        )
+
+
+class ModelSync(Construct):
+    """Keeps archives under ``prefix`` of ``bucket``, and ``index.json`` beside them.
+
+    ``archives`` and ``stored_archives`` map a model's logical name to its target model and its archive. What
+    uses the prefix depends on this construct, so that no model is asked for before it is there. The archives
+    outlive it unless ``remove_on_delete``; one that no name stands for any more stays, or is removed by a
+    deployment after ``prune_after``. ``asset_encryption_key`` is the key that the asset bucket's objects are
+    encrypted with, where the key's policy leaves it to IAM who may decrypt.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        prefix: str,
+        archives: Mapping[str, tuple[str, ModelArchive]],
+        stored_archives: Mapping[str, tuple[str, StoredArchive]],
+        asset_encryption_key: kms.IKey | None = None,
+        prune_after: Duration | None = None,
+        remove_on_delete: bool = False,
+    ) -> None:
+        super().__init__(scope, id)
+        sync_function = ModelSyncFunction.of(self)
+        given_buckets = _distinct([stored.bucket for _, stored in stored_archives.values()])
+        manifest = _manifest(archives, stored_archives, given_buckets)
+        asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, "List of model archives")
+        properties: dict[str, object] = {
+            "SourceBucket": asset.bucket_name,
+            "ManifestKey": asset.object_key,
+            "ManifestDigest": manifest.digest,
+            "DestinationBucket": bucket.bucket_name,
+            "DestinationPrefix": prefix,
+        }
+        statements = [
+            *_read_statements(asset.bucket_name, asset.object_key, [each for _, each in archives.values()]),
+            *decrypt_statements("DecryptArchives", asset_encryption_key),
+            *_given_statements([stored for _, stored in stored_archives.values()]),
+            *_place_statements(bucket, prefix),
+        ]
+        if given_buckets:
+            properties["GivenBuckets"] = [each.bucket_name for each in given_buckets]
+        if prune_after is not None:
+            properties["PruneAfterSeconds"] = str(int(prune_after.to_seconds()))
+            statements.append(_prune_statement(bucket, prefix))
+        if remove_on_delete:
+            properties["RemoveOnDelete"] = "true"
+            statements += _removal_statements(bucket, prefix)
+        policy = iam.Policy(self, "Policy", statements=statements, roles=[sync_function.role])
+        self.resource = CustomResource(
+            self,
+            "Resource",
+            resource_type=RESOURCE_TYPE,
+            service_token=sync_function.function.function_arn,
+            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
+            properties=properties,
+        )
+        self.resource.node.add_dependency(policy, sync_function.continuation_policy)
+
+
+def _distinct(buckets: Sequence[s3.IBucket]) -> list[s3.IBucket]:
+    return list({bucket.bucket_name: bucket for bucket in buckets}.values())
+
+
+def _manifest(
+    archives: Mapping[str, tuple[str, ModelArchive]],
+    stored_archives: Mapping[str, tuple[str, StoredArchive]],
+    given_buckets: Sequence[s3.IBucket],
+) -> Manifest:
+    numbers = {bucket.bucket_name: number for number, bucket in enumerate(given_buckets)}
+    listed = [
+        ListedArchive(name, archive.object_key, target_model, archive.size_bytes)
+        for name, (target_model, archive) in archives.items()
+    ]
+    for name, (target_model, stored) in stored_archives.items():
+        number = numbers[stored.bucket.bucket_name]
+        listed.append(ListedArchive(name, stored.object_key, target_model, given_bucket=number))
+    return Manifest.of(listed)
+
+
+# Permissions.
+
+
+def _read_statements(
+    bucket_name: str, manifest_key: str, archives: Sequence[ModelArchive]
+) -> list[iam.PolicyStatement]:
+    """The list, and each archive of it by name as long as they are few."""
+    asset_bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
+    keys = sorted({archive.object_key for archive in archives})
+    if len(keys) > _MOST_NAMED_ARCHIVES:
+        keys = ["*.tar.gz"]
+    return [
+        iam.PolicyStatement(
+            sid="ReadArchives",
+            actions=["s3:GetObject"],
+            resources=[f"{asset_bucket}/{key}" for key in (*keys, manifest_key)],
+        )
+    ]
+
+
+def _given_statements(stored_archives: Sequence[StoredArchive]) -> list[iam.PolicyStatement]:
+    if not stored_archives:
+        return []
+    arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
+    keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
+    statements = [iam.PolicyStatement(sid="ReadGiven", actions=["s3:GetObject"], resources=arns)]
+    key_arns = [key.key_arn for key in keys if key is not None]
+    if key_arns:
+        statements.append(
+            iam.PolicyStatement(sid="DecryptGiven", actions=["kms:Decrypt"], resources=key_arns)
+        )
+    return statements
+
+
+def _place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+    statements = [
+        iam.PolicyStatement(
+            sid="PlaceArchives",
+            # GetObject verifies what was placed; the rest belongs to large archives, copied in parts.
+            actions=[
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            resources=[bucket.arn_for_objects(f"{prefix}*")],
+        ),
+        iam.PolicyStatement(
+            sid="FindAbandonedUploads",
+            actions=["s3:ListBucketMultipartUploads"],
+            resources=[bucket.bucket_arn],
+        ),
+    ]
+    if bucket.encryption_key is not None:
+        statements.append(_key_statement(bucket.encryption_key.key_arn))
+    return statements
+
+
+def _prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="PruneArchives",
+        actions=["s3:DeleteObject"],
+        resources=[bucket.arn_for_objects(f"{prefix}*")],
+    )
+
+
+def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+    return [
+        iam.PolicyStatement(
+            sid="RemoveArchives",
+            actions=["s3:DeleteObject", "s3:DeleteObjectVersion"],
+            resources=[bucket.arn_for_objects(f"{prefix}*")],
+        ),
+        iam.PolicyStatement(
+            sid="ListArchives", actions=["s3:ListBucketVersions"], resources=[bucket.bucket_arn]
+        ),
+    ]
+
+
+def _key_statement(key_arn: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="EncryptArchives",
+        actions=["kms:Decrypt", "kms:GenerateDataKey"],
+        resources=[key_arn],
+        conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
+    )

@@ -1,0 +1,1 @@
+"""Application Auto Scaling of production variants."""

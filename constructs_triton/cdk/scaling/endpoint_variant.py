@@ -1,0 +1,159 @@
+"""A production variant of an endpoint: its scaling and its metrics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import Annotations
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.metrics.metrics import VariantMetrics
+from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
+from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan
+from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
+
+__all__ = ["EndpointVariant", "VariantOwner"]
+
+_CHANGE_NOTE = (
+    'variant "{name}" is registered for scaling: SageMaker refuses a deployment that changes its instance '
+    "type or removes it; first deploy without its scaling, add a variant of another name beside it, or give "
+    "the endpoint scaling_guard=True from the start"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VariantOwner:
+    """The endpoint that a variant belongs to.
+
+    ``construct`` is what scaling is added to; ``cfn_endpoint`` is ``None`` for an endpoint that was imported,
+    whose deployments are somebody else's.
+    """
+
+    construct: Construct
+    endpoint_name: str
+    cfn_endpoint: sagemaker.CfnEndpoint | None = None
+    is_asynchronous: bool = False
+    scaling_guard: ScalingGuard | None = None
+
+
+class EndpointVariant(VariantMetrics):
+    """One production variant, or the shadow variant.
+
+    ``initial_instance_count`` is ``None`` where it is not known, as for an imported endpoint.
+    """
+
+    def __init__(
+        self,
+        owner: VariantOwner,
+        *,
+        variant_name: str,
+        instance_type: InstanceType,
+        initial_instance_count: float | None = None,
+        cfn_model: sagemaker.CfnModel | None = None,
+        construct_name: str,
+    ) -> None:
+        self.variant_name = variant_name
+        self.instance_type = instance_type
+        self._cfn_model = cfn_model
+        self._construct_name = construct_name
+        self._owner = owner
+        self._initial_instance_count = initial_instance_count
+        self._scalable: TritonScalableInstanceCount | None = None
+
+    @property
+    def scalable_instance_count(self) -> TritonScalableInstanceCount | None:
+        """What :meth:`auto_scale_instance_count` made; ``None`` where the variant does not scale."""
+        return self._scalable
+
+    @property
+    def cfn_model(self) -> sagemaker.CfnModel:
+        """The variant's ``AWS::SageMaker::Model``; raises ``InvalidValueError`` on an imported endpoint."""
+        if self._cfn_model is None:
+            raise InvalidValueError(
+                f'cfn_model: is not known of an imported endpoint, got variant "{self.variant_name}"; '
+                "ask the construct that made it"
+            )
+        return self._cfn_model
+
+    def auto_scale_instance_count(
+        self, *, min_capacity: float, max_capacity: float
+    ) -> TritonScalableInstanceCount:
+        """Let Application Auto Scaling choose the instance count between two bounds, both included.
+
+        ``min_capacity`` may be 0 on an asynchronous endpoint only. Raises ``InvalidValueError`` where the
+        initial count is outside of the bounds, or on a second call.
+        """
+        check_capacity(min_capacity, max_capacity, is_asynchronous=self._owner.is_asynchronous)
+        self._check_initial_count(min_capacity, max_capacity)
+        if self._scalable is not None:
+            raise InvalidValueError(
+                f'auto_scale_instance_count: already called for variant, got "{self.variant_name}" again; '
+                "add further policies to what the first call returned"
+            )
+        guard = self._owner.scaling_guard
+        self._scalable = TritonScalableInstanceCount(
+            self._owner.construct,
+            # Another id with the guard: CloudFormation refuses to change the type of a resource.
+            f"{self._construct_name}{'' if guard is None else 'Guarded'}InstanceCount",
+            endpoint_name=self._owner.endpoint_name,
+            variant_name=self.variant_name,
+            instance_type=self.instance_type,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            is_asynchronous=self._owner.is_asynchronous,
+            is_guarded=guard is not None,
+        )
+        if guard is not None:
+            guard.protect(self._scalable, self.instance_type)
+        self._retain_instance_count()
+        return self._scalable
+
+    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+        """Scale within a plan's bounds, on invocations per instance at its target.
+
+        ``plan`` is a ``constructs_triton.planning.Plan``, or has its attributes. Start the variant with its
+        ``initial_instance_count``. Raises ``InvalidValueError`` for a plan of another instance type.
+        """
+        check_plan(plan, self.instance_type)
+        count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
+        target = plan.target_invocations_per_minute
+        count.scale_on_invocations_per_instance("Invocations", target_invocations_per_minute=target)
+        return count
+
+    def _metric_endpoint_name(self) -> str:
+        return self._owner.endpoint_name
+
+    def _metric_variant_name(self) -> str:
+        return self.variant_name
+
+    def _retain_instance_count(self) -> None:
+        endpoint = self._owner.cfn_endpoint
+        if endpoint is None:
+            return
+        # A deployment keeps the count that scaling has reached, and only that: without the exclusions it
+        # would also ignore a changed weight or data capture.
+        endpoint.retain_all_variant_properties = True
+        endpoint.exclude_retained_variant_properties = [
+            sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
+            for name in ("DesiredWeight", "DataCaptureConfig")
+        ]
+        if self._owner.scaling_guard is not None:
+            return
+        name = self.variant_name if is_concrete(self.variant_name) else self._construct_name
+        Annotations.of(self._owner.construct).add_info_v2(
+            "constructs-triton:scaled-variant-change", _CHANGE_NOTE.format(name=name)
+        )
+
+    def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
+        count = self._initial_instance_count
+        if count is None or not all(is_concrete(value) for value in (count, min_capacity, max_capacity)):
+            return
+        if not min_capacity <= count <= max_capacity:
+            raise InvalidValueError(
+                f"initial_instance_count: must be within the scaling bounds {min_capacity:g} to "
+                f"{max_capacity:g}, got {count:g}; start the endpoint inside its bounds"
+            )

@@ -1,0 +1,217 @@
+"""The guard that takes variants out of auto scaling while a deployment changes their instances.
+
+How the resources work together, and what a rollback does, is told in ``constructs_triton.scaling_guard``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import jsii
+from aws_cdk import (
+    Annotations,
+    Aspects,
+    Aws,
+    CfnResource,
+    CustomResource,
+    Duration,
+    Fn,
+    IAspect,
+    Stack,
+)
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct, IConstruct
+
+from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.scaling_guard import (
+    CODE_DIRECTORY,
+    CODE_FOLDER,
+    GUARD_TYPE,
+    HANDLER,
+    PARAMETER_FOLDER,
+    POLICY_TYPE,
+    TARGET_TYPE,
+)
+
+__all__ = ["ScalingGuard", "ScalingGuardFunction"]
+
+_SERVICE_TIMEOUT_MINUTES = 15
+_SERVICE_LINKED_ROLE = (
+    "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
+    "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+)
+# Service authorization reference, Application Auto Scaling: a target's ARN holds nothing of the endpoint's
+# name, so that these keys are as narrow as it gets.
+_ONLY_VARIANTS = {
+    "StringEquals": {
+        "application-autoscaling:service-namespace": "sagemaker",
+        "application-autoscaling:scalable-dimension": "sagemaker:variant:DesiredInstanceCount",
+    }
+}
+
+
+class ScalingGuardFunction(DeployFunction):
+    """The function, one for all endpoints of a stack; what it may touch is granted by each of them."""
+
+    DEFINITION = FunctionDefinition(
+        id="ConstructsTritonScalingGuard",
+        description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
+        code_folder=CODE_DIRECTORY / CODE_FOLDER,
+        handler=HANDLER,
+        timeout_minutes=10,
+        memory_mib=256,
+    )
+
+
+class ScalingGuard(Construct):
+    """Comes before an endpoint; :meth:`protect` makes the scaling of a variant follow the endpoint's updates.
+
+    ``instance_types`` maps each variant's name to its instance type.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint: sagemaker.CfnEndpoint,
+        instance_types: Mapping[str, InstanceType],
+    ) -> None:
+        super().__init__(scope, id)
+        self._function = ScalingGuardFunction.of(self)
+        before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
+        self.resource = CustomResource(
+            self,
+            "Resource",
+            resource_type=GUARD_TYPE,
+            service_token=self._function.function.function_arn,
+            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
+            properties={
+                # A name, not a reference: the endpoint is made after the guard.
+                "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
+                "InstanceTypes": {name: kind.name for name, kind in instance_types.items()},
+            },
+        )
+        self.resource.node.add_dependency(before)
+        guard = self.resource.node.default_child
+        assert isinstance(guard, CfnResource)
+        endpoint.add_resource_dependency(guard)
+        self._after = iam.Policy(
+            self, "After", statements=_after_statements(endpoint), roles=[self._function.role]
+        )
+
+    def protect(self, scaling: Construct, instance_type: InstanceType) -> None:
+        """Let the guard's function register the targets and policies of ``scaling``."""
+        scaling.node.add_dependency(self._after)
+        Aspects.of(scaling).add(_ServedByGuard(self._function.function.function_arn, instance_type.name))
+
+
+@jsii.implements(IAspect)
+class _ServedByGuard:
+    """Makes custom resources of scalable targets and policies; their properties stay as they are."""
+
+    def __init__(self, function_arn: str, instance_type: str) -> None:
+        self._function_arn = function_arn
+        self._instance_type = instance_type
+
+    def visit(self, node: IConstruct) -> None:
+        if isinstance(node, appscaling.CfnScalableTarget):
+            self._serve(node, TARGET_TYPE)
+            # The service uses its own role for endpoints; the function would have to be allowed to pass it.
+            node.add_property_deletion_override("RoleARN")
+        elif isinstance(node, appscaling.CfnScalingPolicy):
+            if node.policy_type != "TargetTrackingScaling":
+                Annotations.of(node).add_error(
+                    f"scaling_guard: keeps policies of type TargetTrackingScaling only, got "
+                    f"{node.policy_type}; remove the policy or the guard"
+                )
+            self._serve(node, POLICY_TYPE)
+
+    def _serve(
+        self, node: appscaling.CfnScalableTarget | appscaling.CfnScalingPolicy, resource_type: str
+    ) -> None:
+        node.add_override("Type", resource_type)
+        node.add_property_override("ServiceToken", self._function_arn)
+        # What changes with the endpoint, so that CloudFormation has them registered again.
+        node.add_property_override("InstanceType", self._instance_type)
+
+
+def _before_statements() -> list[iam.PolicyStatement]:
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    stack_uuid = Fn.select(2, Fn.split("/", Aws.STACK_ID))
+    endpoints = f"arn:{Aws.PARTITION}:sagemaker:{here}:endpoint"
+    return [
+        iam.PolicyStatement(
+            sid="LookAtStack",
+            actions=["cloudformation:DescribeStacks", "cloudformation:ListStackResources"],
+            resources=[Aws.STACK_ID],
+        ),
+        iam.PolicyStatement(
+            sid="LookAtEndpoint",
+            # Its name is not known before it is made.
+            actions=["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
+            resources=[f"{endpoints}/*", f"{endpoints}-config/*"],
+        ),
+        iam.PolicyStatement(
+            sid="LookAtScaling",
+            actions=[
+                "application-autoscaling:DescribeScalableTargets",
+                "application-autoscaling:DescribeScalingPolicies",
+                "application-autoscaling:DescribeScheduledActions",
+            ],
+            resources=["*"],  # the only one that these actions take
+        ),
+        _scaling_statement("Deregister", ["DeregisterScalableTarget"]),
+        iam.PolicyStatement(
+            sid="RememberScaling",
+            actions=["ssm:GetParameter", "ssm:PutParameter", "ssm:DeleteParameter"],
+            resources=[f"arn:{Aws.PARTITION}:ssm:{here}:parameter/{PARAMETER_FOLDER}/{stack_uuid}/*"],
+        ),
+    ]
+
+
+def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStatement]:
+    # Application Auto Scaling acts on the endpoint and on its alarms with the caller's permissions.
+    # Source: SageMaker developer guide, "Auto scaling prerequisites".
+    here = f"{Aws.REGION}:{Aws.ACCOUNT_ID}"
+    registering = [
+        "RegisterScalableTarget",
+        "PutScalingPolicy",
+        "DeleteScalingPolicy",
+        "PutScheduledAction",
+        "DeleteScheduledAction",
+    ]
+    return [
+        _scaling_statement("Register", registering),
+        iam.PolicyStatement(
+            sid="ScaleEndpoint",
+            actions=["sagemaker:UpdateEndpointWeightsAndCapacities"],
+            resources=[endpoint.attr_endpoint_arn],
+        ),
+        iam.PolicyStatement(
+            sid="TrackMetrics",
+            actions=["cloudwatch:PutMetricAlarm", "cloudwatch:DescribeAlarms", "cloudwatch:DeleteAlarms"],
+            resources=[f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:TargetTracking-endpoint/*"],
+        ),
+        iam.PolicyStatement(
+            sid="MakeServicesRole",
+            actions=["iam:CreateServiceLinkedRole"],
+            resources=[f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role/{_SERVICE_LINKED_ROLE}"],
+            conditions={
+                "StringEquals": {"iam:AWSServiceName": "sagemaker.application-autoscaling.amazonaws.com"}
+            },
+        ),
+    ]
+
+
+def _scaling_statement(sid: str, operations: list[str]) -> iam.PolicyStatement:
+    target = f"arn:{Aws.PARTITION}:application-autoscaling:{Aws.REGION}:{Aws.ACCOUNT_ID}:scalable-target/*"
+    return iam.PolicyStatement(
+        sid=sid,
+        actions=[f"application-autoscaling:{operation}" for operation in operations],
+        resources=[target],
+        conditions=_ONLY_VARIANTS,
+    )

@@ -1,0 +1,1 @@
+"""Checks of property values: types, ranges, durations, tokens."""

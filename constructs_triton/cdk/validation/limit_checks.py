@@ -1,0 +1,81 @@
+"""Checks of names, numbers and counts against the limits in ``facts/limits.py``. Tokens pass every check."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sized
+from numbers import Real
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit, TextLimit, plain_number
+from constructs_triton.tokens import is_token
+
+__all__ = ["check_count", "check_name", "check_range"]
+
+
+def check_name(property: str, value: str, limit: TextLimit) -> None:
+    """Refuse a text that is too long, too short or made of other characters than ``limit`` allows.
+
+    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
+    """
+    if is_token(value):
+        return
+    _refuse_no_text(property, value)
+    if not limit.min_length <= len(value) <= limit.max_length:
+        least = f"{limit.min_length} to " if limit.min_length else "at most "
+        change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "give it one"
+        raise InvalidValueError(
+            f"{property}: must have {least}{limit.max_length} characters, got {_shown(value)}; {change}"
+        )
+    if re.fullmatch(limit.pattern, value) is None:
+        raise InvalidValueError(
+            f"{property}: must match {limit.pattern}, got {_shown(value)}; use {limit.allowed}"
+        )
+
+
+def check_range(property: str, value: float, limit: RangeLimit) -> None:
+    """Refuse a number outside ``limit``, both of whose ends are allowed.
+
+    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
+    """
+    if is_token(value):
+        return
+    _refuse_no_number(property, value)
+    # Written so that a NaN is refused: it is neither below nor above anything.
+    above = limit.minimum is None or value >= limit.minimum
+    below = limit.maximum is None or value <= limit.maximum
+    if not (above and below):
+        raise InvalidValueError(
+            f"{property}: must be {limit}, got {plain_number(value)}; {_bound(value, limit)}"
+        )
+
+
+def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
+    """Refuse a collection with more or fewer entries than ``limit`` allows; a list token passes."""
+    if not is_token(values):
+        check_range(property, len(values), limit)
+
+
+def _refuse_no_text(property: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidValueError(f'{property}: must be a text, got {value!r}; write "{value}"')
+
+
+def _refuse_no_number(property: str, value: object) -> None:
+    if isinstance(value, str):
+        raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; write it without quotes")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidValueError(f"{property}: must be a number, got {value!r}; give one")
+
+
+def _bound(value: float, limit: RangeLimit) -> str:
+    if limit.minimum is not None and value < limit.minimum:
+        return f"raise it to {plain_number(limit.minimum)}"
+    if limit.maximum is not None and value > limit.maximum:
+        return f"lower it to {plain_number(limit.maximum)}"
+    return "give a number"
+
+
+def _shown(value: str, longest: int = 80) -> str:
+    """The value in quotes, cut where nobody would read on."""
+    return f'"{value}"' if len(value) <= longest else f'"{value[:longest]}..." ({len(value)} characters)'

@@ -1,0 +1,261 @@
+"""Do the instance type, the image, the mode and the volume of a variant go together?
+
+Each rule is a function that returns one message or ``None``; ``RULES`` lists them with their stable codes.
+What is not known is not judged: an unknown instance type, an image of one's own, a CDK token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from constructs_triton.facts.images import ImageVersion, image_version, published_versions
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_config.target import Mode
+from constructs_triton.tokens import is_token
+
+__all__ = ["RULES", "Rule", "VariantFacts", "check_compatibility"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantFacts:
+    """What is known of one production variant when it is checked.
+
+    ``image_version`` is ``None`` for an image whose Triton release is not known, ``cpu_image`` is ``None``
+    where it is not known whether the image is built for GPUs. ``volume_size_gb`` is the EBS volume asked for.
+    """
+
+    instance_type: InstanceType
+    image_version: str | None = None
+    cpu_image: bool | None = None
+    mode: Mode = "single"
+    volume_size_gb: int | None = None
+    has_gpu_load_limit: bool = False
+
+    @property
+    def image(self) -> ImageVersion | None:
+        """What the image holds, where its release is known."""
+        if self.image_version is None or is_token(self.image_version):
+            return None
+        return image_version(self.image_version)
+
+
+Complaint = tuple[str, str]
+"""What is wrong, with the value, and the change that mends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its code, how much it hurts, the property it points at, what it wants, and who says so."""
+
+    code: str
+    severity: Severity
+    path: str
+    summary: str
+    source: str
+    complain: Callable[[VariantFacts], Complaint | None]
+
+    def check(self, variant: VariantFacts) -> Finding | None:
+        """The finding, or ``None`` where the variant keeps the rule."""
+        complaint = self.complain(variant)
+        if complaint is None:
+            return None
+        return Finding(self.code, self.severity, self.path, *complaint, source=self.source)
+
+
+def check_compatibility(variant: VariantFacts) -> list[Finding]:
+    """All that does not go together, in the order of ``RULES``."""
+    return [finding for rule in RULES if (finding := rule.check(variant)) is not None]
+
+
+def _unknown_type(variant: VariantFacts) -> Complaint | None:
+    instance = variant.instance_type
+    if instance.is_known or is_token(instance.name):
+        return None
+    assumed = "with NVIDIA GPUs" if instance.has_gpu else "without GPUs"
+    hint = instance.nearest_known or "acknowledge this where the type is newer than this library"
+    return f'not a type this library knows, so it is taken as one {assumed}, got "{instance}"', hint
+
+
+def _arm(variant: VariantFacts) -> Complaint | None:
+    if variant.instance_type.architecture != "arm64":
+        return None
+    return (
+        f'AWS builds its Triton images for x86_64 only, got "{variant.instance_type}", which is arm64',
+        "choose an x86_64 type",
+    )
+
+
+def _gpu_too_old(variant: VariantFacts) -> Complaint | None:
+    image, capability = variant.image, variant.instance_type.compute_capability
+    if image is None or capability is None or variant.cpu_image:
+        return None
+    if _numbers(capability) >= _numbers(image.min_compute_capability):
+        return None
+    return (
+        f"Triton {image.version} needs GPUs of compute capability {image.min_compute_capability} or newer, "
+        f'got "{variant.instance_type}" ({variant.instance_type.gpu_model}, {capability})',
+        _older_image(capability),
+    )
+
+
+def _older_image(capability: str) -> str:
+    for version in published_versions():
+        if _numbers(image_version(version).min_compute_capability) <= _numbers(capability):
+            return f"choose a newer GPU, or image {version}"
+    return "choose a newer GPU"
+
+
+def _gpu_too_new(variant: VariantFacts) -> Complaint | None:
+    image, capability = variant.image, variant.instance_type.compute_capability
+    if image is None or capability is None or variant.cpu_image:
+        return None
+    if _numbers(capability)[0] <= image.newest_compute_capability_major:
+        return None
+    return (
+        f"the GPU architecture is newer than Triton {image.version}, "
+        f'got "{variant.instance_type}" ({variant.instance_type.gpu_model}, {capability})',
+        "use a newer image",
+    )
+
+
+def _cpu_image_on_gpu(variant: VariantFacts) -> Complaint | None:
+    if variant.cpu_image is not True or not variant.instance_type.has_gpu:
+        return None
+    return (
+        f'the image for CPUs leaves the GPUs idle, got "{variant.instance_type}"',
+        "use the image for GPUs, or an instance type without any",
+    )
+
+
+def _gpu_image_on_cpu(variant: VariantFacts) -> Complaint | None:
+    if (
+        variant.cpu_image is not False
+        or variant.instance_type.has_gpu
+        or is_token(variant.instance_type.name)
+    ):
+        return None
+    return (
+        f'the image for GPUs finds none, got "{variant.instance_type}"',
+        "use the image for CPUs, or an instance type with GPUs",
+    )
+
+
+def _gpu_limit_on_cpu(variant: VariantFacts) -> Complaint | None:
+    if (
+        not variant.has_gpu_load_limit
+        or variant.instance_type.has_gpu
+        or is_token(variant.instance_type.name)
+    ):
+        return None
+    return f'the instance has no GPU to limit, got "{variant.instance_type}"', "leave it out"
+
+
+def _multi_model_gpu(variant: VariantFacts) -> Complaint | None:
+    instance = variant.instance_type
+    if variant.mode != "multi-model" or not instance.has_gpu or instance.multi_model_gpu_documented:
+        return None
+    return (
+        f'AWS does not list this type for multi-model endpoints on GPUs, got "{instance}"',
+        "choose a g4dn or g5 type with a single GPU, or acknowledge this",
+    )
+
+
+def _volume_size(variant: VariantFacts) -> Complaint | None:
+    instance = variant.instance_type
+    if variant.volume_size_gb is None or instance.supports_volume_size is not False:
+        return None
+    return (
+        f'"{instance}" has {instance.local_storage_gb} GB of local NVMe and takes no volume, '
+        f"got {_shown(variant.volume_size_gb)}",
+        "leave it out",
+    )
+
+
+def _numbers(capability: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in capability.split("."))
+
+
+def _shown(volume_size_gb: int) -> str:
+    return "a value known at deployment" if is_token(volume_size_gb) else f"{volume_size_gb} GB"
+
+
+_ERROR, _WARNING = Severity.ERROR, Severity.WARNING
+_NOTES = "NVIDIA Triton release notes: GPU requirements"
+_CPU_BUILD = "NVIDIA Triton documentation: CPU-only builds"
+
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "instance-type-unknown",
+        _WARNING,
+        "instance_type",
+        "the instance type is one this library knows",
+        "botocore sagemaker service model: ProductionVariantInstanceType",
+        _unknown_type,
+    ),
+    Rule(
+        "instance-type-arm",
+        _ERROR,
+        "instance_type",
+        "the instance type is x86_64, as all images are",
+        "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
+        _arm,
+    ),
+    Rule(
+        "gpu-older-than-image",
+        _ERROR,
+        "instance_type",
+        "the GPU has the compute capability that the release needs",
+        _NOTES,
+        _gpu_too_old,
+    ),
+    Rule(
+        "gpu-newer-than-image",
+        _WARNING,
+        "instance_type",
+        "the GPU architecture is one the release was built for",
+        _NOTES,
+        _gpu_too_new,
+    ),
+    Rule(
+        "cpu-image-on-gpu-instance",
+        _WARNING,
+        "image",
+        "an instance with GPUs runs the image for GPUs",
+        _CPU_BUILD,
+        _cpu_image_on_gpu,
+    ),
+    Rule(
+        "gpu-image-on-cpu-instance",
+        _WARNING,
+        "image",
+        "an instance without GPUs runs the image for CPUs",
+        _CPU_BUILD,
+        _gpu_image_on_cpu,
+    ),
+    Rule(
+        "gpu-limit-on-cpu-instance",
+        _WARNING,
+        "environment.model_load_gpu_limit",
+        "a limit of GPU memory is set only where there are GPUs",
+        "triton server docker/sagemaker/serve",
+        _gpu_limit_on_cpu,
+    ),
+    Rule(
+        "multi-model-gpu-undocumented",
+        _WARNING,
+        "instance_type",
+        "a multi-model endpoint on GPUs uses a type that AWS lists for it",
+        "AWS documentation: supported instance types for multi-model endpoints",
+        _multi_model_gpu,
+    ),
+    Rule(
+        "volume-size-on-nvme",
+        _ERROR,
+        "volume_size",
+        "a type with local NVMe has no volume size",
+        "SageMaker: 'VolumeSize parameter is not allowed for the selected Instance type'",
+        _volume_size,
+    ),
+)

@@ -1,0 +1,1 @@
+"""The HTTP gateway that answers like SageMaker and routes to the servers."""

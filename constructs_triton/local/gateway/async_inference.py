@@ -1,0 +1,146 @@
+"""Asynchronous invocations: the request is read from S3 and the answer written to it.
+
+A folder stands for S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. Sources: botocore's service model of
+sagemaker-runtime for headers and bounds; AWS documentation on asynchronous inference for a request's life.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from aiohttp import web
+
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
+from constructs_triton.local.sources.specs import AsyncPlan, EndpointPlan
+
+__all__ = ["AsyncInvocations", "BucketFolder", "Send"]
+
+_PREFIX = "X-Amzn-SageMaker-"
+_INPUT, _TIMEOUT, _TTL = (
+    f"{_PREFIX}InputLocation",
+    f"{_PREFIX}InvocationTimeoutSeconds",
+    f"{_PREFIX}RequestTTLSeconds",
+)
+#: AWS documentation: InvocationTimeoutSeconds and RequestTTLSeconds unless the caller says otherwise.
+_DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
+#: What callers may send that has no counterpart here.
+_UNSUPPORTED = (f"{_PREFIX}S3OutputPathExtension", f"{_PREFIX}Filename")
+
+Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
+"""Sends headers and a body to the endpoint's container, with a time-out in seconds; answers its body."""
+
+
+class BucketFolder:
+    """The folder that stands for S3, a sub-folder a bucket."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def path_of(self, location: str) -> Path:
+        """Where ``s3://bucket/key`` lies. Raises ``RuntimeApiError`` for what is no such location."""
+        scheme, _, rest = location.partition("://")
+        bucket, _, key = rest.partition("/")
+        path = (self._root / bucket / key).resolve()
+        if scheme != "s3" or not bucket or not key or not path.is_relative_to(self._root / bucket):
+            raise validation_error(f"InputLocation must be s3://bucket/key, got {location!r}")
+        return path
+
+    def write(self, location: str, content: bytes) -> None:
+        """Put an object, which appears whole."""
+        path = self.path_of(location)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f".{path.name}.partial")
+        partial.write_bytes(content)
+        partial.replace(path)
+
+
+class AsyncInvocations:
+    """The queue of one asynchronous endpoint."""
+
+    def __init__(self, plan: EndpointPlan, output: AsyncPlan, folder: BucketFolder, send: Send) -> None:
+        self._plan = plan
+        self._output = output
+        self._folder = folder
+        self._send = send
+        self._slots = asyncio.Semaphore(output.max_concurrent_invocations)
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def accept(self, request: web.Request) -> web.Response:
+        """Queue a request and say where its answer will be. Raises ``RuntimeApiError``."""
+        read = await self._reader(request)
+        timeout = _seconds(request, _TIMEOUT, 1, 3600, _DEFAULT_TIMEOUT_SECONDS)
+        patience = _seconds(request, _TTL, 60, 21600, _DEFAULT_TTL_SECONDS)
+        name = str(uuid4())
+        places = {"OutputLocation": f"{self._output.output_path.rstrip('/')}/{name}.out"}
+        if self._output.failure_path:
+            places["FailureLocation"] = f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
+        task = asyncio.create_task(self._run(read, _headers(request), places, timeout, patience))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        inference_id = request.headers.get(f"{_PREFIX}Inference-Id", name)
+        headers = {f"{_PREFIX}{name}": location for name, location in places.items()}
+        body = json.dumps({"InferenceId": inference_id})
+        return web.Response(status=202, text=body, content_type="application/json", headers=headers)
+
+    async def _reader(self, request: web.Request) -> Callable[[], bytes]:
+        """What gives the request's body when its turn comes; the object is read no earlier."""
+        for name in _UNSUPPORTED:
+            if name in request.headers:
+                raise validation_error(f"{name.removeprefix(_PREFIX)} does not work on a local endpoint")
+        location = request.headers.get(_INPUT)
+        body = await request.read()
+        if location is not None:
+            return self._folder.path_of(location).read_bytes
+        if not body:
+            raise validation_error("An asynchronous invocation needs InputLocation or a body")
+        return lambda: body
+
+    async def _run(
+        self,
+        read: Callable[[], bytes],
+        headers: Mapping[str, str],
+        places: Mapping[str, str],
+        timeout: float,
+        patience: float,
+    ) -> None:
+        try:
+            async with asyncio.timeout(patience):
+                await self._slots.acquire()
+            try:
+                body = await asyncio.to_thread(read)
+                answer = await self._send(headers, body, timeout)
+            finally:
+                self._slots.release()
+        except (RuntimeApiError, OSError, TimeoutError) as error:
+            reason = "the request expired in the queue" if isinstance(error, TimeoutError) else str(error)
+            if "FailureLocation" in places:
+                await self._write(places["FailureLocation"], reason.encode())
+        else:
+            await self._write(places["OutputLocation"], answer)
+
+    async def _write(self, location: str, content: bytes) -> None:
+        with suppress(OSError, RuntimeApiError):  # the folder was removed: nobody can be told
+            await asyncio.to_thread(self._folder.write, location, content)
+
+
+def _headers(request: web.Request) -> dict[str, str]:
+    """What the container gets: the caller's content type, not that of the asynchronous call."""
+    kept = {"Content-Type": request.headers.get(f"{_PREFIX}Content-Type", "application/octet-stream")}
+    if f"{_PREFIX}Accept" in request.headers:
+        kept["Accept"] = request.headers[f"{_PREFIX}Accept"]
+    for name in (f"{_PREFIX}Custom-Attributes", f"{_PREFIX}Inference-Id"):
+        if name in request.headers:
+            kept[name] = request.headers[name]
+    return kept
+
+
+def _seconds(request: web.Request, name: str, least: int, most: int, default: int) -> int:
+    text = request.headers.get(name, str(default))
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise validation_error(f"{name.removeprefix(_PREFIX)} must be {least} to {most}, got {text!r}")
+    return int(text)

@@ -1,0 +1,257 @@
+"""The life cycle of the models of a multi-model container, as SageMaker drives it.
+
+A model is loaded when it is first called and stays loaded while there is room. When the container says 507
+or the server grows over its memory bound, the least recently used of those that nobody is calling goes; its
+unpacked files stay on disk. With ``ModelCacheSetting`` ``Disabled`` each goes after its call, files and all.
+Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_server.cc for the answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+
+from constructs_triton.errors import ArchiveError, LocalEndpointError
+from constructs_triton.local.gateway.runtime_errors import (
+    RuntimeApiError,
+    model_error,
+    model_not_ready,
+    validation_error,
+)
+from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.local.server.local_model import prepare_models
+from constructs_triton.local.server.memory import session_bytes
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.sources.specs import EndpointPlan
+from constructs_triton.model_config.target import Target
+
+__all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
+
+TARGET_MODEL_HEADER = "X-Amzn-SageMaker-Target-Model"
+#: A caller waits this long for a model to load; the load itself may take longer.
+_CALLER_PATIENCE_SECONDS = 60.0
+_LOAD_TIMEOUT = aiohttp.ClientTimeout(total=360.0)
+
+
+class _Answer(NamedTuple):
+    status: int
+    body: bytes
+
+
+class MultiModelContainer:
+    """Loads and unloads the models below a prefix.
+
+    ``prefix`` is the folder that stands for the S3 prefix: an archive that is put there can be called at
+    once. ``memory_limit_bytes`` bounds the memory of the server and its children together.
+    """
+
+    def __init__(
+        self,
+        endpoint: EndpointPlan,
+        server: TritonServer,
+        session: aiohttp.ClientSession,
+        memory_limit_bytes: int,
+    ) -> None:
+        self._endpoint = endpoint
+        self._server = server
+        self._session = session
+        self._memory_limit_bytes = memory_limit_bytes
+        self._generation = server.generation
+        self._loaded: OrderedDict[str, None] = OrderedDict()
+        self._loads: dict[str, asyncio.Task[None]] = {}
+        self._uses: Counter[str] = Counter()
+        self._discards: set[asyncio.Task[None]] = set()
+        self._caches = server.container.model_cache_setting != "Disabled"
+        # One change at a time: servers before 2.65 lose track when a load and an unload overlap.
+        self._change = asyncio.Lock()
+
+    @property
+    def prefix(self) -> Path:
+        """The folder that stands for the S3 prefix."""
+        return self._server.directory / "prefix"
+
+    @property
+    def loaded_models(self) -> tuple[str, ...]:
+        """The target models that are loaded, least recently used first."""
+        return tuple(self._loaded)
+
+    def place(self, archives: Mapping[str, Path]) -> None:
+        """Put the archives that the deployment copies below the prefix."""
+        self.prefix.mkdir()
+        for target_model, path in archives.items():
+            self._link(target_model, path)
+
+    @asynccontextmanager
+    async def use(self, target_model: str) -> AsyncIterator[str]:
+        """Where to send a request for this model, which stays loaded while the block lasts.
+
+        Raises ``RuntimeApiError``: no such archive, refused by the server, or not loaded in time.
+        """
+        self._forget_after_restart()
+        self._uses[target_model] += 1
+        try:
+            if target_model not in self._loaded:
+                await self._wait_for_load(target_model)
+            if target_model in self._loaded:
+                self._loaded.move_to_end(target_model)
+            yield f"/models/{_hash(target_model)}/invoke"
+        finally:
+            self._release(target_model)
+
+    def _release(self, target_model: str) -> None:
+        self._uses[target_model] -= 1
+        if self._uses[target_model] == 0:
+            del self._uses[target_model]
+            if not self._caches:
+                discard = asyncio.create_task(self._discard(target_model))
+                self._discards.add(discard)
+                discard.add_done_callback(self._discards.discard)
+
+    async def _discard(self, target_model: str) -> None:
+        async with self._change:
+            if target_model in self._loaded and target_model not in self._uses:
+                with suppress(RuntimeApiError):  # the server has just ended: nothing is loaded any more
+                    await self._unload(target_model)
+                await asyncio.to_thread(shutil.rmtree, self._directory(target_model), ignore_errors=True)
+
+    def _forget_after_restart(self) -> None:
+        if self._generation != self._server.generation:
+            self._generation = self._server.generation
+            self._loaded.clear()
+
+    async def _wait_for_load(self, target_model: str) -> None:
+        load = self._loads.get(target_model)
+        if load is None:
+            load = asyncio.create_task(self._load(target_model))
+            self._loads[target_model] = load
+            load.add_done_callback(lambda _: self._loads.pop(target_model, None))
+            # Where every caller has lost patience nobody asks how it went, which asyncio would complain of.
+            load.add_done_callback(lambda task: task.cancelled() or task.exception())
+        done, _ = await asyncio.wait({load}, timeout=_CALLER_PATIENCE_SECONDS)
+        if not done:
+            raise model_not_ready(target_model)
+        load.result()
+
+    def _archive(self, target_model: str) -> Path:
+        path = self.prefix / target_model
+        is_below = self.prefix in path.parents and ".." not in path.parts
+        if is_below and not path.is_file():
+            self._fetch(target_model)
+        if not is_below or not path.is_file():
+            bucket, _, prefix = self._server.container.model_data_url.removeprefix("s3://").partition("/")
+            raise validation_error(
+                f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). Please "
+                "ensure that there is an object located at the URL and that the role passed to CreateModel "
+                "has permissions to download the model."
+            )
+        return path
+
+    def _fetch(self, target_model: str) -> None:
+        """Bring an archive from where the endpoint is deployed, if it is and has one."""
+        fetch = self._server.container.fetch_archive
+        archive = None if fetch is None else fetch(target_model)
+        if archive is not None:
+            self._link(target_model, archive)
+
+    def _link(self, target_model: str, archive: Path) -> None:
+        link = self.prefix / target_model
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(archive.resolve())
+
+    async def _load(self, target_model: str) -> None:
+        archive = await asyncio.to_thread(self._archive, target_model)
+        async with self._change:
+            url = await self._unpack(target_model, archive)
+            answer = await self._post_load(target_model, url)
+            while answer.status == 507 and await self._unload_oldest():
+                answer = await self._post_load(target_model, url)
+            if answer.status not in (200, 409):
+                shutil.rmtree(self._directory(target_model), ignore_errors=True)
+                raise model_error(self._endpoint, answer.status, answer.body)
+            self._loaded[target_model] = None
+            await self._shrink(keep=target_model)
+
+    async def _unpack(self, target_model: str, archive: Path) -> str:
+        """Unpack unless it already lies there; returns what the server is given as the model's url."""
+        directory = self._directory(target_model)
+        if not directory.exists():
+            try:
+                await asyncio.to_thread(unpack, archive, directory / "model")
+            except ArchiveError as error:
+                shutil.rmtree(directory, ignore_errors=True)
+                raise validation_error(f"Failed to extract model data archive: {error}") from error
+            await asyncio.to_thread(self._prepare, directory / "model")
+        # With its configuration at the archive's root the server takes the url's parent as the repository,
+        # but only below /opt/ml/models. Without that place, giving the parent itself has the same effect:
+        # its only folder, "model", is the model's.
+        needs_parent = not self._server.settings.has_private_mounts
+        has_root_config = (directory / "model" / "config.pbtxt").is_file()
+        model = directory if has_root_config and needs_parent else directory / "model"
+        return self._server.as_seen_by_server(model)
+
+    def _prepare(self, model: Path) -> None:
+        settings = self._server.settings
+        try:
+            refuse_hang_traps(model, Target(mode="multi-model"), settings.python.version)
+        except LocalEndpointError as error:
+            # Servers from 25.09 on answer so, where the bundled one would wait for ever.
+            shutil.rmtree(model.parent, ignore_errors=True)
+            raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
+        prepare_models(model, settings.say)
+
+    def _directory(self, target_model: str) -> Path:
+        return self._server.models_directory / _hash(target_model)
+
+    async def _post_load(self, target_model: str, url: str) -> _Answer:
+        return await self._call(
+            "POST", "/models", target_model, {"model_name": _hash(target_model), "url": url}
+        )
+
+    async def _unload_oldest(self, keep: str | None = None) -> bool:
+        """Unload the least recently used model that nobody is calling; whether there was one."""
+        idle = (name for name in self._loaded if name != keep and name not in self._uses)
+        oldest = next(idle, None)
+        if oldest is None:
+            return False
+        await self._unload(oldest)
+        return True
+
+    async def _unload(self, target_model: str) -> None:
+        del self._loaded[target_model]
+        # Without the header that the model was loaded with, the server waits 350 s and unloads nothing.
+        await self._call("DELETE", f"/models/{_hash(target_model)}", target_model, None)
+
+    async def _shrink(self, keep: str) -> None:
+        while await asyncio.to_thread(self._memory_bytes) > self._memory_limit_bytes:
+            if not await self._unload_oldest(keep):
+                return
+
+    def _memory_bytes(self) -> int:
+        return session_bytes(self._server.process_id)
+
+    async def _call(self, method: str, path: str, target_model: str, body: object) -> _Answer:
+        headers = {TARGET_MODEL_HEADER: target_model}
+        try:
+            async with self._session.request(
+                method, self._server.url + path, json=body, headers=headers, timeout=_LOAD_TIMEOUT
+            ) as response:
+                return _Answer(response.status, await response.read())
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise model_error(
+                self._endpoint, 0, f"{type(error).__name__} while the container was called"
+            ) from error
+
+
+def _hash(target_model: str) -> str:
+    """A name for the model's folder. The server accepts letters, digits, dots and underscores only."""
+    return blake2b(target_model.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,72 @@
+"""The errors of SageMaker's runtime API, as bytes on the wire.
+
+Source: botocore's service model of sagemaker-runtime (rest-json: the error's name stands in
+``x-amzn-errortype``) and the messages that the service is known to send.
+"""
+
+from __future__ import annotations
+
+import json
+from uuid import uuid4
+
+from aiohttp import web
+
+from constructs_triton.local.sources.specs import EndpointPlan
+
+__all__ = ["RuntimeApiError", "model_error", "model_not_ready", "service_unavailable", "validation_error"]
+
+#: The service's shapes hold messages of at most this many characters.
+_MESSAGE_LIMIT = 2048
+
+
+class RuntimeApiError(Exception):
+    """An answer of the runtime API that is an error: its HTTP status, its name and its members."""
+
+    def __init__(self, status: int, code: str, message: str, **members: object) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.members = {"Message": message[:_MESSAGE_LIMIT], **members}
+
+    def response(self) -> web.Response:
+        """The error as SageMaker's runtime API sends it."""
+        return web.Response(
+            status=self.status,
+            body=json.dumps(self.members).encode(),
+            content_type="application/json",
+            headers={"x-amzn-errortype": self.code, "x-amzn-RequestId": str(uuid4())},
+        )
+
+
+def validation_error(message: str) -> RuntimeApiError:
+    """The request itself is wrong."""
+    return RuntimeApiError(400, "ValidationError", message)
+
+
+def model_not_ready(target_model: str) -> RuntimeApiError:
+    """A multi-model endpoint is still loading the model; the load goes on."""
+    return RuntimeApiError(
+        429, "ModelNotReadyException", f"Model {target_model} is not ready for inference; please try again"
+    )
+
+
+def service_unavailable(message: str) -> RuntimeApiError:
+    """No container is up."""
+    return RuntimeApiError(503, "ServiceUnavailable", message)
+
+
+def model_error(endpoint: EndpointPlan, status: int, original: bytes | str) -> RuntimeApiError:
+    """The container answered with an error, or (status 0) not in time."""
+    text = original if isinstance(original, str) else original.decode("utf-8", "replace")
+    side = "client" if 400 <= status < 500 else "server"
+    group = f"/aws/sagemaker/Endpoints/{endpoint.name}"
+    console = f"https://{endpoint.region}.console.aws.amazon.com/cloudwatch/home?region={endpoint.region}"
+    return RuntimeApiError(
+        424,
+        "ModelError",
+        f'Received {side} error ({status}) from primary with message "{text[:1024]}". '
+        f"See {console}#logEventViewer:group={group} in account {endpoint.account} for more information.",
+        OriginalStatusCode=status,
+        OriginalMessage=text[:_MESSAGE_LIMIT],
+        LogStreamArn=f"arn:aws:logs:{endpoint.region}:{endpoint.account}:log-group:{group}",
+    )

@@ -1,0 +1,45 @@
+"""How an endpoint's requests are shared among its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from constructs_triton.local.sources.specs import VariantPlan
+
+__all__ = ["ShadowShare", "TrafficShare"]
+
+
+class TrafficShare:
+    """Smooth weighted round robin: over any run of requests each variant's share is as near to its weight
+    as whole requests allow. A weight of 0 gets nothing; callers still reach it by name."""
+
+    def __init__(self, variants: Sequence[VariantPlan]) -> None:
+        self._weights = {variant.name: variant.weight for variant in variants}
+        self._credits = dict.fromkeys(self._weights, 0.0)
+
+    def next(self) -> str:
+        """The variant that takes the next request; the first one where all weights are 0."""
+        total = sum(self._weights.values())
+        for name, weight in self._weights.items():
+            self._credits[name] += weight
+        chosen = max(
+            self._credits, key=lambda name: self._credits[name] if self._weights[name] else -total - 1
+        )
+        self._credits[chosen] -= total
+        return chosen
+
+
+class ShadowShare:
+    """Which requests a shadow variant gets a copy of: its weight relative to production's, at most all."""
+
+    def __init__(self, production: VariantPlan, shadow: VariantPlan) -> None:
+        self._fraction = min(1.0, shadow.weight / production.weight) if production.weight else 0.0
+        self._credit = 0.0
+
+    def takes_next(self) -> bool:
+        """Whether the next request is copied."""
+        self._credit += self._fraction
+        if self._credit < 1.0:
+            return False
+        self._credit -= 1.0
+        return True

@@ -1,0 +1,28 @@
+"""The private backend directory that a server is started with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+
+__all__ = ["make_backends"]
+
+
+def make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
+    """Links to the installed backends; the Python backend's stub, of ``python``'s minor, is a copy.
+
+    A server changes the mode of a stub that fails, through links too. ``directory`` must not exist yet.
+    Raises ``MissingDependencyError`` where there is no stub for that minor.
+    """
+    stub = installation.stub_for(python)
+    directory.mkdir()
+    for backend in installation.backends.iterdir():
+        if backend.name != "python":
+            (directory / backend.name).symlink_to(backend)
+    (directory / "python").mkdir()
+    for file in (installation.backends / "python").iterdir():
+        if file.name != stub.name:
+            (directory / "python" / file.name).symlink_to(file)
+    shutil.copy(stub, directory / "python" / stub.name)

@@ -1,0 +1,51 @@
+"""Repositories on which the bundled server would wait for ever, found before it is asked.
+
+A server that hangs says nothing, and a hanging load of a multi-model container would hold up all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton.errors import LocalEndpointError, ModelConfigError
+from constructs_triton.model_config.packed_environment import packed_python
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_config.text import parse_model_config
+from constructs_triton.model_repository import ModelRepository
+
+__all__ = ["refuse_hang_traps"]
+
+#: The rules whose breach makes triton 24.10 wait for a Python stub that never speaks.
+_HANGS = frozenset({"python-model-file"})
+_ENVIRONMENT = "EXECUTION_ENV_PATH"
+_MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
+
+
+def refuse_hang_traps(repository: Path, target: Target, python: tuple[int, int]) -> None:
+    """Raise ``LocalEndpointError`` naming each model that would hang the server, and the mend.
+
+    ``python`` is the minor version that the stub embeds; a packed environment must be of the same.
+    """
+    report = ModelRepository.from_directory(repository).check(target, is_packed=False)
+    found = [str(finding) for finding in report.findings if finding.code in _HANGS]
+    found += _foreign_environments(repository, "{}.{}".format(*python))
+    if found:
+        raise LocalEndpointError("\n".join(found))
+
+
+def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:
+    for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
+        try:
+            parameters = parse_model_config(path.read_bytes(), str(path)).parameters
+        except (OSError, ModelConfigError):
+            continue
+        if _ENVIRONMENT not in parameters:
+            continue
+        given = parameters[_ENVIRONMENT].string_value
+        packed = packed_python(given.replace(_MODEL_DIRECTORY, str(path.parent)))
+        if packed not in (None, minor):
+            yield (
+                f"{path.relative_to(repository)}: {_ENVIRONMENT} packs Python {packed}, and "
+                f"the server runs {minor}, got {given!r}; use --python with a Python {packed}"
+            )

@@ -1,0 +1,333 @@
+"""The life of one container's Triton server: folder, start, readiness, restart, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import aiohttp
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.server import private_mounts
+from constructs_triton.local.server import supervisor as keeper
+from constructs_triton.local.server.backends import make_backends
+from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.local.server.local_model import (
+    count_python_instances,
+    prepare_models,
+    require_backends,
+)
+from constructs_triton.local.server.memory import fit_shared_memory
+from constructs_triton.local.server.ports import reserve_port
+from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, server_command
+from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.sources.specs import ContainerPlan
+from constructs_triton.model_config.target import Target
+
+__all__ = ["ServerSettings", "TritonServer", "finish"]
+
+_Result = TypeVar("_Result")
+
+_SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+#: How long a server may take to answer its first ping where the template does not say.
+_STARTUP_TIMEOUT_SECONDS = 120.0
+_PING_INTERVAL_SECONDS = 0.05
+_RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
+#: A stub that cannot start makes the server wait for ever; the loader says so in the log.
+_STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
+_ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What all servers of a run share. ``say`` prints a line for the user."""
+
+    installation: TritonInstallation
+    python: ModelPython
+    say: Callable[[str], None]
+    startup_timeout_seconds: float | None = None
+    #: Whether each server sees its own folder at /opt/ml, as in the container.
+    has_private_mounts: bool = False
+    #: Folders of the whole run, which are gone after it however it ends.
+    run_folders: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class TritonServer:
+    """One container: a real tritonserver in a private folder, kept by a keeper process."""
+
+    label: str
+    container: ContainerPlan
+    settings: ServerSettings
+    startup_timeout_seconds: float = _STARTUP_TIMEOUT_SECONDS
+    directory: Path = field(init=False, default=Path())
+    port: int = field(init=False, default=0)
+    is_ready: bool = field(init=False, default=False)
+    #: Grows with each start, so that what was loaded into an earlier process is known to be gone.
+    generation: int = field(init=False, default=0)
+    #: The server's process, which is also its session and its process group.
+    process_id: int = field(init=False, default=0)
+    #: Variables that fit the server to this machine, where the template does not set them.
+    _fitted: dict[str, str] = field(init=False, default_factory=dict)
+    #: Keeps ``port`` for this server.
+    _reservation: socket.socket | None = field(init=False, default=None)
+    _keeper: asyncio.subprocess.Process | None = field(init=False, default=None)
+    _watch: asyncio.Task[None] | None = field(init=False, default=None)
+
+    @property
+    def url(self) -> str:
+        """Where the server listens for SageMaker's requests."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def container_directory(self) -> Path:
+        """What stands for ``/opt/ml``."""
+        return self.directory / "opt" / "ml"
+
+    @property
+    def models_directory(self) -> Path:
+        """What stands for ``/opt/ml/models`` of a multi-model container."""
+        return self.container_directory / "models"
+
+    def as_seen_by_server(self, path: Path) -> str:
+        """The path by which the server finds what lies at ``path`` below ``container_directory``."""
+        if not self.settings.has_private_mounts:
+            return str(path)
+        return str(private_mounts.CONTAINER_FOLDER / path.relative_to(self.container_directory))
+
+    @property
+    def log(self) -> Path:
+        """What the server prints: the container's log stream on SageMaker."""
+        return self.directory / "server.log"
+
+    @property
+    def shm_prefix(self) -> str:
+        """How the names of this server's shared-memory regions begin."""
+        return f"triton_{self.directory.name}"
+
+    async def start(self) -> None:
+        """Unpack, start, and wait until ``/ping`` answers 200.
+
+        Raises ``LocalEndpointError`` with what the server said; nothing of it is left then.
+        """
+        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
+        try:
+            await self._start_keeper()
+            await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
+            await self._start_process()
+        except BaseException:
+            await self.stop()
+            raise
+        self._watch = asyncio.create_task(self._restart_when_ended())
+
+    async def stop(self) -> None:
+        """End the server and its children, and remove its folder and shared memory."""
+        self.is_ready = False
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        if self._keeper is not None and self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+            await self._keeper.wait()
+        self._release_port()
+        if self.directory.name:  # a keeper that was killed has left it
+            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+
+    async def _start_keeper(self) -> None:
+        self._keeper = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            keeper.__file__,
+            self.shm_prefix,
+            str(self.directory),
+            *(str(folder) for folder in self.settings.run_folders),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def _prepare(self) -> None:
+        installation, python = self.settings.installation, self.settings.python
+        make_backends(self.directory / "backends", installation, python)
+        self.models_directory.mkdir(parents=True)
+        (self.directory / "home").mkdir()
+        if self.container.archive is not None:
+            model = self.container_directory / "model"
+            unpack(self.container.archive, model)
+            default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
+            refuse_hang_traps(model, Target(default_model=default_model or None), python.version)
+            configs = prepare_models(model, self.settings.say)
+            require_backends(configs, default_model, installation.backend_names())
+            self._fit_to_machine(count_python_instances(configs, default_model))
+
+    def _fit_to_machine(self, instances: int) -> None:
+        """Shared memory and threads for so many processes of Python models."""
+        given = self.container.environment.get(_SHM_DEFAULT, "")
+        if not given or given.isdecimal():  # the server refuses what is no number
+            wanted = int(given or DEFAULT_SHM_BYTES)
+            fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
+            if fitting != wanted:
+                self.settings.say(f"{self.label}: /dev/shm is small: {_SHM_DEFAULT} is {fitting} here")
+                self._fitted[_SHM_DEFAULT] = str(fitting)
+        if instances > 1:  # else numerical libraries would start a thread a CPU in each of them
+            self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
+
+    async def _start_process(self) -> None:
+        self._reserve_port()
+        request = await asyncio.to_thread(self._request)
+        await self._send(request)
+        self.process_id = int(str(await self._read_event("started") or 0))
+        self.generation += 1
+        timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
+        ended = asyncio.create_task(self._read_event("ended"))
+        ready = asyncio.create_task(self._wait_for_ping())
+        try:
+            done, _ = await asyncio.wait({ended, ready}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            if ended in done or ready not in done:
+                raise LocalEndpointError(self._why_not_ready(ended in done, timeout))
+            ready.result()
+        finally:
+            ready.cancel()
+            ended.cancel()
+            await asyncio.gather(ready, ended, return_exceptions=True)
+        self.is_ready = True
+
+    def _reserve_port(self) -> None:
+        self._release_port()
+        self._reservation = reserve_port()
+        self.port = int(self._reservation.getsockname()[1])
+
+    def _release_port(self) -> None:
+        if self._reservation is not None:
+            self._reservation.close()
+
+    def _request(self) -> Mapping[str, object]:
+        single = self.container_directory / "model"
+        command = server_command(
+            self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
+        )
+        repository = f"--model-repository={single}"
+        seen = f"--model-repository={self.as_seen_by_server(single)}"
+        for message in command.messages if self.generation == 0 else ():
+            self.settings.say(f"{self.label}: {message}")
+        installation, python = self.settings.installation, self.settings.python
+        return {
+            "argv": [
+                str(installation.executable),
+                *(seen if word == repository else word for word in command.arguments),
+                f"--backend-directory={self.directory / 'backends'}",
+                f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
+            ],
+            "environment": {
+                "HOME": str(self.directory / "home"),
+                **command.environment,
+                "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
+                "LD_LIBRARY_PATH": installation.library_path(python),
+            },
+            "cwd": str(self.directory),
+            "log": str(self.log),
+            "mounts": self._mounts(),
+        }
+
+    def _mounts(self) -> Mapping[str, str] | None:
+        """What the keeper shows the server at /opt/ml, and the program that does it."""
+        if not self.settings.has_private_mounts:
+            return None
+        return {"program": private_mounts.__file__, "source": str(self.container_directory)}
+
+    def _container_environment(self) -> dict[str, str]:
+        """What SageMaker hands to the container; the port differs, and what is fitted to this machine."""
+        environment = {
+            **self._fitted,
+            **self.container.environment,
+            "SAGEMAKER_BIND_TO_PORT": str(self.port),
+        }
+        if self.container.is_multi_model:
+            environment["SAGEMAKER_MULTI_MODEL"] = "true"
+        return environment
+
+    async def _send(self, request: Mapping[str, object]) -> None:
+        assert self._keeper is not None
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(json.dumps(request).encode() + b"\n")
+        await self._keeper.stdin.drain()
+
+    async def _read_event(self, name: str) -> object:
+        """The keeper's next event of this name; ``None`` when the keeper itself is gone."""
+        assert self._keeper is not None
+        assert self._keeper.stdout is not None
+        while line := await self._keeper.stdout.readline():
+            event = json.loads(line)
+            if name in event:
+                return event[name]
+        return None
+
+    async def _wait_for_ping(self) -> None:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2.0)) as session:
+            while True:
+                with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(f"{self.url}/ping") as response:
+                        if response.status == 200:
+                            return
+                found = _STUB_CANNOT_START.search(self._log_text())
+                if found is not None:
+                    raise LocalEndpointError(
+                        f"{self.label}: the Python backend cannot start, got {found[0].strip()}"
+                    )
+                await asyncio.sleep(_PING_INTERVAL_SECONDS)
+
+    def _why_not_ready(self, has_ended: bool, timeout: float) -> str:
+        how = "ended before it was ready" if has_ended else f"did not answer /ping within {timeout:.0f} s"
+        return f"{self.label}: the Triton server {how}; it said:\n{self.error_excerpt()}"
+
+    def error_excerpt(self, lines: int = 15) -> str:
+        """The lines of the log that tell what went wrong, else its end."""
+        text = self._log_text().splitlines()
+        telling = [line for line in text if _ERROR_LINE.search(line)]
+        return "\n".join(f"  {line.strip()}" for line in (telling or text)[-lines:])
+
+    def _log_text(self) -> str:
+        try:
+            return self.log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    async def _restart_when_ended(self) -> None:
+        """Start the server again whenever it has ended, as SageMaker does with a container."""
+        failures = 0
+        while True:
+            code = await self._read_event("ended")
+            self.is_ready = False
+            if code is None:
+                await self._start_keeper()
+            how = "together with its keeper" if code is None else f"with {code}"
+            self.settings.say(f"{self.label}: the Triton server ended {how}; starting it again")
+            while not self.is_ready:
+                await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
+                try:
+                    await self._start_process()
+                    failures = 0
+                except LocalEndpointError as error:
+                    failures += 1
+                    self.settings.say(str(error))
+
+
+async def finish(task: asyncio.Task[_Result]) -> _Result:
+    """Wait for a thread's work even when cancelled: what it writes must be there to be removed."""
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        raise

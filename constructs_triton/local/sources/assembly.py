@@ -1,0 +1,282 @@
+"""Reads the endpoints of a cloud assembly (``cdk.out``): plain JSON, so no CDK and no Node is needed.
+
+Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.assets.json``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
+from constructs_triton.local.sources.specs import AsyncPlan, ContainerPlan, EndpointPlan, VariantPlan
+
+__all__ = ["read_endpoints"]
+
+_SYNC_TYPE = "Custom::TritonModelSync"
+_ASSET_MANIFEST, _NESTED_ASSEMBLY, _STACK = (
+    "cdk:asset-manifest",
+    "cdk:cloud-assembly",
+    "aws:cloudformation:stack",
+)
+
+
+def read_endpoints(
+    directory: Path, *, stack: str | None = None, endpoint: str | None = None
+) -> tuple[EndpointPlan, ...]:
+    """The endpoints of a cloud assembly, those of nested stacks and stages too.
+
+    ``stack`` and ``endpoint`` keep only what bears that name. Raises ``LocalEndpointError`` where there is
+    no assembly, no endpoint, or an archive that the template names is absent.
+    """
+    stacks = list(_stacks(Path(directory)))
+    chosen = _keep_named(stacks, stack, directory)
+    plans = [plan for each in chosen for plan in _StackReader(each).endpoints()]
+    plans = [plan for plan in plans if endpoint in (None, plan.name)]
+    if not plans:
+        wanted = f"endpoint {endpoint!r}" if endpoint else "an AWS::SageMaker::Endpoint"
+        names = ", ".join(each.template.name for each in chosen) or "none"
+        raise LocalEndpointError(f"{directory}: no stack holds {wanted}, looked in {names}; name another")
+    _refuse_duplicates(plans)
+    return tuple(plans)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stack:
+    """A template, its names, and where the objects it refers to lie on this machine."""
+
+    template: Template
+    names: frozenset[str]
+    assets: Mapping[str, Path]
+
+
+def _keep_named(stacks: Sequence[_Stack], name: str | None, directory: Path) -> list[_Stack]:
+    kept = [stack for stack in stacks if name is None or name in stack.names]
+    if not kept:
+        known = ", ".join(sorted(stack.template.name for stack in stacks)) or "none"
+        raise LocalEndpointError(f"{directory}: no such stack, got {name!r}; the assembly has {known}")
+    return kept
+
+
+def _refuse_duplicates(plans: Sequence[EndpointPlan]) -> None:
+    names = [plan.name for plan in plans]
+    for plan in plans:
+        if names.count(plan.name) > 1:
+            raise LocalEndpointError(
+                f"{plan.stack}: two endpoints are called {plan.name!r}; choose one with --stack"
+            )
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise LocalEndpointError(
+            f"{path}: there is no cloud assembly here; synthesize one with `npx cdk synth`"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise LocalEndpointError(f"{path}: is not readable as JSON, got {error}; synthesize again") from error
+    if not isinstance(found, dict):
+        raise LocalEndpointError(
+            f"{path}: must hold a JSON object, got {type(found).__name__}; synthesize again"
+        )
+    return found
+
+
+def _stacks(directory: Path) -> Iterator[_Stack]:
+    artifacts = _read_json(directory / "manifest.json").get("artifacts", {})
+    assets = {
+        key: value
+        for artifact in artifacts.values()
+        if artifact["type"] == _ASSET_MANIFEST
+        for key, value in _read_assets(directory, artifact["properties"]["file"]).items()
+    }
+    for artifact_id, artifact in artifacts.items():
+        if artifact["type"] == _STACK:
+            yield from _stack_of(directory, artifact_id, artifact, assets)
+        elif artifact["type"] == _NESTED_ASSEMBLY:
+            yield from _stacks(directory / artifact["properties"]["directoryName"])
+
+
+def _read_assets(directory: Path, file: str) -> dict[str, Path]:
+    """Where each file asset lies, by the key it would have in the asset bucket."""
+    return {
+        destination["objectKey"]: directory / asset["source"]["path"]
+        for asset in _read_json(directory / file).get("files", {}).values()
+        if "path" in asset.get("source", {})
+        for destination in asset.get("destinations", {}).values()
+    }
+
+
+def _stack_of(
+    directory: Path, artifact_id: str, artifact: Mapping[str, Any], assets: Mapping[str, Path]
+) -> Iterator[_Stack]:
+    properties = artifact["properties"]
+    account, region = _environment(artifact.get("environment", ""))
+    name = properties.get("stackName", artifact_id)
+    body = _read_json(directory / properties["templateFile"])
+    names = frozenset({name, artifact_id, artifact.get("displayName", name)})
+    root = _Stack(Template(name, body, region, account), names, assets)
+    yield root
+    yield from _nested_stacks(directory, root)
+
+
+def _environment(text: str) -> tuple[str, str]:
+    """Account and region of ``aws://account/region``, the local ones for an environment-agnostic stack."""
+    account, _, region = text.removeprefix("aws://").partition("/")
+    return (
+        LOCAL_ACCOUNT if account in ("", "unknown-account") else account,
+        LOCAL_REGION if region in ("", "unknown-region") else region,
+    )
+
+
+def _nested_stacks(directory: Path, parent: _Stack) -> Iterator[_Stack]:
+    for logical_id, resource in parent.template.resources_of_type("AWS::CloudFormation::Stack").items():
+        file = resource.get("Metadata", {}).get("aws:asset:path")
+        if file is None:
+            continue
+        template = replace(
+            parent.template,
+            name=f"{parent.template.name}/{logical_id}",
+            body=_read_json(directory / file),
+            parameters=parent.template.properties(logical_id).get("Parameters", {}),
+        )
+        nested = replace(parent, template=template, names=parent.names | {template.name})
+        yield nested
+        yield from _nested_stacks(directory, nested)
+
+
+class _StackReader:
+    """Follows Endpoint to EndpointConfig to Model to archive inside one template."""
+
+    def __init__(self, stack: _Stack) -> None:
+        self._template = stack.template
+        self._assets = stack.assets
+
+    def endpoints(self) -> Iterator[EndpointPlan]:
+        for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
+            properties = self._template.properties(logical_id)
+            config = self._resource(
+                "AWS::SageMaker::EndpointConfig", properties["EndpointConfigName"], logical_id
+            )
+            yield EndpointPlan(
+                name=properties.get("EndpointName", logical_id),
+                stack=self._template.name,
+                variants=self._variants(config.get("ProductionVariants", [])),
+                shadow_variants=self._variants(config.get("ShadowProductionVariants", [])),
+                region=self._template.region,
+                account=self._template.account,
+                asynchronous=_asynchronous(config.get("AsyncInferenceConfig")),
+            )
+
+    def _resource(self, type: str, name: str, wanted_by: str) -> dict[str, Any]:
+        for logical_id in self._template.resources_of_type(type):
+            if self._template.evaluate({"Ref": logical_id}) == name:
+                return self._template.properties(logical_id)
+        raise LocalEndpointError(
+            f"{self._template.name}/{wanted_by}: no {type} of this stack is called {name!r}; "
+            "an endpoint runs here only with its configuration and models in the same stack"
+        )
+
+    def _variants(self, variants: Sequence[Mapping[str, Any]]) -> tuple[VariantPlan, ...]:
+        return tuple(
+            VariantPlan(
+                name=variant["VariantName"],
+                container=self._container(variant),
+                weight=float(variant.get("InitialVariantWeight", 1.0)),
+                instance_type=variant.get("InstanceType"),
+                startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            )
+            for variant in variants
+        )
+
+    def _container(self, variant: Mapping[str, Any]) -> ContainerPlan:
+        if "ModelName" not in variant:
+            raise LocalEndpointError(
+                f"{self._template.name}: variant {variant['VariantName']} names no model; "
+                "inference components do not run here"
+            )
+        model = self._resource("AWS::SageMaker::Model", variant["ModelName"], variant["VariantName"])
+        containers = (
+            [model["PrimaryContainer"]] if "PrimaryContainer" in model else model.get("Containers", [])
+        )
+        if len(containers) != 1:
+            raise LocalEndpointError(
+                f"{self._template.name}/{variant['ModelName']}: must have one container, "
+                f"got {len(containers)}; serial inference pipelines do not run here"
+            )
+        return self._plan_of(variant["ModelName"], containers[0])
+
+    def _plan_of(self, model: str, container: Mapping[str, Any]) -> ContainerPlan:
+        url = self._model_data_url(model, container)
+        plan = ContainerPlan(
+            model=model,
+            image=container.get("Image", ""),
+            model_data_url=url,
+            environment={key: _text(value) for key, value in container.get("Environment", {}).items()},
+            model_cache_setting=container.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
+        )
+        if container.get("Mode") == "MultiModel":
+            return replace(plan, archives=self._archives_below(url))
+        return replace(plan, archive=self._asset(_key_of(url), model))
+
+    def _model_data_url(self, model: str, container: Mapping[str, Any]) -> str:
+        source = container.get("ModelDataSource", {}).get("S3DataSource", {})
+        url = container.get("ModelDataUrl") or (
+            source.get("S3Uri") if source.get("CompressionType") == "Gzip" else None
+        )
+        if not url:
+            raise LocalEndpointError(
+                f"{self._template.name}/{model}: names no archive of model data; "
+                "set ModelDataUrl, or ModelDataSource with CompressionType Gzip"
+            )
+        return str(url)
+
+    def _archives_below(self, url: str) -> dict[str, Path]:
+        """What the deployment would copy below the prefix, by target model."""
+        bucket_and_prefix = url.removeprefix("s3://")
+        found: dict[str, Path] = {}
+        for logical_id in self._template.resources_of_type(_SYNC_TYPE):
+            sync = self._template.properties(logical_id)
+            if f"{sync['DestinationBucket']}/{sync['DestinationPrefix']}" == bucket_and_prefix:
+                for archive in self._listed_archives(sync, logical_id):
+                    found[archive["TargetModel"]] = self._asset(archive["SourceKey"], archive["TargetModel"])
+        return found
+
+    def _listed_archives(self, sync: Mapping[str, Any], logical_id: str) -> list[dict[str, Any]]:
+        """The archives of a sync: in the list that it names, or in the template itself."""
+        if "ManifestKey" not in sync:
+            return list(sync.get("Archives", []))
+        return list(_read_json(self._asset(sync["ManifestKey"], logical_id))["archives"])
+
+    def _asset(self, key: str, wanted_by: str) -> Path:
+        path = self._assets.get(key)
+        if path is None or not path.is_file():
+            where = "the assembly has no such asset" if path is None else f"there is no file {path}"
+            raise LocalEndpointError(
+                f"{self._template.name}/{wanted_by}: {where}, got object key {key!r}; synthesize again, "
+                "or run an endpoint whose models are assets of this assembly"
+            )
+        return path
+
+
+def _key_of(url: str) -> str:
+    """The object key of an ``s3://`` or virtual-host style ``https://`` location."""
+    return url.partition("://")[2].partition("/")[2]
+
+
+def _asynchronous(config: Mapping[str, Any] | None) -> AsyncPlan | None:
+    if config is None:
+        return None
+    output = config.get("OutputConfig", {})
+    at_once = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
+    plan = AsyncPlan(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
+    return replace(plan, max_concurrent_invocations=int(at_once)) if at_once else plan
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

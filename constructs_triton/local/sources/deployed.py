@@ -1,0 +1,160 @@
+"""Reads endpoints that are deployed: SageMaker says what they are, S3 holds their archives.
+
+The same road the service takes: DescribeEndpoint, DescribeEndpointConfig, DescribeModel, then the objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.sources.specs import ContainerPlan, EndpointPlan, VariantPlan
+
+__all__ = ["read_deployed_endpoints"]
+
+_ABSENT = {"404", "NoSuchKey", "NotFound"}
+
+
+def read_deployed_endpoints(
+    endpoint_url: str, directory: Path, *, endpoint: str | None = None
+) -> tuple[EndpointPlan, ...]:
+    """The endpoints of the account behind ``endpoint_url``; archives are downloaded into ``directory``.
+
+    The archive of a single-model container is downloaded at once, those of a multi-model container when they
+    are first called, so that one placed later can be called as well. Raises ``LocalEndpointError`` where
+    there is no endpoint, or the API refuses an answer.
+    """
+    try:
+        plans = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
+    except (BotoCoreError, ClientError) as error:
+        raise LocalEndpointError(
+            f"--aws-endpoint-url: the API at {endpoint_url} gave no answer that helps, got {error}; "
+            "check the address, the credentials and the Region"
+        ) from error
+    if not plans:
+        wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint is called {endpoint!r}"
+        raise LocalEndpointError(
+            f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy one, or name another"
+        )
+    return plans
+
+
+class _Account:
+    """The APIs of one account, and the folder its archives are brought to."""
+
+    def __init__(self, endpoint_url: str, directory: Path) -> None:
+        self._sagemaker = boto3.client("sagemaker", endpoint_url=endpoint_url)
+        self._objects = _Objects(boto3.client("s3", endpoint_url=endpoint_url), directory)
+
+    def endpoints(self, wanted: str | None) -> Iterator[EndpointPlan]:
+        for page in self._sagemaker.get_paginator("list_endpoints").paginate():
+            for summary in page["Endpoints"]:
+                if wanted in (None, summary["EndpointName"]):
+                    yield self._endpoint(summary["EndpointName"])
+
+    def _endpoint(self, name: str) -> EndpointPlan:
+        endpoint = self._sagemaker.describe_endpoint(EndpointName=name)
+        config_name = endpoint["EndpointConfigName"]
+        config = self._sagemaker.describe_endpoint_config(EndpointConfigName=config_name)
+        # The weights may have been changed since the endpoint was configured.
+        weights = {
+            variant["VariantName"]: variant["DesiredWeight"]
+            for variant in endpoint.get("ProductionVariants", [])
+            if "DesiredWeight" in variant
+        }
+        _, _, _, region, account, _ = endpoint["EndpointArn"].split(":", 5)
+        return EndpointPlan(
+            name=name,
+            stack=config_name,
+            variants=self._variants(name, config["ProductionVariants"], weights),
+            shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
+            region=region,
+            account=account,
+        )
+
+    def _variants(
+        self, endpoint: str, variants: Sequence[Mapping[str, Any]], weights: Mapping[str, float]
+    ) -> tuple[VariantPlan, ...]:
+        return tuple(
+            VariantPlan(
+                name=variant["VariantName"],
+                container=self._container(endpoint, variant),
+                weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
+                instance_type=variant.get("InstanceType"),
+                startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            )
+            for variant in variants
+        )
+
+    def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerPlan:
+        place = f"{endpoint}/{variant['VariantName']}"
+        if "ModelName" not in variant:
+            raise LocalEndpointError(f"{place}: names no model; inference components do not run here")
+        model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
+        container: Mapping[str, Any] = model.get("PrimaryContainer") or {}
+        url = container.get("ModelDataUrl")
+        if not url:
+            raise LocalEndpointError(
+                f"{place}: model {variant['ModelName']!r} names no archive of model data; "
+                "only a primary container with ModelDataUrl runs here"
+            )
+        is_multi_model = container.get("Mode") == "MultiModel"
+        return ContainerPlan(
+            model=variant["ModelName"],
+            image=container.get("Image", ""),
+            model_data_url=url,
+            environment=container.get("Environment", {}),
+            archive=None if is_multi_model else self._objects.fetch_required(url),
+            fetch_archive=self._objects.below(url) if is_multi_model else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """Objects of S3, brought to a folder."""
+
+    s3: Any
+    directory: Path
+
+    def fetch_required(self, url: str) -> Path:
+        path = self.fetch(url)
+        if path is None:
+            raise LocalEndpointError(f"{url}: there is no such object; deploy the endpoint again")
+        return path
+
+    def fetch(self, url: str) -> Path | None:
+        """The object's file; ``None`` where S3 has no such object."""
+        bucket, _, key = url.removeprefix("s3://").partition("/")
+        path = self.directory / bucket / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(path.name + ".part")
+        try:
+            self.s3.download_file(bucket, key, str(partial))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise
+        return partial.replace(path)
+
+    def below(self, prefix: str) -> _Prefix:
+        return _Prefix(self, prefix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Archives below a prefix, by the ``TargetModel`` that callers name."""
+
+    objects: _Objects
+    url: str
+
+    def __call__(self, target_model: str) -> Path | None:
+        try:
+            return self.objects.fetch(self.url + target_model)
+        except (BotoCoreError, ClientError):
+            return None  # the caller is told what SageMaker tells: the model data could not be downloaded

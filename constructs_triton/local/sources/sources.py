@@ -1,0 +1,148 @@
+"""What ``local up`` is pointed at: a cloud assembly, a model repository, or archives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from constructs_triton.errors import LocalEndpointError, RepositoryError
+from constructs_triton.local.sources.assembly import read_endpoints
+from constructs_triton.local.sources.specs import ContainerPlan, EndpointPlan, VariantPlan
+from constructs_triton.model_repository import (
+    ModelRepository,
+    errors_left_by_packing,
+    inspect_archive,
+    pack,
+)
+
+__all__ = ["read_source"]
+
+_SUFFIX = ".tar.gz"
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+#: The variant's name that the constructs, and most examples of SageMaker, give.
+_VARIANT = "AllTraffic"
+
+
+def read_source(
+    path: Path,
+    scratch: Path,
+    *,
+    stack: str | None = None,
+    endpoint: str | None = None,
+    model: str | None = None,
+    is_multi_model: bool = False,
+) -> tuple[EndpointPlan, ...]:
+    """The endpoints of ``path``: a folder that ``cdk synth`` wrote, a model repository, or an archive.
+
+    A repository or an archive becomes one endpoint, named after the file or folder, or ``endpoint``;
+    ``model`` is its default model. With ``is_multi_model`` each top-level model of a repository becomes an
+    archive, and a folder of archives stands for the S3 prefix. Archives are packed into ``scratch``.
+
+    Raises ``LocalEndpointError`` for what is none of these, and ``RepositoryError`` for what would not load.
+    """
+    if path.is_file():
+        if stack is not None:
+            raise _stray_option("--stack", path)
+        return (_endpoint_of_archive(path, endpoint, model, is_multi_model),)
+    if (path / "manifest.json").is_file() or not path.is_dir():
+        if model is not None or is_multi_model:
+            raise LocalEndpointError(
+                f"{path}: --model and --multi-model are for a repository or an archive, got a cloud assembly "
+                "whose template says both; leave them out"
+            )
+        return read_endpoints(path, stack=stack, endpoint=endpoint)
+    if stack is not None:
+        raise _stray_option("--stack", path)
+    return (_endpoint_of_folder(path, scratch, endpoint, model, is_multi_model),)
+
+
+def _stray_option(option: str, path: Path) -> LocalEndpointError:
+    return LocalEndpointError(f"{path}: {option} is for a cloud assembly, got none; leave it out")
+
+
+def _endpoint_of_archive(
+    path: Path, name: str | None, model: str | None, is_multi_model: bool
+) -> EndpointPlan:
+    if not path.name.endswith(_SUFFIX):
+        raise LocalEndpointError(f"{path}: is no archive; name a {_SUFFIX}, a folder of models or cdk.out")
+    name = name or _endpoint_name(path.name.removesuffix(_SUFFIX))
+    if is_multi_model:
+        return _multi_model(name, path.parent, {path.name: path}, model)
+    models = inspect_archive(path).models
+    if model is None and len(models) > 1:
+        raise LocalEndpointError(f"{path}: holds {', '.join(models)}; name the one to serve with --model")
+    return _single_model(name, path, model or models[0])
+
+
+def _endpoint_of_folder(
+    path: Path, scratch: Path, name: str | None, model: str | None, is_multi_model: bool
+) -> EndpointPlan:
+    name = name or _endpoint_name(path.resolve().name)
+    if is_multi_model:
+        archives = {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
+        return _multi_model(name, path, archives or _pack_each(path, scratch), model)
+    repository = _checked(path)
+    model = model or _only_model(repository)
+    archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
+    return _single_model(name, archive.path, model)
+
+
+def _checked(path: Path) -> ModelRepository:
+    """The repository, refused with all its errors where packing would not mend them."""
+    repository = ModelRepository.from_directory(path)
+    if not repository.models:
+        raise LocalEndpointError(
+            f"{path}: holds neither a cloud assembly nor a model; synthesize with `npx cdk synth`, or name a "
+            "folder with a folder for each model"
+        )
+    errors = errors_left_by_packing(repository, repository.check())
+    if errors:
+        raise RepositoryError(str(path), errors)
+    return repository
+
+
+def _only_model(repository: ModelRepository) -> str:
+    names = repository.top_level_models()
+    if len(names) != 1:
+        raise LocalEndpointError(
+            f"{repository.path}: must have one top-level model, got {', '.join(names) or 'none'}; name one "
+            "with --model, or serve them all with --multi-model"
+        )
+    return names[0]
+
+
+def _pack_each(path: Path, scratch: Path) -> dict[str, Path]:
+    repository = _checked(path)
+    names = [f"{name}{_SUFFIX}" for name in repository.top_level_models()]
+    return {
+        name: pack(
+            repository, repository.closure(name.removesuffix(_SUFFIX)), scratch, archive_name=name
+        ).path
+        for name in names
+    }
+
+
+def _single_model(name: str, archive: Path, model: str) -> EndpointPlan:
+    container = ContainerPlan(model, "", archive.resolve().as_uri(), {_DEFAULT_MODEL: model}, archive)
+    return _endpoint(name, container)
+
+
+def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: str | None) -> EndpointPlan:
+    if model is not None:
+        raise LocalEndpointError(
+            f"{folder}: a multi-model endpoint has no default model, got --model {model}; "
+            "callers name one by TargetModel"
+        )
+    # As the constructs set it: without it one model that does not load makes /ping fail for good.
+    environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
+    return _endpoint(name, ContainerPlan(name, "", f"s3://local/{name}/", environment, archives=archives))
+
+
+def _endpoint(name: str, container: ContainerPlan) -> EndpointPlan:
+    return EndpointPlan(name=name, stack="", variants=(VariantPlan(_VARIANT, container),))
+
+
+def _endpoint_name(text: str) -> str:
+    """A name that SageMaker accepts: letters, digits and hyphens, at most 63."""
+    return re.sub(r"[^0-9A-Za-z]+", "-", text).strip("-")[:63].rstrip("-") or "local"

@@ -1,0 +1,70 @@
+"""What a template says of its endpoints, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
+
+__all__ = ["AsyncPlan", "ContainerPlan", "EndpointPlan", "VariantPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerPlan:
+    """A model's container: what SageMaker would hand to it.
+
+    ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a multi-model
+    container, by the ``TargetModel`` that callers name. ``model_data_url`` is what the template says.
+    ``fetch_archive`` brings an archive that is not here yet, where the container is deployed; it gives
+    ``None`` for a target model that there is no archive of.
+    """
+
+    model: str
+    image: str
+    model_data_url: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+    archive: Path | None = None
+    archives: Mapping[str, Path] = field(default_factory=dict)
+    #: ``Disabled``: a multi-model container gives a model up after each call.
+    model_cache_setting: str = "Enabled"
+    fetch_archive: Callable[[str], Path | None] | None = None
+
+    @property
+    def is_multi_model(self) -> bool:
+        """Whether models are loaded on first use, named by ``TargetModel``."""
+        return self.archive is None
+
+
+@dataclass(frozen=True, slots=True)
+class VariantPlan:
+    """A production or shadow variant. ``weight`` is its share of the traffic, relative to its siblings."""
+
+    name: str
+    container: ContainerPlan
+    weight: float = 1.0
+    instance_type: str | None = None
+    startup_timeout_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncPlan:
+    """Where an asynchronous endpoint writes (``s3://`` prefixes), and how many requests run at once."""
+
+    output_path: str
+    failure_path: str | None = None
+    max_concurrent_invocations: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointPlan:
+    """An endpoint: ``name`` is what callers give as ``EndpointName``."""
+
+    name: str
+    stack: str
+    variants: tuple[VariantPlan, ...]
+    shadow_variants: tuple[VariantPlan, ...] = ()
+    region: str = LOCAL_REGION
+    account: str = LOCAL_ACCOUNT
+    asynchronous: AsyncPlan | None = None

@@ -1,0 +1,114 @@
+"""Asks the rules about configurations that lie in no folder yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from constructs_triton.findings import Severity
+from constructs_triton.model_config.check_run import all_rules, judge
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.locations import FieldPath
+from constructs_triton.model_config.model_under_check import Neighbourhood
+from constructs_triton.model_config.report import Report
+from constructs_triton.model_config.rules import Problem
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_config.text import TextFault, format_model_config
+
+__all__ = ["Refusal", "refusals", "report"]
+
+UNNAMED = "model"
+_COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
+
+
+class Refusal(NamedTuple):
+    """An error that a rule found, as it would be told of a file."""
+
+    code: str
+    message: str
+    hint: str
+    field: FieldPath
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class ModelInMemory(ModelFolder):
+    """A model that so far is nothing but its configuration."""
+
+    def __init__(self, config: Any, *, is_complete: bool = False) -> None:
+        super().__init__(config.name or UNNAMED, "")
+        self._message = config
+        self._is_complete = is_complete and bool(config.input) and bool(config.output)
+
+    @cached_property
+    def entries(self) -> dict[str, bool]:
+        return {CONFIG_FILE: False, "1": True}
+
+    @property
+    def config(self) -> Any:
+        return self._message
+
+    @property
+    def config_fault(self) -> TextFault | None:
+        return None
+
+    @cached_property
+    def config_text(self) -> str | None:
+        return format_model_config(self._message)
+
+    def list(self, *_: str) -> dict[str, bool]:
+        return {}
+
+    def size_of(self, *_: str) -> int | None:
+        return None
+
+    def read(self, *parts: str) -> bytes | None:
+        """A Python model that adds no tensors of its own, where the configuration is taken at its word."""
+        return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
+
+    def locate(self, field: FieldPath) -> tuple[int, int] | None:  # noqa: ARG002 - the signature above
+        return None  # lines of a text that nobody wrote would mislead
+
+
+def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusal]:
+    """What the rules refuse of a ``ModelConfig`` message, without judging by files.
+
+    ``steps`` are the configurations of an ensemble's models; without them, and for a model that is not among
+    them, nothing is judged that depends on it.
+    """
+    subject = _neighbourhood(config, steps or ()).subjects[config.name or UNNAMED]
+    for rule in all_rules().values():
+        if rule.scope not in subject.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
+            continue
+        for problem in rule.function(subject):
+            if rule.code != "ensemble-unknown-model":
+                yield _refusal(rule.code, rule.hint, problem)
+
+
+def _refusal(code: str, hint: str, problem: Problem) -> Refusal:
+    return Refusal(code, problem.message, hint if problem.hint is None else problem.hint, problem.field)
+
+
+def report(config: Any) -> Report:
+    """Everything that can be said of one configuration alone, warnings included."""
+    return judge(_neighbourhood(config, ()), config.name or UNNAMED)
+
+
+def _neighbourhood(config: Any, steps: Iterable[Any]) -> Neighbourhood:
+    models: dict[str, ModelFolder] = {
+        # A step's tensors are those that its configuration lists, whatever its model.py may add.
+        step.name: ModelInMemory(step, is_complete=True)
+        for step in steps
+    }
+    model = models[config.name or UNNAMED] = ModelInMemory(config)
+    return Neighbourhood(
+        models=models,
+        directories=dict.fromkeys(models, False),
+        root=None,
+        target=Target(local_files=False),
+        loaded=frozenset(models),
+        served=(model.name,),
+        front_end=False,
+    )

@@ -1,0 +1,207 @@
+"""What a rule is asked about: a model, completed as Triton completes it, among its neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from constructs_triton.facts.images import image_version
+from constructs_triton.model_config.backends import Backend, infer_backend
+from constructs_triton.model_config.ensemble import EnsembleGraph
+from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.python_source import PythonSource
+from constructs_triton.model_config.rules import Problem
+from constructs_triton.model_config.target import Target
+
+__all__ = ["ArchiveContent", "Neighbourhood", "Subject"]
+
+
+class ArchiveContent(NamedTuple):
+    """One archive of a multi-model endpoint: the model that is meant, and all folders in it.
+
+    ``is_given``: whether the archive is taken as it is, and not made for that model.
+    """
+
+    model: str
+    folders: tuple[str, ...]
+    is_given: bool = False
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The repository around a model.
+
+    ``directories`` are the sub-directories of the root, hidden ones included, each with whether it is a
+    link. ``root`` is the model whose ``config.pbtxt`` stands at the root of the repository. ``loaded`` are
+    the models that the endpoint loads, ``served`` those that it loads by name and not as a step.
+    ``archives`` are those of a multi-model endpoint. ``front_end``: whether SageMaker's front end is part of
+    what is judged. ``is_packed``: whether the archives are made by packing, which leaves out strays.
+    """
+
+    models: Mapping[str, ModelFolder]
+    directories: Mapping[str, bool]
+    root: ModelFolder | None
+    target: Target
+    loaded: frozenset[str]
+    served: tuple[str, ...]
+    archives: tuple[ArchiveContent, ...] = ()
+    front_end: bool = True
+    is_packed: bool = True
+
+    @cached_property
+    def subjects(self) -> dict[str, Subject]:
+        """Every model as a subject, by name."""
+        return {name: Subject(model, self) for name, model in self.models.items()}
+
+    def is_decoupled(self, name: str) -> bool:
+        """Whether a model, or any step of it at any depth, is decoupled."""
+        seen: set[str] = set()
+        waiting = [name]
+        while waiting:
+            model = self.models.get(waiting.pop())
+            if model is None or model.name in seen or model.config is None:
+                continue
+            if model.config.model_transaction_policy.decoupled:
+                return True
+            seen.add(model.name)
+            waiting.extend(model.step_models)
+        return False
+
+
+class Subject:
+    """One model under check; what several rules need is worked out once and kept."""
+
+    def __init__(self, model: ModelFolder, around: Neighbourhood) -> None:
+        self.model = model
+        self.around = around
+        self.target = around.target
+        self.config: Any = model.config
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def place(self, problem: Problem) -> str:
+        """The path of a finding: the file that the problem names, else ``config.pbtxt``, else the folder."""
+        if problem.path is not None:
+            return problem.path
+        return self.model.config_path if self.model.has_config else self.model.path
+
+    @cached_property
+    def completed(self) -> Backend:
+        """Backend, platform and model file as Triton fills them in."""
+        return infer_backend(self.model)
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields of the configuration that are set."""
+        listed = self.config.ListFields() if self.config is not None else ()
+        return frozenset(descriptor.name for descriptor, _ in listed)
+
+    @property
+    def backend(self) -> str:
+        return self.completed.backend
+
+    @property
+    def may_be_tensorrt(self) -> bool:
+        """Whether the platform is TensorRT's, or is told by a file that is stored elsewhere."""
+        backend, platform, _ = self.completed
+        return platform == "tensorrt_plan" or not (backend or platform or self.target.local_files)
+
+    @cached_property
+    def tensors(self) -> tuple[tuple[str, int, Any], ...]:
+        """Every input and output of the configuration, with its field and index."""
+        sides = (("input", self.config.input), ("output", self.config.output))
+        return tuple((field, index, tensor) for field, side in sides for index, tensor in enumerate(side))
+
+    @cached_property
+    def graph(self) -> EnsembleGraph:
+        """The graph of an ensemble."""
+        return EnsembleGraph.from_model(self.model)
+
+    @cached_property
+    def completes_tensors(self) -> bool:
+        """Whether the backend may still add to inputs and outputs once it has read the model.
+
+        Backends other than Python do so only where something is missing. Source: triton documentation,
+        "Auto-Generated Model Configuration".
+        """
+        if self.model.is_ensemble:
+            return False
+        if self.backend == "python":
+            missing = not self.python_sources
+            return missing or any(source.may_complete for source in self.python_sources)
+        return self.config is None or not _declares_everything(self.config)
+
+    @cached_property
+    def python_sources(self) -> tuple[PythonSource, ...]:
+        """The model files of the versions to load, as far as they are there and are Python."""
+        file = self.completed.model_file
+        if self.backend != "python" or not file.endswith(".py"):
+            return ()
+        found = []
+        for version in self.versions_to_load:
+            content = self.model.read(version, *file.split("/"))
+            if content is not None:
+                found.append(PythonSource(self.model.relative(version, file), content))
+        return tuple(found)
+
+    @property
+    def config_parameters(self) -> Mapping[str, Any]:
+        """The ``parameters`` of the configuration by key."""
+        return {} if self.config is None else self.config.parameters
+
+    def parameter(self, key: str) -> str:
+        """The text of a parameter, or "" where it is absent."""
+        parameters = self.config_parameters
+        return str(parameters[key].string_value) if key in parameters else ""
+
+    @cached_property
+    def image_python(self) -> str | None:
+        """The Python of the target's image, such as ``"3.12"``, or ``None`` where that is not known."""
+        version = self.target.image_version
+        return image_version(version).python if version is not None else None
+
+    @cached_property
+    def versions_to_load(self) -> tuple[str, ...]:
+        """Names of the version directories that the version policy loads, newest first."""
+        numbers: dict[int, str] = {}
+        for name, number in self.model.version_directories.items():
+            # Beside "1abc", which also counts as 1, the folder that is found is "1".
+            if number is not None and (number not in numbers or name == str(number)):
+                numbers[number] = name
+        newest_first = sorted(numbers, reverse=True)
+        return tuple(numbers[number] for number in self._chosen(newest_first))
+
+    def _chosen(self, newest_first: list[int]) -> list[int]:
+        if self.config is None or not self.config.HasField("version_policy"):
+            return newest_first[:1]
+        policy = self.config.version_policy
+        choice = policy.WhichOneof("policy_choice")
+        if choice == "specific":
+            wanted = set(policy.specific.versions)
+            return [number for number in newest_first if number in wanted]
+        # An empty version_policy means all; an empty "latest" asks for no version at all.
+        return newest_first[: policy.latest.num_versions] if choice == "latest" else newest_first
+
+    @cached_property
+    def scopes(self) -> tuple[str, ...]:
+        """The kinds of rules that concern this model."""
+        if self.model.config_fault is not None:
+            return ("model", "fault")
+        scopes = ["model", "config"] if self.config is not None else ["model"]
+        if self.model.is_ensemble:
+            scopes.append("ensemble")
+        elif self.backend == "python":
+            scopes.append("python")
+        if self.config is not None and self.config.HasField("sequence_batching"):
+            scopes.append("sequence")
+        return tuple(scopes)
+
+
+def _declares_everything(config: Any) -> bool:
+    if not config.input or not config.output:
+        return False
+    return all(tensor.data_type and tensor.dims for side in (config.input, config.output) for tensor in side)

@@ -1,0 +1,205 @@
+"""A folder on disk as a repository of Triton models."""
+
+# os is several times faster than pathlib, and a thousand folders a second are wanted.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.target import Target
+from constructs_triton.spelling import did_you_mean
+
+if TYPE_CHECKING:
+    from constructs_triton.model_config.model_under_check import ArchiveContent, Neighbourhood
+    from constructs_triton.model_config.report import Report
+
+__all__ = ["ModelRepository"]
+
+
+class ModelRepository:
+    """The models of a folder: each a sub-folder with a ``config.pbtxt``, version folders, or both.
+
+    Make one with :meth:`from_directory`. What is read is kept; make another to see a change on disk.
+    """
+
+    def __init__(self, path: Path, entries: Mapping[str, bool], root_config: bool) -> None:
+        self.path = path
+        self._directories = dict(entries)
+        self._root_config = root_config
+
+    @classmethod
+    def from_directory(cls, path: str | os.PathLike[str]) -> ModelRepository:
+        """The repository in ``path``; nothing below its first level is read yet.
+
+        :raises InvalidValueError: where there is no such folder, or it cannot be read.
+        """
+        try:
+            with os.scandir(path) as found:
+                entries = list(found)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            got = f"cannot be read ({reason.lower()}), got {os.fspath(path)!r}"
+            raise InvalidValueError(f"model repository: {got}; name a folder of models") from error
+        directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
+        has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
+        return cls(Path(path), directories, has_config)
+
+    def __repr__(self) -> str:
+        return f"ModelRepository({str(self.path)!r})"
+
+    @cached_property
+    def root_model(self) -> ModelFolder | None:
+        """The model whose ``config.pbtxt`` stands at the root; only a multi-model archive may have one."""
+        if not self._root_config:
+            return None
+        return ModelFolder(self.path.resolve().name or "model", self.path, ".")
+
+    @cached_property
+    def models(self) -> Mapping[str, ModelFolder]:
+        """The models by name, in alphabetical order."""
+        root = os.fspath(self.path)
+        folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
+        # The only folder is the model whatever it holds; beside a root model it may be that one's version.
+        only = len(folders) == 1 and not self._root_config
+        found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
+        return MappingProxyType(found)
+
+    def _is_model(self, folder: ModelFolder) -> bool:
+        if folder.name.startswith("."):
+            return False
+        return folder.has_config or (bool(folder.version_directories) and not self._root_config)
+
+    @cached_property
+    def stray_directories(self) -> tuple[str, ...]:
+        """Sub-directories that hold no model, hidden ones included."""
+        return tuple(name for name in sorted(self._directories) if name not in self.models)
+
+    def model(self, name: str) -> ModelFolder:
+        """The model of that name.
+
+        :raises InvalidValueError: where there is none.
+        """
+        try:
+            return self.models[name]
+        except KeyError:
+            hint = did_you_mean(name, self.models, "add the folder")
+            raise InvalidValueError(
+                f"model repository {self.path}: has no such model, got {name!r}; {hint}"
+            ) from None
+
+    def closure(self, model_name: str) -> list[str]:
+        """The model, and for an ensemble all the models of its steps at any depth, in alphabetical order.
+
+        Steps that name no model of the repository are left out; :meth:`check` tells of them.
+
+        :raises InvalidValueError: where there is no model of that name.
+        """
+        self.model(model_name)
+        return _closure(model_name, self.models)
+
+    def top_level_models(self) -> list[str]:
+        """Names of the models that are not only steps of an ensemble, in alphabetical order.
+
+        Each becomes one archive of a multi-model endpoint.
+        """
+        steps = {
+            step for folder in self.models.values() for step in folder.step_models if step != folder.name
+        }
+        return [name for name in self.models if name not in steps]
+
+    def check(
+        self,
+        target: Target | None = None,
+        *,
+        is_packed: bool = True,
+        front_end: bool | None = None,
+        is_archive: bool = False,
+    ) -> Report:
+        """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
+
+        ``front_end``: whether SageMaker's own rules are asked too; without a target, or where it is
+        ``False``, every model is judged by Triton's alone. ``is_packed=False`` judges the folder as it lies
+        there, as the content of one archive where it looks like one; otherwise the archives are those that
+        packing makes of it. ``is_archive`` says that it is the content of one archive, however it looks.
+        Nothing is executed.
+        """
+        from constructs_triton.model_config.check_run import judge  # noqa: PLC0415 - the rules cost 20 ms
+
+        has_front_end = target is not None if front_end is None else front_end
+        around = self._neighbourhood(
+            target or Target(), is_packed and not is_archive, has_front_end, is_archive
+        )
+        return judge(around, str(self.path))
+
+    def _neighbourhood(
+        self, endpoint: Target, is_packed: bool, front_end: bool, is_archive: bool
+    ) -> Neighbourhood:
+        from constructs_triton.model_config.model_under_check import Neighbourhood  # noqa: PLC0415 - as above
+
+        models = self._models_for(endpoint, front_end)
+        served = self._served(endpoint, models) if front_end else tuple(models)
+        return Neighbourhood(
+            models=models,
+            directories=self._directories,
+            root=self.root_model,
+            target=endpoint,
+            loaded=frozenset(name for top in served for name in _closure(top, models)),
+            served=served,
+            archives=self._archives(served, models, is_packed, is_archive),
+            front_end=front_end,
+            is_packed=is_packed,
+        )
+
+    def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
+        """What the endpoint can see: beside a model at the root nothing, and always the default model."""
+        is_root_alone = target.mode == "multi-model" if front_end else not self.models
+        if self.root_model is not None and is_root_alone:
+            return {self.root_model.name: self.root_model}
+        models = dict(self.models)
+        default = target.default_model
+        if default is not None and default not in models and default in self._directories:
+            models[default] = ModelFolder(default, self.path / default)
+        return models
+
+    def _served(self, target: Target, models: Mapping[str, ModelFolder]) -> tuple[str, ...]:
+        if target.mode == "single" and target.default_model in models:
+            return (str(target.default_model),)
+        if target.mode == "multi-model" and self.root_model is None:
+            return tuple(self.top_level_models())
+        return tuple(models)
+
+    def _archives(
+        self, served: tuple[str, ...], models: Mapping[str, ModelFolder], is_packed: bool, is_archive: bool
+    ) -> tuple[ArchiveContent, ...]:
+        from constructs_triton.model_config.model_under_check import ArchiveContent  # noqa: PLC0415 - as above
+
+        if not is_packed and (len(served) == 1 or (is_archive and served)):
+            folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
+            return (ArchiveContent(served[0], folders, is_given=True),)
+        return tuple(ArchiveContent(name, tuple(_closure(name, models))) for name in served)
+
+
+def _closure(model_name: str, models: Mapping[str, ModelFolder]) -> list[str]:
+    reached: set[str] = set()
+    waiting = [model_name]
+    while waiting:
+        name = waiting.pop()
+        if name in models and name not in reached:
+            reached.add(name)
+            waiting.extend(models[name].step_models)
+    return sorted(reached)
+
+
+def _is_directory(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
