@@ -66,7 +66,7 @@ numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an en
 	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/wire tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
-	$(PYTEST) tests/cdk/test_examples.py tests/unit/seeds tests/e2e/test_seed_*.py
+	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
 	npx cdk synth --quiet

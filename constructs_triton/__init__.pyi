@@ -13,7 +13,7 @@ from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
 from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
 from .cdk.monitoring.dashboard import TritonDashboard as TritonDashboard
-from .cdk.options.async_inference import AsyncInference as AsyncInference
+from .cdk.options.async_inference import AsyncInferenceConfig as AsyncInferenceConfig
 from .cdk.options.core_dump import CoreDump as CoreDump
 from .cdk.options.data_capture import DataCapture as DataCapture
 from .cdk.options.deployment import CapacitySize as CapacitySize
@@ -21,7 +21,7 @@ from .cdk.options.deployment import Deployment as Deployment
 from .cdk.options.environment import TritonEnvironment as TritonEnvironment
 from .cdk.options.image import TritonImage as TritonImage
 from .cdk.options.variant_options import TritonVariant as TritonVariant
-from .cdk.repository.archive_assets import ModelArchive as ModelArchive
+from .cdk.repository.archive_assets import ArchiveAsset as ArchiveAsset
 from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository
 from .cdk.repository.model_source import ModelSource as ModelSource
 from .cdk.repository.repository_check import RepositoryCheck as RepositoryCheck

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 __all__ = ["closest", "did_you_mean", "quoted"]
 
-_CUTOFF = 0.7
+_CUTOFF = 0.6
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:

@@ -420,19 +420,19 @@ TWINS: dict[str, Twin] = {
         Target(default_model="m", gpu_count=1, gpu_memory_mib=1),
     ),
     # --- regrets --------------------------------------------------------------------------------------------
-    "regret-duplicate-input": added(f"input [ {X} ]\n", ""),
-    "regret-duplicate-output": added(f"output [ {Y} ]\n", ""),
-    "regret-no-tensors": Twin(one(""), one(HEAD)),
-    "regret-one-sided": Twin(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
-    "regret-enum-number": tensor_twin(X.replace("TYPE_FP32", "99"), X),
-    "regret-batch-axis": Twin(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
-    "regret-priority-default": added(
+    "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
+    "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
+    "python-no-tensors": Twin(one(""), one(HEAD)),
+    "tensor-missing": Twin(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
+    "tensor-data-type-number": tensor_twin(X.replace("TYPE_FP32", "99"), X),
+    "tensor-batch-axis": Twin(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
+    "scheduler-priority-default": added(
         "dynamic_batching { default_priority_level: 1 }\n", "dynamic_batching { }\n"
     ),
-    "regret-dynamic-batching": Twin(
+    "scheduler-dynamic-batching": Twin(
         one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'), one(HEAD + "dynamic_batching { }\n")
     ),
-    "regret-pytorch-names": foreign(
+    "backend-pytorch-names": foreign(
         'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
         'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
         "model.pt",

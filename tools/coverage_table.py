@@ -21,7 +21,7 @@ class LeftOut:
 
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
 _PREFIX = "`ModelSource.from_s3_prefix`"
-_ASYNC = "`async_inference=AsyncInference({})`"
+_ASYNC = "`async_inference=AsyncInferenceConfig({})`"
 _CAPTURE = "`data_capture=DataCapture({})`"
 _DEPLOYMENT = "`deployment=Deployment.{}`"
 _METRICS = "`metrics_config=MetricsConfig({})`"

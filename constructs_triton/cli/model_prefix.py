@@ -19,14 +19,14 @@ from constructs_triton.model_sync.manifest import content_name
 from constructs_triton.model_sync.placement import Placement, SyncError
 from constructs_triton.model_sync.pruning import prune
 
-__all__ = ["LocalArchive", "ModelPrefix", "PlacedModel", "find_prefix"]
+__all__ = ["ArchiveFile", "ModelPrefix", "PlacedModel", "find_prefix"]
 
 OWNER = "constructs-triton models"
 """What the objects that the command line places say of themselves."""
 
 
 @dataclass(frozen=True, slots=True)
-class LocalArchive:
+class ArchiveFile:
     """A ``.tar.gz`` on this machine and the digest of its content."""
 
     path: Path
@@ -76,7 +76,7 @@ class ModelPrefix:
             named = set(index.target_models.values())
             return sorted(key for key in self._objects() if key.endswith(".tar.gz") and key not in named)
 
-    def upload(self, name: str, archive: LocalArchive) -> tuple[str, bool]:
+    def upload(self, name: str, archive: ArchiveFile) -> tuple[str, bool]:
         """Put an archive there, unless its content is there; its target model, and whether it was sent."""
         target_model, source_key = content_name(name, archive.digest), f"{archive.digest}.tar.gz"
         with _errors(f"{self.url}{target_model}"):

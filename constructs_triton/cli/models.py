@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
 
 if TYPE_CHECKING:
-    from constructs_triton.cli.model_prefix import LocalArchive, ModelPrefix
+    from constructs_triton.cli.model_prefix import ArchiveFile, ModelPrefix
     from constructs_triton.model_repository import ModelRepository
 
 _CONCURRENT_UPLOADS = 4
@@ -144,7 +144,7 @@ def _remove(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
     return 0
 
 
-def _place(arguments: argparse.Namespace, prefix: ModelPrefix, archives: Mapping[str, LocalArchive]) -> int:
+def _place(arguments: argparse.Namespace, prefix: ModelPrefix, archives: Mapping[str, ArchiveFile]) -> int:
     """Upload, several at a time; only when all are there do the names stand for them."""
     with ThreadPoolExecutor(_CONCURRENT_UPLOADS) as pool:
         placed = list(pool.map(prefix.upload, archives, archives.values()))
@@ -166,8 +166,8 @@ def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> N
 # What is placed.
 
 
-def _archive_of(arguments: argparse.Namespace, scratch: Path) -> LocalArchive:
-    from constructs_triton.cli.model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
+def _archive_of(arguments: argparse.Namespace, scratch: Path) -> ArchiveFile:
+    from constructs_triton.cli.model_prefix import ArchiveFile  # noqa: PLC0415 - boto3, not for --help
     from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - likewise
 
     if arguments.source.is_dir():
@@ -178,7 +178,7 @@ def _archive_of(arguments: argparse.Namespace, scratch: Path) -> LocalArchive:
 
     outline = outline_archive(arguments.source)
     _refuse_errors(outline.repository, arguments)
-    return LocalArchive(arguments.source, outline.contents.digest)
+    return ArchiveFile(arguments.source, outline.contents.digest)
 
 
 def _only_model(repository: ModelRepository) -> str:
@@ -191,21 +191,21 @@ def _only_model(repository: ModelRepository) -> str:
     return names[0]
 
 
-def _pack(repository: ModelRepository, model: str, scratch: Path) -> LocalArchive:
-    from constructs_triton.cli.model_prefix import LocalArchive  # noqa: PLC0415 - boto3, not for --help
+def _pack(repository: ModelRepository, model: str, scratch: Path) -> ArchiveFile:
+    from constructs_triton.cli.model_prefix import ArchiveFile  # noqa: PLC0415 - boto3, not for --help
     from constructs_triton.model_repository import pack  # noqa: PLC0415 - likewise
 
     archive = pack(repository, repository.closure(model), scratch)
-    return LocalArchive(archive.path, archive.digest)
+    return ArchiveFile(archive.path, archive.digest)
 
 
 def _refuse_errors(repository: ModelRepository, arguments: argparse.Namespace) -> None:
     if arguments.no_check:
         return
     from constructs_triton.model_config.target import Target  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_repository.cached_repository import RepositorySurvey  # noqa: PLC0415 - likewise
+    from constructs_triton.model_repository.cached_repository import CachedRepository  # noqa: PLC0415 - likewise
 
-    found = RepositorySurvey(repository).check(Target(mode="multi-model"))
+    found = CachedRepository(repository).check(Target(mode="multi-model"))
     if found.errors:
         raise RepositoryError(str(repository.path), found.errors)
     for warning in found.warnings:

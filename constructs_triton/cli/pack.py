@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository import Archive, ModelRepository
+    from constructs_triton.model_repository import ModelRepository, PackedArchive
     from constructs_triton.model_repository.packing import Progress
 
 _SILENT_BYTES = 64 << 20  # packed in a fraction of a second: not worth a bar
@@ -90,7 +90,7 @@ def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -
 
 def _pack(
     repository: ModelRepository, models: list[str], name: str, arguments: argparse.Namespace
-) -> Archive:
+) -> PackedArchive:
     from constructs_triton.model_repository import pack  # noqa: PLC0415 - not for --help
 
     with _progress_bar(name) as on_progress:
@@ -135,7 +135,7 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
         yield show
 
 
-def _as_json(archives: Mapping[str, Archive]) -> str:
+def _as_json(archives: Mapping[str, PackedArchive]) -> str:
     rows = [
         {
             "name": name,
@@ -149,5 +149,5 @@ def _as_json(archives: Mapping[str, Archive]) -> str:
     return json.dumps({"archives": rows}, indent=2)
 
 
-def _as_lines(archives: Mapping[str, Archive]) -> str:
+def _as_lines(archives: Mapping[str, PackedArchive]) -> str:
     return "\n".join(f"{archive.digest}  {archive.path}" for archive in archives.values())

@@ -3,7 +3,7 @@
 Nothing here imports boto3 before the first call, and nothing ever imports the AWS CDK.
 """
 
-from constructs_triton.client.async_inference import AsyncInference
+from constructs_triton.client.async_inference import PendingInference
 from constructs_triton.client.http_transport import HttpTransport
 from constructs_triton.client.in_memory_transport import InMemoryTransport, RecordedCall
 from constructs_triton.client.invocation_errors import (
@@ -18,7 +18,6 @@ from constructs_triton.client.triton_client import TritonClient
 from constructs_triton.wire import Classification, InferenceResult, RequestedOutput, SequencePosition
 
 __all__ = [
-    "AsyncInference",
     "Classification",
     "EndpointThrottledError",
     "HttpTransport",
@@ -28,6 +27,7 @@ __all__ = [
     "ModelIndex",
     "ModelNotReadyError",
     "ModelOutOfMemoryError",
+    "PendingInference",
     "RecordedCall",
     "Reply",
     "RequestedOutput",

@@ -18,14 +18,14 @@ from constructs_triton.errors import InvocationError
 from constructs_triton.wire import BINARY_CONTENT_TYPE, InferenceResult, decode_response, format_content_type
 from constructs_triton.wire.json_text import measure_json
 
-__all__ = ["AsyncInference", "start_inference"]
+__all__ = ["PendingInference", "start_inference"]
 
 #: S3's names for "there is nothing at this key" and for "you may not read it". Without s3:ListBucket on the
 #: bucket it says the second in both cases. Source: AWS documentation, GetObject.
 _ABSENT, _DENIED = "NoSuchKey", "AccessDenied"
 
 
-class AsyncInference:
+class PendingInference:
     """An inference under way; ``output_location`` and ``failure_location`` are S3 URIs.
 
     Whoever is told of the end by the endpoint's SNS topic can make one from the notification's locations
@@ -106,7 +106,7 @@ class AsyncInference:
 
 def start_inference(
     transport: SageMakerTransport, invocation: Invocation, input_location: str
-) -> AsyncInference:
+) -> PendingInference:
     """Put the request below ``input_location``, ``s3://bucket/prefix/``, and ask for its inference."""
     bucket, prefix = split_s3_uri(input_location)
     key = f"{prefix.rstrip('/')}/{os.urandom(16).hex()}"
@@ -126,7 +126,7 @@ def start_inference(
         ContentType=invocation.content_type,
         **options,
     )
-    return AsyncInference(
+    return PendingInference(
         transport,
         output_location=answer["OutputLocation"],
         failure_location=answer.get("FailureLocation"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from constructs_triton.client.async_inference import AsyncInference, start_inference
+from constructs_triton.client.async_inference import PendingInference, start_inference
 from constructs_triton.client.concurrency import map_concurrently
 from constructs_triton.client.generation import encode_generation, read_generation
 from constructs_triton.client.input_checks import ModelConfigLike, check_inputs
@@ -167,7 +167,7 @@ class TritonClient:
         input_location: str,
         options: Mapping[str, Any] | None = None,
         **encoding: Any,
-    ) -> AsyncInference:
+    ) -> PendingInference:
         """Start an inference on an asynchronous endpoint; ``.result()`` waits for it.
 
         The request is put below ``input_location``, ``s3://bucket/prefix/``. ``options`` are

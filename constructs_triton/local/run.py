@@ -30,7 +30,7 @@ from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.private_mounts import CONTAINER_FOLDER, why_unavailable
 from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
 from constructs_triton.local.sources.sources import read_source
-from constructs_triton.local.sources.specs import EndpointPlan, VariantPlan
+from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 
 __all__ = ["LocalRun", "RunOptions"]
 
@@ -132,7 +132,7 @@ class LocalRun:
             run_folders=(scratch,),
         )
 
-    def _plans(self, scratch: Path) -> Sequence[EndpointPlan]:
+    def _plans(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
         if options.aws_endpoint_url is None:
             return read_source(
@@ -149,7 +149,7 @@ class LocalRun:
 
 
 async def _start_variants(
-    plans: Sequence[EndpointPlan],
+    plans: Sequence[EndpointSpec],
     settings: ServerSettings,
     session: aiohttp.ClientSession,
     memory_limit_bytes: int | None,
@@ -185,7 +185,7 @@ async def _stop_all(servers: Sequence[TritonServer]) -> None:
     await asyncio.gather(*(server.stop() for server in servers))
 
 
-def _server_of(plan: EndpointPlan, variant: VariantPlan, settings: ServerSettings) -> TritonServer:
+def _server_of(plan: EndpointSpec, variant: VariantSpec, settings: ServerSettings) -> TritonServer:
     server = TritonServer(f"{plan.name}/{variant.name}", variant.container, settings)
     if variant.startup_timeout_seconds is not None:
         server.startup_timeout_seconds = variant.startup_timeout_seconds
@@ -193,8 +193,8 @@ def _server_of(plan: EndpointPlan, variant: VariantPlan, settings: ServerSetting
 
 
 async def _start_variant(
-    plan: EndpointPlan,
-    variant: VariantPlan,
+    plan: EndpointSpec,
+    variant: VariantSpec,
     server: TritonServer,
     session: aiohttp.ClientSession,
     memory_limit_bytes: int,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.rules import RULES, Rule
 
@@ -35,7 +35,7 @@ def _concerning(scopes: tuple[str, ...], fields: frozenset[str], local_files: bo
     )
 
 
-def judge(around: Neighbourhood, repository: str) -> Report:
+def judge(around: RepositoryContext, repository: str) -> Report:
     """All findings of a repository, sorted by place, with the server's verdict.
 
     A model that the endpoint does not load cannot keep it from starting: its errors become warnings.
@@ -49,24 +49,24 @@ def judge(around: Neighbourhood, repository: str) -> Report:
         is_loaded = subject.name in around.loaded
         for rule, finding in _model_findings(subject):
             rejected = rejected or (rule.refuses and is_loaded)
-            findings.append(finding if is_loaded else _as_bystander(finding))
+            findings.append(finding if is_loaded else _as_not_loaded(finding))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     return Report(repository, tuple(findings), "rejected" if rejected else "loads")
 
 
-def _repository_findings(around: Neighbourhood) -> Iterator[tuple[Rule, Finding]]:
+def _repository_findings(around: RepositoryContext) -> Iterator[tuple[Rule, Finding]]:
     for rule in _concerning(("repository",), frozenset(), around.target.local_files):
         for finding in rule.repository_findings(around):
             yield rule, finding
 
 
-def _model_findings(subject: Subject) -> Iterator[tuple[Rule, Finding]]:
+def _model_findings(subject: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
     for rule in _concerning(subject.scopes, subject.fields, subject.target.local_files):
         for problem in rule.function(subject):
             yield rule, rule.finding(subject, problem)
 
 
-def _as_bystander(finding: Finding) -> Finding:
+def _as_not_loaded(finding: Finding) -> Finding:
     if finding.severity is Severity.WARNING:
         return finding
     return replace(

@@ -15,7 +15,7 @@ from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.rules import Problem
 from constructs_triton.model_config.target import Target
 
-__all__ = ["ArchiveContent", "Neighbourhood", "Subject"]
+__all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
 
 
 class ArchiveContent(NamedTuple):
@@ -30,7 +30,7 @@ class ArchiveContent(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
+class RepositoryContext:
     """The repository around a model.
 
     ``directories`` are the sub-directories of the root, hidden ones included, each with whether it is a
@@ -51,9 +51,9 @@ class Neighbourhood:
     is_packed: bool = True
 
     @cached_property
-    def subjects(self) -> dict[str, Subject]:
+    def subjects(self) -> dict[str, ModelUnderCheck]:
         """Every model as a subject, by name."""
-        return {name: Subject(model, self) for name, model in self.models.items()}
+        return {name: ModelUnderCheck(model, self) for name, model in self.models.items()}
 
     def is_decoupled(self, name: str) -> bool:
         """Whether a model, or any step of it at any depth, is decoupled."""
@@ -70,10 +70,10 @@ class Neighbourhood:
         return False
 
 
-class Subject:
+class ModelUnderCheck:
     """One model under check; what several rules need is worked out once and kept."""
 
-    def __init__(self, model: ModelFolder, around: Neighbourhood) -> None:
+    def __init__(self, model: ModelFolder, around: RepositoryContext) -> None:
         self.model = model
         self.around = around
         self.target = around.target

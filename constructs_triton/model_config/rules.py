@@ -10,7 +10,7 @@ from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.locations import FieldPath
 
 if TYPE_CHECKING:
-    from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
+    from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``Subject``, or the ``Neighbourhood`` where the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``, or the ``RepositoryContext`` where the scope is ``"repository"``."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def finding(self, subject: Subject, problem: Problem) -> Finding:
+    def finding(self, subject: ModelUnderCheck, problem: Problem) -> Finding:
         """A problem that the rule told of, as a finding."""
         place = subject.model.locate(problem.field) if problem.path is None else None
         line, column = place or (problem.line, problem.column)
@@ -76,7 +76,7 @@ class Rule:
         path = subject.place(problem)
         return Finding(self.code, self.severity, path, problem.message, hint, self.source, line, column)
 
-    def repository_findings(self, around: Neighbourhood) -> Iterator[Finding]:
+    def repository_findings(self, around: RepositoryContext) -> Iterator[Finding]:
         """The findings of a rule that is asked once for the whole repository."""
         for problem in self.function(around):
             hint = self.hint if problem.hint is None else problem.hint

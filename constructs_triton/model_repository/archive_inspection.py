@@ -21,7 +21,7 @@ __all__ = ["ArchiveContents", "inspect_archive"]
 
 _CHUNK_BYTES = 1 << 20
 _DEFLATE_ERROR = cast("type[Exception]", isal_zlib.error)  # isal's stub declares an instance
-_KINDS = {
+_TYPES = {
     tarfile.SYMTYPE: "a symbolic link",
     tarfile.LNKTYPE: "a hard link",
     tarfile.CHRTYPE: "a device",
@@ -107,7 +107,7 @@ class _Reading:
         if info.name.startswith("/") or ".." in info.name.split("/"):
             return "would be unpacked outside its folder; pack from inside the model repository"
         if not (info.isreg() or info.isdir()):
-            return f"is {_KINDS.get(info.type, 'of an unknown kind')}; pack files and folders alone"
+            return f"is {_TYPES.get(info.type, 'of an unknown kind')}; pack files and folders alone"
         if not is_utf8(name):
             return "has a name that is not UTF-8; rename it"
         if name in self.members and not (info.isdir() and self.members[name].is_directory):

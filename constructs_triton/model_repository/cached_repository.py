@@ -26,7 +26,7 @@ from constructs_triton.model_repository.report_cache import ReportCache
 if TYPE_CHECKING:
     from constructs_triton.model_repository.repository import ModelRepository
 
-__all__ = ["CheckedFindings", "RepositorySurvey"]
+__all__ = ["CachedRepository", "CheckedFindings"]
 
 _EntryState = tuple[str, int, int, int, int, int, int]
 _PACKAGE = Path(__file__).parents[1]
@@ -41,7 +41,7 @@ class CheckedFindings:
     warnings: tuple[Finding, ...]
 
 
-class RepositorySurvey:
+class CachedRepository:
     """The archives of ``repository`` and what the checks say of it, as its files were when this was made."""
 
     def __init__(self, repository: ModelRepository) -> None:

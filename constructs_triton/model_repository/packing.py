@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ARCHIVE_SUFFIX",
-    "Archive",
     "ArchiveIdentity",
+    "PackedArchive",
     "Progress",
     "errors_left_by_packing",
     "find_packed",
@@ -53,7 +53,7 @@ _NO_VERSION = "layout-no-version"
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class PackedArchive:
     """A finished ``.tar.gz``.
 
     ``digest`` is BLAKE3 (64 hexadecimal digits) over the path, mode and content of what it holds, and does
@@ -69,7 +69,7 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveIdentity:
-    """What an archive holds: its ``digest``, as of :class:`Archive`, and the sum of the contents in bytes."""
+    """The ``digest`` of an archive, as in :class:`PackedArchive`, and the sum of its contents in bytes."""
 
     digest: str
     unpacked_size_bytes: int
@@ -84,7 +84,7 @@ def pack(
     compression_level: int = DEFAULT_COMPRESSION_LEVEL,
     use_cache: bool = True,
     on_progress: Progress | None = None,
-) -> Archive:
+) -> PackedArchive:
     """Write the named models' directories into one archive, which appears only when it is whole.
 
     ``archive_name`` is a file name ending in ``.tar.gz``, by default ``<digest>.tar.gz``. The bytes are the
@@ -142,13 +142,13 @@ def find_packed(
     directory: Path,
     *,
     compression_level: int = DEFAULT_COMPRESSION_LEVEL,
-) -> Archive | None:
+) -> PackedArchive | None:
     """The archive of ``identity`` where ``pack`` has put it, not touched since; ``None`` without one."""
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
     key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
     if not ArchiveCache(cache_directory(), cache_bytes()).is_placed(key, path):
         return None
-    return Archive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
+    return PackedArchive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
 
 
 def _size(members: Sequence[Member]) -> int:
@@ -186,14 +186,14 @@ class _Packing:
     compression_level: int
     on_progress: Progress | None
 
-    def run(self, caches: _Caches | None) -> Archive:
+    def run(self, caches: _Caches | None) -> PackedArchive:
         with _archive_errors(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             remove_abandoned(self.directory)
             held = self._from_cache(caches) if caches is not None else None
             return held or self._write(caches)
 
-    def _from_cache(self, caches: _Caches) -> Archive | None:
+    def _from_cache(self, caches: _Caches) -> PackedArchive | None:
         if not caches.archives.may_hold(self._unpacked_size, self.compression_level):
             return None
         digest = digest_of(self.members, _contents(self.members, caches.digests))
@@ -202,7 +202,7 @@ class _Packing:
         is_there = caches.archives.is_placed(key, path) or caches.archives.place(key, path)
         return self._archive(path, digest) if is_there else None
 
-    def _write(self, caches: _Caches | None) -> Archive:
+    def _write(self, caches: _Caches | None) -> PackedArchive:
         with partial_folder(self.directory) as folder:
             begun, partial = time.time_ns(), folder / f"partial{ARCHIVE_SUFFIX}"
             with partial.open("wb") as output:
@@ -241,8 +241,8 @@ class _Packing:
     def _key(self, digest: str) -> ArchiveKey:
         return ArchiveKey(digest, self._unpacked_size, self.compression_level)
 
-    def _archive(self, path: Path, digest: str) -> Archive:
-        return Archive(path, digest, path.stat().st_size, self._unpacked_size)
+    def _archive(self, path: Path, digest: str) -> PackedArchive:
+        return PackedArchive(path, digest, path.stat().st_size, self._unpacked_size)
 
 
 @contextmanager

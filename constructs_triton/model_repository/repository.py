@@ -18,7 +18,7 @@ from constructs_triton.model_config.target import Target
 from constructs_triton.spelling import did_you_mean
 
 if TYPE_CHECKING:
-    from constructs_triton.model_config.model_under_check import ArchiveContent, Neighbourhood
+    from constructs_triton.model_config.model_under_check import ArchiveContent, RepositoryContext
     from constructs_triton.model_config.report import Report
 
 __all__ = ["ModelRepository"]
@@ -141,12 +141,12 @@ class ModelRepository:
 
     def _neighbourhood(
         self, endpoint: Target, is_packed: bool, front_end: bool, is_archive: bool
-    ) -> Neighbourhood:
-        from constructs_triton.model_config.model_under_check import Neighbourhood  # noqa: PLC0415 - as above
+    ) -> RepositoryContext:
+        from constructs_triton.model_config.model_under_check import RepositoryContext  # noqa: PLC0415 - as above
 
         models = self._models_for(endpoint, front_end)
         served = self._served(endpoint, models) if front_end else tuple(models)
-        return Neighbourhood(
+        return RepositoryContext(
             models=models,
             directories=self._directories,
             root=self.root_model,

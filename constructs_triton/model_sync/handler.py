@@ -37,7 +37,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from .index import update_index
-from .manifest import Archive, Manifest
+from .manifest import ListedArchive, Manifest
 from .placement import OutOfTimeError, Placement, Source, SyncError
 from .pruning import empty_prefix, prune
 
@@ -89,7 +89,7 @@ class Request:
     def model_data_url(self) -> str:
         return f"s3://{self.destination_bucket}/{self.prefix}"
 
-    def source_of(self, archive: Archive) -> Source:
+    def source_of(self, archive: ListedArchive) -> Source:
         given = archive.given_bucket
         bucket = self.source_bucket if given is None else self.given_buckets[given]
         return Source(bucket, archive.source_key, archive.size_bytes)
@@ -231,12 +231,12 @@ def _read_when_allowed(client: Any, request: Request) -> bytes:
 
 
 def _place_archives(
-    placement: Placement, request: Request, archives: tuple[Archive, ...], cursor: int, context: Any
+    placement: Placement, request: Request, archives: tuple[ListedArchive, ...], cursor: int, context: Any
 ) -> int:
     """Place the archives from ``cursor`` on, several at a time; the index of the first that is missing."""
     executor = ThreadPoolExecutor(CONCURRENT_ARCHIVES)
 
-    def place(archive: Archive) -> None:
+    def place(archive: ListedArchive) -> None:
         if placement.is_time_up():
             raise OutOfTimeError(archive.target_model)
         placement.place(request.source_of(archive), archive.target_model)
@@ -255,7 +255,7 @@ def _is_done(future: Future[None]) -> bool:
     return future.done() and future.exception() is None
 
 
-def _raise_failures(archives: tuple[Archive, ...], futures: list[Future[None]]) -> None:
+def _raise_failures(archives: tuple[ListedArchive, ...], futures: list[Future[None]]) -> None:
     """Report every failure, not only the first."""
     failures = [
         f"{archive.target_model}: {error}"

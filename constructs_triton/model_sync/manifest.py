@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Archive", "Manifest", "content_name"]
+__all__ = ["ListedArchive", "Manifest", "content_name"]
 
 _VERSION = 1
 _SHORT_DIGEST = 8
 
 
 @dataclass(frozen=True)
-class Archive:
+class ListedArchive:
     """One archive: the model's logical name, where it lies, and the name it gets below the prefix.
 
     ``size_bytes`` is ``None`` where the archive was not at hand when the list was made. ``given_bucket``
@@ -36,10 +36,10 @@ class Manifest:
     "TargetModel": "resnet-3f9c2a1b.tar.gz", "SizeBytes": 123}]}``, with ``GivenBucket`` where there is one.
     """
 
-    archives: tuple[Archive, ...]
+    archives: tuple[ListedArchive, ...]
 
     @classmethod
-    def of(cls, archives: Iterable[Archive]) -> Manifest:
+    def of(cls, archives: Iterable[ListedArchive]) -> Manifest:
         """The archives in the order of their names, so that equal lists make equal text."""
         return cls(tuple(sorted(archives, key=lambda archive: archive.name)))
 
@@ -51,7 +51,7 @@ class Manifest:
             raise ValueError(f"manifest: must be of version {_VERSION}")
         return cls(
             tuple(
-                Archive(
+                ListedArchive(
                     name=row["Name"],
                     source_key=row["SourceKey"],
                     target_model=row["TargetModel"],

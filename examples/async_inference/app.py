@@ -15,7 +15,7 @@ from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from constructs_triton import (
-    AsyncInference,
+    AsyncInferenceConfig,
     InstanceType,
     ModelSource,
     TritonEnsembleEndpoint,
@@ -42,7 +42,7 @@ class AsyncInferenceStack(cdk.Stack):
             model_repository=repository,
             ensemble="digits",
             instance_type=InstanceType.of("ml.g5.xlarge"),
-            async_inference=AsyncInference(
+            async_inference=AsyncInferenceConfig(
                 bucket=bucket,
                 success_topic=sns.Topic(self, "Answered", enforce_ssl=True),
                 error_topic=sns.Topic(self, "Failed", enforce_ssl=True),

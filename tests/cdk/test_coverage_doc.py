@@ -48,7 +48,12 @@ def _keywords() -> set[str]:
     """Every name that the table may promise: keywords of the constructs, and of what is handed to them."""
     takers = [
         *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
-        *(constructs.AsyncInference, constructs.DataCapture, constructs.CoreDump, constructs.MetricsConfig),
+        *(
+            constructs.AsyncInferenceConfig,
+            constructs.DataCapture,
+            constructs.CoreDump,
+            constructs.MetricsConfig,
+        ),
     ]
     names = {name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters}
     ways = (

@@ -9,7 +9,6 @@ contract-repository). The credentials are those of boto3's environment.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,11 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from triton_server import needs_server
 
 from constructs_triton.client import InMemoryTransport, TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
-from triton_server import needs_server
 
 REPOSITORY = Path(__file__).parent / "contract_repository"
 URL = os.environ.get("CONSTRUCTS_TRITON_ENDPOINT_URL")

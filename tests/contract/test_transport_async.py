@@ -11,7 +11,7 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from constructs_triton.client import AsyncInference, ModelIndex, SageMakerTransport, TritonClient
+from constructs_triton.client import ModelIndex, PendingInference, SageMakerTransport, TritonClient
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.wire import decode_request, encode_response
 
@@ -34,7 +34,7 @@ def client(session: boto3.Session) -> TritonClient:
     return TritonClient.for_endpoint("demo", session=session)
 
 
-def start(client: TritonClient) -> tuple[AsyncInference, dict[str, Any]]:
+def start(client: TritonClient) -> tuple[PendingInference, dict[str, Any]]:
     """Start an inference; SageMaker's part of the call is scripted, and what it was asked is returned."""
     transport = client.transport
     assert isinstance(transport, SageMakerTransport)

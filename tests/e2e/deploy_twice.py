@@ -58,7 +58,7 @@ def deployable_stacks(assembly: Assembly) -> Iterator[tuple[Assembly, str]]:
 
 def project_apps(project: Path) -> dict[str, Path]:
     """``app.py`` and every example, by the name of its folder; the first is called ``demo``."""
-    examples = [*project.glob("examples/*/app.py"), *project.glob("examples/seeds/*/app.py")]
+    examples = [*project.glob("examples/*/app.py"), *project.glob("examples/published_systems/*/app.py")]
     return {"demo": project / "app.py", **{app.parent.name: app for app in sorted(examples)}}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-SEEDS = PROJECT / "examples" / "seeds"
+SEEDS = PROJECT / "examples" / "published_systems"
 
 Template = dict[str, Any]
 
@@ -33,7 +33,7 @@ def synthesize(example: str, directory: Path, *, validates: bool = True, **conte
     """The example's cloud assembly, with the settings of its cdk.json: CDK's validation as errors.
 
     Without ``validates`` the ten seconds of that validation are left out: for the examples whose templates
-    the unit tests of the seeds hold against it.
+    the unit tests of the published systems hold against it.
     """
     settings = json.loads((SEEDS / example / "cdk.json").read_text())["context"]
     environment = {

@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportableEndpoint
-from constructs_triton.cdk.endpoint.new_endpoint import EndpointCore
+from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, endpoint_props
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.metrics.metrics import MetricOptions
@@ -70,7 +70,7 @@ class ITritonEndpoint(MonitoredEndpoint, Protocol):
         ...
 
 
-class TritonEndpoint(ImportableEndpoint, EndpointCore):
+class TritonEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves one model of a repository.
 
     ``model_repository``
@@ -97,7 +97,7 @@ class TritonEndpoint(ImportableEndpoint, EndpointCore):
         super().__init__(scope, id, models=SingleModel.of_model(model_repository, model), props=props)
 
 
-class TritonEnsembleEndpoint(ImportableEndpoint, EndpointCore):
+class TritonEnsembleEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves an ensemble: the archive holds it and all its step models.
 
     ``model_repository``
@@ -124,7 +124,7 @@ class TritonEnsembleEndpoint(ImportableEndpoint, EndpointCore):
         super().__init__(scope, id, models=SingleModel.of_ensemble(model_repository, ensemble), props=props)
 
 
-class TritonMultiModelEndpoint(ImportableEndpoint, EndpointCore):
+class TritonMultiModelEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves all models of a repository, each loaded when it is first asked for.
 
     ``model_repository``

@@ -16,11 +16,11 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
-from constructs_triton.cdk.options.async_inference import AsyncInference
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
-from constructs_triton.cdk.scaling.targets import CapacityPlan
+from constructs_triton.cdk.scaling.targets import PlannedCapacity
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
@@ -44,7 +44,7 @@ class EndpointBase(VariantMetrics, Resource):
     _endpoint_arn: str
     _variants: tuple[EndpointVariant, ...]
     _serves_many: bool | None
-    _async_inference: AsyncInference | None
+    _async_inference: AsyncInferenceConfig | None
     _is_asynchronous: bool | None
     _repository: TritonModelRepository | None
 
@@ -179,7 +179,7 @@ class EndpointBase(VariantMetrics, Resource):
             min_capacity=min_capacity, max_capacity=max_capacity
         )
 
-    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+    def apply_plan(self, plan: PlannedCapacity) -> TritonScalableInstanceCount:
         """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`."""
         return self._only_variant().apply_plan(plan)
 

@@ -9,7 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.endpoint.properties import EndpointProps
-from constructs_triton.cdk.endpoint.resolved_variant import VariantPlan
+from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import ModelData
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.image import ContainerImage
@@ -22,7 +22,7 @@ __all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
 class BoundVariant:
     """A planned variant with its image and models in place; ``scope`` is what its parts hang from."""
 
-    plan: VariantPlan
+    plan: ResolvedVariant
     scope: Construct
     image: ContainerImage
     data: ModelData
@@ -117,7 +117,7 @@ def _production_variant(
 
 
 def _routing(
-    plan: VariantPlan, endpoint: EndpointProps
+    plan: ResolvedVariant, endpoint: EndpointProps
 ) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
     strategy = plan.props.routing_strategy
     if strategy is None:

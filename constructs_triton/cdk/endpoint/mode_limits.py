@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from constructs_triton.cdk.endpoint.properties import EndpointProps
-from constructs_triton.cdk.endpoint.resolved_variant import VariantPlan
+from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
@@ -16,7 +16,7 @@ __all__ = ["check_deployment", "check_mode"]
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
 
-def check_deployment(props: EndpointProps, plans: Sequence[VariantPlan]) -> list[Finding]:
+def check_deployment(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> list[Finding]:
     """Warn about a deployment in steps where a variant starts with too few instances to be split.
 
     No step may be larger than half of a variant's instances, and none is smaller than one.
@@ -34,7 +34,7 @@ def check_deployment(props: EndpointProps, plans: Sequence[VariantPlan]) -> list
     ]
 
 
-def check_mode(props: EndpointProps, plans: Sequence[VariantPlan]) -> list[Finding]:
+def check_mode(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> list[Finding]:
     """Warn about what AWS does not list as supported; ``InvalidValueError`` for what it excludes."""
     if plans[0].models.serves_many:
         _refuse_on_multi_model(props)
@@ -59,7 +59,7 @@ def _refuse_on_multi_model(props: EndpointProps) -> None:
         )
 
 
-def _multi_model_warnings(props: EndpointProps, plans: Sequence[VariantPlan]) -> Iterator[Finding]:
+def _multi_model_warnings(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> Iterator[Finding]:
     if props.data_capture is not None:
         yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read what is captured")
     if props.async_inference is not None:
@@ -72,7 +72,7 @@ def _multi_model_warnings(props: EndpointProps, plans: Sequence[VariantPlan]) ->
         )
 
 
-def _too_few(plan: VariantPlan, needed: int) -> Finding:
+def _too_few(plan: ResolvedVariant, needed: int) -> Finding:
     return Finding(
         "deployment-step-exceeds-fleet",
         Severity.WARNING,

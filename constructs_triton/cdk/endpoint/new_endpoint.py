@@ -24,7 +24,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_routes, selected_subnets
 from constructs_triton.cdk.endpoint.properties import EndpointProps
-from constructs_triton.cdk.endpoint.resolved_variant import VariantPlan, plan_variants
+from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ModelData, ServedModels
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.deployment import Deployment
@@ -37,11 +37,11 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding
 
-__all__ = ["EndpointCore"]
+__all__ = ["NewEndpoint"]
 
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
-class EndpointCore(EndpointBase):
+class NewEndpoint(EndpointBase):
     """A SageMaker endpoint that runs Triton; see the three classes of ``endpoint.py``.
 
     Everything that can be judged beforehand is judged before the construct joins the tree, so that a refused
@@ -49,7 +49,7 @@ class EndpointCore(EndpointBase):
     """
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, props: EndpointProps) -> None:
-        plans = plan_variants(scope, models, props)
+        plans = resolve_variants(scope, models, props)
         findings = [*check_mode(props, plans), *check_deployment(props, plans)]
         super().__init__(scope, id, physical_name=props.endpoint_name)
         self._props = props
@@ -152,7 +152,7 @@ class EndpointCore(EndpointBase):
             groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=self._props.vpc)]
         return ec2.Connections(security_groups=list(groups))
 
-    def _bind(self, plans: Sequence[VariantPlan]) -> list[BoundVariant]:
+    def _bind(self, plans: Sequence[ResolvedVariant]) -> list[BoundVariant]:
         bound, data_of = [], dict[ServedModels, ModelData]()
         for plan in plans:
             scope = self if plan.is_only else Construct(self, f"{plan.construct_name}Variant")
@@ -214,13 +214,13 @@ class EndpointCore(EndpointBase):
         )
         return endpoint
 
-    def _make_scaling_guard(self, plans: Sequence[VariantPlan]) -> ScalingGuard | None:
+    def _make_scaling_guard(self, plans: Sequence[ResolvedVariant]) -> ScalingGuard | None:
         if not self._props.scaling_guard:
             return None
         instance_types = {each.props.variant_name: each.props.instance_type for each in plans}
         return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
 
-    def _make_variant(self, plan: VariantPlan, model: sagemaker.CfnModel) -> EndpointVariant:
+    def _make_variant(self, plan: ResolvedVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
             # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
             VariantOwner(

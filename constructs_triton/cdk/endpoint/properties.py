@@ -12,7 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
-from constructs_triton.cdk.options.async_inference import AsyncInference
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.core_dump import CoreDump
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
@@ -20,7 +20,7 @@ from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.variant_options import RoutingStrategy, TritonVariant, VariantProps
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name
-from constructs_triton.cdk.validation.property_types import Kind, check_kind, check_kinds
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type, check_types
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -30,11 +30,11 @@ from constructs_triton.spelling import did_you_mean
 
 __all__ = ["EndpointOptions", "EndpointProps", "endpoint_props"]
 
-_VARIANT: Kind = (TritonVariant, 'TritonVariant(variant_name="Green")')
-_KINDS: dict[str, Kind] = {
+_VARIANT: PropertyType = (TritonVariant, 'TritonVariant(variant_name="Green")')
+_TYPES: dict[str, PropertyType] = {
     "shadow_variant": _VARIANT,
     "data_capture": (DataCapture, "DataCapture(...)"),
-    "async_inference": (AsyncInference, "AsyncInference(...)"),
+    "async_inference": (AsyncInferenceConfig, "AsyncInferenceConfig(...)"),
     "deployment": (Deployment, "Deployment.blue_green_canary(...)"),
     "metrics_config": (MetricsConfig, "MetricsConfig(...)"),
 }
@@ -129,7 +129,7 @@ class EndpointOptions(TypedDict, total=False):
     role: iam.IRole | None
     encryption_key: kms.IKey | None
     data_capture: DataCapture | None
-    async_inference: AsyncInference | None
+    async_inference: AsyncInferenceConfig | None
     deployment: Deployment | None
     metrics_config: MetricsConfig | None
     scaling_guard: bool
@@ -164,16 +164,16 @@ class EndpointProps:
     role: iam.IRole | None = None
     encryption_key: kms.IKey | None = None
     data_capture: DataCapture | None = None
-    async_inference: AsyncInference | None = None
+    async_inference: AsyncInferenceConfig | None = None
     deployment: Deployment | None = None
     metrics_config: MetricsConfig | None = None
     scaling_guard: bool = False
     removal_policy: RemovalPolicy | None = None
 
     def __post_init__(self) -> None:
-        check_kinds(self, _KINDS)
+        check_types(self, _TYPES)
         for variant in self.variants or ():
-            check_kind("variants", variant, _VARIANT)
+            check_type("variants", variant, _VARIANT)
         if self.endpoint_name is not None:
             check_name("endpoint_name", self.endpoint_name, limits.ENDPOINT_NAME)
         if self.removal_policy is RemovalPolicy.SNAPSHOT:

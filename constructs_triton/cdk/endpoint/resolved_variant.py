@@ -14,11 +14,11 @@ from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 
-__all__ = ["VariantPlan", "plan_variants"]
+__all__ = ["ResolvedVariant", "resolve_variants"]
 
 
 @dataclass(frozen=True, slots=True)
-class VariantPlan:
+class ResolvedVariant:
     """One variant: its properties, what it serves, and how its container is started.
 
     ``is_only`` is whether the endpoint was given no list of variants; its parts then hang from the endpoint
@@ -40,7 +40,7 @@ class VariantPlan:
         return name if is_concrete(name) else f"Variant{self.position}"
 
 
-def plan_variants(scope: Construct, models: ServedModels, props: EndpointProps) -> list[VariantPlan]:
+def resolve_variants(scope: Construct, models: ServedModels, props: EndpointProps) -> list[ResolvedVariant]:
     """The production variants, then the shadow variant where there is one.
 
     Raises ``InvalidValueError`` and ``RepositoryError`` for what SageMaker or Triton would refuse.
@@ -60,7 +60,7 @@ def _plan(
     position: int,
     *,
     is_shadow: bool = False,
-) -> VariantPlan:
+) -> ResolvedVariant:
     variant_props = props.variant_props(variant)
     try:
         if variant is not None and (variant.model_repository is not None or variant.model is not None):
@@ -70,6 +70,6 @@ def _plan(
     except InvalidValueError as error:
         raise error if variant is None else type(error)(f'variant "{variant.variant_name}" {error}') from None
     findings = tuple(check_models(models, settings, variant_props))
-    return VariantPlan(
+    return ResolvedVariant(
         variant_props, models, settings, findings, position, is_only=variant is None, is_shadow=is_shadow
     )

@@ -11,13 +11,13 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct, IDependable
 
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.property_types import Kind, check_kind
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
 
-_REPOSITORY: Kind = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
+_REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
 __all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
 
@@ -84,14 +84,14 @@ class SingleModel(ServedModels):
     @classmethod
     def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
         """Any model of the repository."""
-        check_kind("model_repository", repository, _REPOSITORY)
+        check_type("model_repository", repository, _REPOSITORY)
         repository.served_model(model)
         return cls(repository, model)
 
     @classmethod
     def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
         """A model of the repository that has to be an ensemble."""
-        check_kind("model_repository", repository, _REPOSITORY)
+        check_type("model_repository", repository, _REPOSITORY)
         repository.refuse_no_ensemble(ensemble)
         return cls(repository, ensemble)
 
@@ -126,7 +126,7 @@ class MultipleModels(ServedModels):
     model_cache_setting: str | None = None
 
     def __post_init__(self) -> None:
-        check_kind("model_repository", self.repository, _REPOSITORY)
+        check_type("model_repository", self.repository, _REPOSITORY)
         setting = self.model_cache_setting
         if setting is not None and is_concrete(setting) and setting not in ("Enabled", "Disabled"):
             raise InvalidValueError(

@@ -13,7 +13,7 @@ from constructs_triton.cdk.metrics.metric_definitions import (
     INVOCATION_NAMESPACE,
     metric_definition,
 )
-from constructs_triton.cdk.validation.property_types import check_kind
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.errors import InvalidValueError
 
 __all__ = [
@@ -276,7 +276,7 @@ def _or_p99(options: MetricOptions) -> MetricOptions:
 def _in_unit(
     metric: cloudwatch.Metric, unit: cloudwatch.Unit | None
 ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-    check_kind("unit", unit, (cloudwatch.Unit, "Unit.MILLISECONDS"))
+    check_type("unit", unit, (cloudwatch.Unit, "Unit.MILLISECONDS"))
     if unit is None or unit is cloudwatch.Unit.MICROSECONDS:
         return metric
     if unit.name not in _MICROSECONDS_IN:

@@ -23,7 +23,7 @@ from constructs_triton.cdk.monitoring.monitored_endpoint import (
     written_endpoint_name,
 )
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name
-from constructs_triton.cdk.validation.property_types import check_has, check_kind, check_known
+from constructs_triton.cdk.validation.property_types import check_has, check_known, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit
 
@@ -103,7 +103,7 @@ def _check_thresholds(thresholds: AlarmThresholds) -> None:
     check_known(thresholds, AlarmThresholds.__annotations__, "add_alarms()")
     for name, kind in AlarmThresholds.__annotations__.items():
         if "Duration" in str(kind):
-            check_kind(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
+            check_type(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
 
 
 def _rules(

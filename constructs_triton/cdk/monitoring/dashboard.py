@@ -10,7 +10,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint
-from constructs_triton.cdk.validation.property_types import check_has, check_kind
+from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.errors import InvalidValueError
 
 __all__ = ["TritonDashboard"]
@@ -49,7 +49,7 @@ class TritonDashboard(Construct):
             raise InvalidValueError(f"endpoints: must be a list, got {endpoints!r}; write [endpoint]")
         for endpoint in endpoints:
             check_has("endpoints", endpoint, "endpoint_name", "TritonEndpoint.from_endpoint_name(...)")
-        check_kind("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
+        check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))
         super().__init__(scope, id)
         objective = model_latency_objective
         self._dashboard = cloudwatch.Dashboard(

@@ -1,4 +1,4 @@
-"""``AsyncInference``: requests that are queued, read from S3 and answered into S3."""
+"""``AsyncInferenceConfig``: requests that are queued, read from S3 and answered into S3."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 
-__all__ = ["AsyncInference", "NotificationTopic"]
+__all__ = ["AsyncInferenceConfig", "NotificationTopic"]
 
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AsyncInference:
+class AsyncInferenceConfig:
     """Makes an endpoint asynchronous: it then takes ``InvokeEndpointAsync`` only.
 
     ``bucket``, ``output_prefix``, ``failure_prefix``

@@ -8,7 +8,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
-from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_kind
+from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 
@@ -71,7 +71,7 @@ def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None
 
 def check_prefix(property: str, prefix: str) -> None:
     """Refuse a prefix that is empty, since the role would get the whole bucket, or that a slash surrounds."""
-    check_kind(property, prefix, (str, '"captured"'))
+    check_type(property, prefix, (str, '"captured"'))
     if is_concrete(prefix) and prefix.strip("/") != prefix:
         raise InvalidValueError(
             f'{property}: must not begin or end with "/", got "{prefix}"; write "{prefix.strip("/")}"'

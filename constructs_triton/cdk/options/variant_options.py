@@ -14,7 +14,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.durations import check_duration
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
-from constructs_triton.cdk.validation.property_types import Kind, check_kinds
+from constructs_triton.cdk.validation.property_types import PropertyType, check_types
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -86,7 +86,7 @@ class VariantProps:
     core_dump: CoreDump | None = None
 
     def __post_init__(self) -> None:
-        check_kinds(self, _KINDS)
+        check_types(self, _TYPES)
         check_name("variant_name", self.variant_name, limits.VARIANT_NAME)
         count, weight = self.initial_instance_count, self.initial_variant_weight
         check_range("initial_instance_count", count, limits.INITIAL_INSTANCE_COUNT)
@@ -103,8 +103,8 @@ class VariantProps:
         return tuple(field.name for field in fields(cls) if field.name != "variant_name")
 
 
-_DURATION: Kind = (Duration, "Duration.minutes(10)")
-_KINDS: dict[str, Kind] = {
+_DURATION: PropertyType = (Duration, "Duration.minutes(10)")
+_TYPES: dict[str, PropertyType] = {
     "instance_type": (InstanceType, 'InstanceType.of("ml.g5.xlarge")'),
     "image": (TritonImage, 'TritonImage.dlc("26.05")'),
     "environment": ((TritonEnvironment, Mapping), "TritonEnvironment(thread_count=16)"),

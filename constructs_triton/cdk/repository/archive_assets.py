@@ -24,14 +24,14 @@ from aws_cdk import (
 from constructs import Construct
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository import Archive
+from constructs_triton.model_repository import PackedArchive
 from constructs_triton.model_repository.partial_folder import partial_folder
 
-__all__ = ["ModelArchive", "StackAssets", "asset_directory"]
+__all__ = ["ArchiveAsset", "StackAssets", "asset_directory"]
 
 
 @dataclass(frozen=True, slots=True)
-class ModelArchive:
+class ArchiveAsset:
     """An archive that the CDK uploads: where it will lie, and what it holds.
 
     ``unpacked_size_bytes`` is what an instance needs on its disk for it. ``model_names`` are the models
@@ -69,10 +69,10 @@ class StackAssets:
         self._outdir = _stage(scope).outdir
         self._asset_directory = asset_directory(scope)
 
-    def add_archive(self, archive: Archive, model_names: tuple[str, ...]) -> ModelArchive:
+    def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
         """Let the archive be uploaded."""
         location = self._add(archive.path, f"{archive.digest}.tar", f"Model archive {model_names[0]}")
-        return ModelArchive(
+        return ArchiveAsset(
             bucket_name=location.bucket_name,
             object_key=location.object_key,
             digest=archive.digest,

@@ -18,20 +18,20 @@ from constructs import Construct
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import Archive, ModelRepository, pack
+from constructs_triton.model_repository import ModelRepository, PackedArchive, pack
 from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
-from constructs_triton.model_repository.cached_repository import CheckedFindings, RepositorySurvey
+from constructs_triton.model_repository.cached_repository import CachedRepository, CheckedFindings
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX, ArchiveIdentity, find_packed
 from constructs_triton.model_repository.partial_folder import partial_folder
 
 __all__ = [
-    "GivenArchive",
     "LoadedModels",
     "LocalModels",
     "ModelLocation",
     "PackedModels",
     "StoredModels",
     "UncompressedModels",
+    "UploadedArchive",
 ]
 
 
@@ -86,7 +86,7 @@ class LoadedModels(ABC):
 class LocalModels(LoadedModels):
     """Models on this machine."""
 
-    survey: RepositorySurvey
+    survey: CachedRepository
 
     @property
     def description(self) -> str:
@@ -116,7 +116,7 @@ class LocalModels(LoadedModels):
         """The models in the archive of a model, itself first."""
 
     @abstractmethod
-    def archive(self, model_name: str, directory: Path) -> Archive:
+    def archive(self, model_name: str, directory: Path) -> PackedArchive:
         """The archive of a model, put into ``directory`` under its digest."""
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
@@ -137,7 +137,7 @@ class PackedModels(LocalModels):
     """A folder of models; each archive is packed when it is first needed, and not again."""
 
     def __init__(self, repository: ModelRepository) -> None:
-        super().__init__(RepositorySurvey(repository))
+        super().__init__(CachedRepository(repository))
 
     @property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:
@@ -150,7 +150,7 @@ class PackedModels(LocalModels):
     def content_digest(self, model_name: str) -> str:
         return self.survey.identities[model_name].digest
 
-    def archive(self, model_name: str, directory: Path) -> Archive:
+    def archive(self, model_name: str, directory: Path) -> PackedArchive:
         identity = self._known_identity(model_name)
         found = None if identity is None else find_packed(identity, directory)
         return found or pack(self.repository, self.contents_of(model_name), directory)
@@ -160,15 +160,15 @@ class PackedModels(LocalModels):
         return self.survey.known_identities.get(model_name)
 
 
-class GivenArchive(LocalModels):
+class UploadedArchive(LocalModels):
     """A ``.tar.gz`` that was packed elsewhere."""
 
     def __init__(self, outline: ArchiveOutline) -> None:
-        super().__init__(RepositorySurvey(outline.repository))
+        super().__init__(CachedRepository(outline.repository))
         self.contents = outline.contents
 
     @classmethod
-    def read(cls, path: Path) -> GivenArchive:
+    def read(cls, path: Path) -> UploadedArchive:
         """Inspect it; raises ``ArchiveError``."""
         return cls(outline_archive(path))
 
@@ -182,12 +182,12 @@ class GivenArchive(LocalModels):
     def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - whatever is asked, it is the archive
         return self.contents.digest
 
-    def archive(self, model_name: str, directory: Path) -> Archive:  # noqa: ARG002 - likewise
+    def archive(self, model_name: str, directory: Path) -> PackedArchive:  # noqa: ARG002 - likewise
         contents = self.contents
         place = directory / f"{contents.digest}{ARCHIVE_SUFFIX}"
         if not (place.exists() and place.stat().st_size == contents.size_bytes):
             _link_or_copy(contents.path, place)
-        return Archive(place, contents.digest, contents.size_bytes, contents.unpacked_size_bytes)
+        return PackedArchive(place, contents.digest, contents.size_bytes, contents.unpacked_size_bytes)
 
 
 @dataclass(frozen=True)

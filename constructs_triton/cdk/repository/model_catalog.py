@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from constructs_triton.cdk.repository.loaded_models import (
-    GivenArchive,
     LoadedModels,
     LocalModels,
     PackedModels,
     StoredModels,
     UncompressedModels,
+    UploadedArchive,
 )
 from constructs_triton.cdk.repository.target_model import check_model_name
 from constructs_triton.errors import InvalidValueError
@@ -82,7 +82,7 @@ class ModelCatalog:
         source = self.source
         if isinstance(source, PackedModels):
             yield from ((name, (source, name)) for name in source.top_level)
-        elif isinstance(source, GivenArchive):
+        elif isinstance(source, UploadedArchive):
             name = source.only_model("source")
             yield name, (source, name)
         elif source is not None:

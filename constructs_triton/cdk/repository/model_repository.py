@@ -12,7 +12,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.repository.archive_assets import ModelArchive, StackAssets, asset_directory
+from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
 from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
@@ -21,7 +21,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_source import ModelSource
-from constructs_triton.cdk.repository.model_sync import ModelSync, StoredArchive
+from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
     check_bucket,
     check_prefix,
@@ -31,7 +31,7 @@ from constructs_triton.cdk.repository.properties import (
 )
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
 from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
-from constructs_triton.cdk.validation.property_types import KEY, check_has, check_kind
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
@@ -105,10 +105,10 @@ class TritonModelRepository(Construct):
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
     ) -> None:
         check_source(source)
-        check_kind("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
+        check_type("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
         check_bucket(bucket, encryption_key, versioned)
         check_has("asset_encryption_key", asset_encryption_key, *KEY)
-        check_kind("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
+        check_type("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
         check_prefix(prefix)
         check_retention(prune_after)
         naming = known_naming(target_model_naming)
@@ -206,7 +206,7 @@ class TritonModelRepository(Construct):
 
     # What endpoints of one model load.
 
-    def archive_of(self, model_name: str, *, scope: Construct | None = None) -> ModelArchive:
+    def archive_of(self, model_name: str, *, scope: Construct | None = None) -> ArchiveAsset:
         """The archive of a model, or of an ensemble with all its steps, as an asset.
 
         It becomes an asset of the stack that ``scope`` is in, by default this repository's own stack. Raises
@@ -258,14 +258,14 @@ class TritonModelRepository(Construct):
     def _make_sync(self) -> ModelSync:
         entries, targets = self._catalog.entries(), self.target_models
         assets, directory = StackAssets(self), asset_directory(self)
-        archives: dict[str, tuple[str, ModelArchive]] = {}
-        stored: dict[str, tuple[str, StoredArchive]] = {}
+        archives: dict[str, tuple[str, ArchiveAsset]] = {}
+        stored: dict[str, tuple[str, S3Archive]] = {}
         for name, (loaded, model) in entries.items():
             if isinstance(loaded, LocalModels):
                 asset = assets.add_archive(loaded.archive(model, directory), loaded.contents_of(model))
                 archives[name] = (targets[name], asset)
             else:
-                stored[name] = (targets[name], StoredArchive(loaded.bucket, loaded.key))
+                stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
         if self.target_model_naming is TargetModelNaming.PLAIN:
             text = _PLAIN_NAMES.format(name=next(iter(targets.values())))
             Annotations.of(self).add_warning_v2("constructs-triton:target-model-plain-names", text)

@@ -11,13 +11,13 @@ from typing import Protocol
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.repository.loaded_models import (
-    GivenArchive,
     LoadedModels,
     PackedModels,
     StoredModels,
     UncompressedModels,
+    UploadedArchive,
 )
-from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_kind
+from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import ModelRepository
@@ -69,7 +69,7 @@ class ModelSource(ABC):
         Give new content a new key, since a multi-model endpoint never loads the same key again.
         """
         check_has("bucket", bucket, *BUCKET)
-        check_kind("key", key, (str, '"archives/resnet-v3.tar.gz"'))
+        check_type("key", key, (str, '"archives/resnet-v3.tar.gz"'))
         if is_concrete(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
                 f'key: must be the key of an archive, ending in ".tar.gz", got "{key}"; pack the models, or '
@@ -85,7 +85,7 @@ class ModelSource(ABC):
         faster for large weights; a multi-model endpoint takes archives alone. Nothing is checked.
         """
         check_has("bucket", bucket, *BUCKET)
-        check_kind("prefix", prefix, (str, '"models/llm/"'))
+        check_type("prefix", prefix, (str, '"models/llm/"'))
         if is_concrete(prefix) and (not prefix.endswith("/") or prefix.startswith("/")):
             raise InvalidValueError(
                 f'prefix: must end with "/" and not begin with it, got "{prefix}"; '
@@ -121,7 +121,7 @@ class _Archive(ModelSource):
     path: Path
 
     def load(self) -> LoadedModels:
-        return GivenArchive.read(self.path)
+        return UploadedArchive.read(self.path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
-from constructs_triton.cdk.repository.archive_assets import ModelArchive, StackAssets
+from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.model_sync import CODE_DIRECTORY, CODE_FOLDER, HANDLER, RESOURCE_TYPE
-from constructs_triton.model_sync.manifest import Archive as ListedArchive
-from constructs_triton.model_sync.manifest import Manifest
+from constructs_triton.model_sync.manifest import ListedArchive, Manifest
 
-__all__ = ["ModelSync", "ModelSyncFunction", "StoredArchive"]
+__all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
 
 _MOST_NAMED_ARCHIVES = 20
 """Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
@@ -26,7 +25,7 @@ _SERVICE_TIMEOUT_MINUTES = 60  # CloudFormation's maximum; the function calls it
 
 
 @dataclass(frozen=True, slots=True)
-class StoredArchive:
+class S3Archive:
     """An archive that lies in a bucket already."""
 
     bucket: s3.IBucket
@@ -79,8 +78,8 @@ class ModelSync(Construct):
         *,
         bucket: s3.IBucket,
         prefix: str,
-        archives: Mapping[str, tuple[str, ModelArchive]],
-        stored_archives: Mapping[str, tuple[str, StoredArchive]],
+        archives: Mapping[str, tuple[str, ArchiveAsset]],
+        stored_archives: Mapping[str, tuple[str, S3Archive]],
         asset_encryption_key: kms.IKey | None = None,
         prune_after: Duration | None = None,
         remove_on_delete: bool = False,
@@ -128,8 +127,8 @@ def _distinct(buckets: Sequence[s3.IBucket]) -> list[s3.IBucket]:
 
 
 def _manifest(
-    archives: Mapping[str, tuple[str, ModelArchive]],
-    stored_archives: Mapping[str, tuple[str, StoredArchive]],
+    archives: Mapping[str, tuple[str, ArchiveAsset]],
+    stored_archives: Mapping[str, tuple[str, S3Archive]],
     given_buckets: Sequence[s3.IBucket],
 ) -> Manifest:
     numbers = {bucket.bucket_name: number for number, bucket in enumerate(given_buckets)}
@@ -147,7 +146,7 @@ def _manifest(
 
 
 def _read_statements(
-    bucket_name: str, manifest_key: str, archives: Sequence[ModelArchive]
+    bucket_name: str, manifest_key: str, archives: Sequence[ArchiveAsset]
 ) -> list[iam.PolicyStatement]:
     """The list, and each archive of it by name as long as they are few."""
     asset_bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
@@ -163,7 +162,7 @@ def _read_statements(
     ]
 
 
-def _given_statements(stored_archives: Sequence[StoredArchive]) -> list[iam.PolicyStatement]:
+def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicyStatement]:
     if not stored_archives:
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})

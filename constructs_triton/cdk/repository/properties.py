@@ -8,7 +8,7 @@ from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
-from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_kind
+from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 
@@ -17,7 +17,7 @@ __all__ = ["check_bucket", "check_prefix", "check_retention", "check_source", "k
 
 def check_source(source: ModelSource | None) -> None:
     """Refuse a bare path."""
-    check_kind("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
+    check_type("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
 
 
 def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
@@ -31,7 +31,7 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
 
 def check_prefix(prefix: str) -> None:
     """Refuse a prefix that SageMaker would not join with a target model as it is meant."""
-    check_kind("prefix", prefix, (str, '"models/"'))
+    check_type("prefix", prefix, (str, '"models/"'))
     if is_concrete(prefix) and not (prefix.endswith("/") and not prefix.startswith("/")):
         raise InvalidValueError(
             f'prefix: must end with "/" and not begin with it, got "{prefix}"; write "{prefix.strip("/")}/"'
@@ -51,7 +51,7 @@ def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, ver
 
 def check_retention(prune_after: Duration | None) -> None:
     """Refuse to prune what a deployment may still roll back to."""
-    check_kind("prune_after", prune_after, (Duration, "Duration.days(30)"))
+    check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
     if prune_after is not None and is_concrete(prune_after) and prune_after.to_seconds() < 24 * 60 * 60:
         raise InvalidValueError(
             f"prune_after: must be a day at least, got {prune_after.to_seconds():.0f} seconds; an endpoint "

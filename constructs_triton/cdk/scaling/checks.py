@@ -13,7 +13,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
-from constructs_triton.cdk.validation.property_types import Kind, check_kind
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
@@ -30,14 +30,14 @@ __all__ = [
     "check_untracked",
 ]
 
-_DURATION: Kind = (Duration, "Duration.seconds(300)")
-_POLICY_KINDS: dict[str, Kind] = {
+_DURATION: PropertyType = (Duration, "Duration.seconds(300)")
+_POLICY_KINDS: dict[str, PropertyType] = {
     "scale_in_cooldown": _DURATION,
     "scale_out_cooldown": _DURATION,
     "disable_scale_in": (bool, "True"),
     "policy_name": (str, '"busy-gpus"'),
 }
-_STEP_KINDS: dict[str, Kind] = {
+_STEP_KINDS: dict[str, PropertyType] = {
     "cooldown": _DURATION,
     "adjustment_type": (appscaling.AdjustmentType, "AdjustmentType.CHANGE_IN_CAPACITY"),
     "metric_aggregation_type": (appscaling.MetricAggregationType, "MetricAggregationType.AVERAGE"),
@@ -46,9 +46,9 @@ _STEP_KINDS: dict[str, Kind] = {
     "min_adjustment_magnitude": ((int, float), "1"),
 }
 # CDK takes a mapping wherever it takes a structure.
-_STEP: Kind = ((appscaling.ScalingInterval, dict), "ScalingInterval(change=1, lower=10)")
-_TIME: Kind = (datetime, "datetime(2030, 1, 31, tzinfo=UTC)")
-_SCHEDULE_KINDS: dict[str, Kind] = {
+_STEP: PropertyType = ((appscaling.ScalingInterval, dict), "ScalingInterval(change=1, lower=10)")
+_TIME: PropertyType = (datetime, "datetime(2030, 1, 31, tzinfo=UTC)")
+_SCHEDULE_KINDS: dict[str, PropertyType] = {
     "schedule": (appscaling.Schedule, 'Schedule.cron(hour="8", minute="0")'),
     "start_time": _TIME,
     "end_time": _TIME,
@@ -117,9 +117,9 @@ def check_untracked(id: str, other: TrackedMetric | None) -> None:
 
 def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
     """Raise ``InvalidValueError`` for fewer steps than make a difference, and for what is no step."""
-    check_kind("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
+    check_type("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
     for position, step in enumerate(steps):
-        check_kind(f"scaling_steps[{position}]", step, _STEP)
+        check_type(f"scaling_steps[{position}]", step, _STEP)
     if len(steps) < _LEAST_STEPS:
         raise InvalidValueError(
             f"scaling_steps: must be at least {_LEAST_STEPS}, got {len(steps)}; "
@@ -175,6 +175,6 @@ def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
     _check_kinds(id, times, _SCHEDULE_KINDS)
 
 
-def _check_kinds(id: str, options: Mapping[str, object], kinds: Mapping[str, Kind]) -> None:
+def _check_kinds(id: str, options: Mapping[str, object], kinds: Mapping[str, PropertyType]) -> None:
     for name, kind in kinds.items():
-        check_kind(f"{id}.{name}", options.get(name), kind)
+        check_type(f"{id}.{name}", options.get(name), kind)

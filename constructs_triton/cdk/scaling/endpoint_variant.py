@@ -11,7 +11,7 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan
+from constructs_triton.cdk.scaling.targets import PlannedCapacity, check_capacity, check_plan
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
@@ -112,7 +112,7 @@ class EndpointVariant(VariantMetrics):
         self._retain_instance_count()
         return self._scalable
 
-    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+    def apply_plan(self, plan: PlannedCapacity) -> TritonScalableInstanceCount:
         """Scale within a plan's bounds, on invocations per instance at its target.
 
         ``plan`` is a ``constructs_triton.planning.Plan``, or has its attributes. Start the variant with its

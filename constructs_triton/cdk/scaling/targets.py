@@ -7,7 +7,7 @@ from typing import Protocol
 from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.property_types import check_has, check_kind
+from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
@@ -19,7 +19,7 @@ from constructs_triton.facts.limits import (
 )
 
 __all__ = [
-    "CapacityPlan",
+    "PlannedCapacity",
     "check_capacity",
     "check_plan",
     "check_positive",
@@ -35,7 +35,7 @@ __all__ = [
 _PERCENT = RangeLimit(1, 100, "percent")
 
 
-class CapacityPlan(Protocol):
+class PlannedCapacity(Protocol):
     """What a plan of capacity says, such as ``constructs_triton.planning.Plan``."""
 
     @property
@@ -82,7 +82,7 @@ def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous:
         )
 
 
-def check_plan(plan: CapacityPlan, instance_type: InstanceType) -> None:
+def check_plan(plan: PlannedCapacity, instance_type: InstanceType) -> None:
     """Raise ``InvalidValueError`` where a plan was measured on another instance type."""
     check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
     if instance_type.is_known and plan.instance_type != instance_type.name:
@@ -148,7 +148,7 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
 
 def microseconds(property: str, duration: Duration) -> float:
     """A duration in the unit that SageMaker publishes latencies in."""
-    check_kind(property, duration, (Duration, "Duration.millis(300)"))
+    check_type(property, duration, (Duration, "Duration.millis(300)"))
     if duration.is_unresolved():
         raise not_multiplied(property)
     value = float(duration.to_milliseconds()) * 1000

@@ -5,12 +5,12 @@ from __future__ import annotations
 from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.property_types import Kind, check_kind
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.facts.limits import RangeLimit
 
 __all__ = ["check_duration", "seconds"]
 
-_DURATION: Kind = (Duration, "Duration.minutes(10)")
+_DURATION: PropertyType = (Duration, "Duration.minutes(10)")
 
 
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
@@ -18,7 +18,7 @@ def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> 
 
     ``None`` and tokens pass.
     """
-    check_kind(property, value, _DURATION)
+    check_type(property, value, _DURATION)
     if value is not None and not value.is_unresolved():
         check_range(property, value.to_seconds(), limit)
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.spelling import did_you_mean
 
-__all__ = ["BUCKET", "KEY", "Kind", "check_has", "check_kind", "check_kinds", "check_known"]
+__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type", "check_types"]
 
-Kind = tuple[type | tuple[type, ...], str]
+PropertyType = tuple[type | tuple[type, ...], str]
 """The class that a property has to be of, or several, and an example of how it is written."""
 
 
-def check_kind(property: str, value: object, kind: Kind) -> None:
+def check_type(property: str, value: object, kind: PropertyType) -> None:
     """Raise ``InvalidValueError`` for a value of another class; ``None`` passes."""
     classes, example = kind
     if value is None or isinstance(value, classes):
@@ -23,10 +23,10 @@ def check_kind(property: str, value: object, kind: Kind) -> None:
     raise InvalidValueError(f"{property}: must be of class {names}, got {given}; write {example}")
 
 
-def check_kinds(owner: object, kinds: Mapping[str, Kind]) -> None:
-    """:func:`check_kind` for attributes of ``owner``, by their names."""
+def check_types(owner: object, kinds: Mapping[str, PropertyType]) -> None:
+    """:func:`check_type` for attributes of ``owner``, by their names."""
     for name, kind in kinds.items():
-        check_kind(name, getattr(owner, name), kind)
+        check_type(name, getattr(owner, name), kind)
 
 
 BUCKET = ("bucket_name", "Bucket.from_bucket_name(...)")

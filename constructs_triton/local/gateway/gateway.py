@@ -30,7 +30,7 @@ from constructs_triton.local.gateway.runtime_errors import (
 )
 from constructs_triton.local.gateway.traffic import ShadowShare, TrafficShare
 from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import EndpointPlan, VariantPlan
+from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 
 __all__ = ["LocalVariant", "RunningEndpoint", "gateway_application"]
 
@@ -52,7 +52,7 @@ class LocalVariant:
     """A variant's server, and its models' life cycle where it is a multi-model container."""
 
     def __init__(
-        self, plan: VariantPlan, server: TritonServer, multi_model: MultiModelContainer | None
+        self, plan: VariantSpec, server: TritonServer, multi_model: MultiModelContainer | None
     ) -> None:
         self.plan = plan
         self.server = server
@@ -89,7 +89,7 @@ class LocalVariant:
 class RunningEndpoint:
     """An endpoint whose servers are up."""
 
-    def __init__(self, plan: EndpointPlan, variants: Sequence[LocalVariant]) -> None:
+    def __init__(self, plan: EndpointSpec, variants: Sequence[LocalVariant]) -> None:
         self.plan = plan
         production = {variant.name for variant in plan.variants}
         self.variants = {each.plan.name: each for each in variants if each.plan.name in production}

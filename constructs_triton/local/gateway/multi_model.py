@@ -32,7 +32,7 @@ from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.memory import session_bytes
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.server.unpacking import unpack
-from constructs_triton.local.sources.specs import EndpointPlan
+from constructs_triton.local.sources.specs import EndpointSpec
 from constructs_triton.model_config.target import Target
 
 __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
@@ -57,7 +57,7 @@ class MultiModelContainer:
 
     def __init__(
         self,
-        endpoint: EndpointPlan,
+        endpoint: EndpointSpec,
         server: TritonServer,
         session: aiohttp.ClientSession,
         memory_limit_bytes: int,

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from constructs_triton.local.sources.specs import EndpointPlan
+from constructs_triton.local.sources.specs import EndpointSpec
 
 __all__ = ["RuntimeApiError", "model_error", "model_not_ready", "service_unavailable", "validation_error"]
 
@@ -55,7 +55,7 @@ def service_unavailable(message: str) -> RuntimeApiError:
     return RuntimeApiError(503, "ServiceUnavailable", message)
 
 
-def model_error(endpoint: EndpointPlan, status: int, original: bytes | str) -> RuntimeApiError:
+def model_error(endpoint: EndpointSpec, status: int, original: bytes | str) -> RuntimeApiError:
     """The container answered with an error, or (status 0) not in time."""
     text = original if isinstance(original, str) else original.decode("utf-8", "replace")
     side = "client" if 400 <= status < 500 else "server"

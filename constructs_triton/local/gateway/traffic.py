@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from constructs_triton.local.sources.specs import VariantPlan
+from constructs_triton.local.sources.specs import VariantSpec
 
 __all__ = ["ShadowShare", "TrafficShare"]
 
@@ -13,7 +13,7 @@ class TrafficShare:
     """Smooth weighted round robin: over any run of requests each variant's share is as near to its weight
     as whole requests allow. A weight of 0 gets nothing; callers still reach it by name."""
 
-    def __init__(self, variants: Sequence[VariantPlan]) -> None:
+    def __init__(self, variants: Sequence[VariantSpec]) -> None:
         self._weights = {variant.name: variant.weight for variant in variants}
         self._credits = dict.fromkeys(self._weights, 0.0)
 
@@ -32,7 +32,7 @@ class TrafficShare:
 class ShadowShare:
     """Which requests a shadow variant gets a copy of: its weight relative to production's, at most all."""
 
-    def __init__(self, production: VariantPlan, shadow: VariantPlan) -> None:
+    def __init__(self, production: VariantSpec, shadow: VariantSpec) -> None:
         self._fraction = min(1.0, shadow.weight / production.weight) if production.weight else 0.0
         self._credit = 0.0
 

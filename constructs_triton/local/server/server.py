@@ -33,7 +33,7 @@ from constructs_triton.local.server.memory import fit_shared_memory
 from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.server.unpacking import unpack
-from constructs_triton.local.sources.specs import ContainerPlan
+from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.model_config.target import Target
 
 __all__ = ["ServerSettings", "TritonServer", "finish"]
@@ -69,7 +69,7 @@ class TritonServer:
     """One container: a real tritonserver in a private folder, kept by a keeper process."""
 
     label: str
-    container: ContainerPlan
+    container: ContainerSpec
     settings: ServerSettings
     startup_timeout_seconds: float = _STARTUP_TIMEOUT_SECONDS
     directory: Path = field(init=False, default=Path())

@@ -13,7 +13,7 @@ from typing import Any
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
-from constructs_triton.local.sources.specs import AsyncPlan, ContainerPlan, EndpointPlan, VariantPlan
+from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["read_endpoints"]
 
@@ -27,7 +27,7 @@ _ASSET_MANIFEST, _NESTED_ASSEMBLY, _STACK = (
 
 def read_endpoints(
     directory: Path, *, stack: str | None = None, endpoint: str | None = None
-) -> tuple[EndpointPlan, ...]:
+) -> tuple[EndpointSpec, ...]:
     """The endpoints of a cloud assembly, those of nested stacks and stages too.
 
     ``stack`` and ``endpoint`` keep only what bears that name. Raises ``LocalEndpointError`` where there is
@@ -62,7 +62,7 @@ def _keep_named(stacks: Sequence[_Stack], name: str | None, directory: Path) -> 
     return kept
 
 
-def _refuse_duplicates(plans: Sequence[EndpointPlan]) -> None:
+def _refuse_duplicates(plans: Sequence[EndpointSpec]) -> None:
     names = [plan.name for plan in plans]
     for plan in plans:
         if names.count(plan.name) > 1:
@@ -157,13 +157,13 @@ class _StackReader:
         self._template = stack.template
         self._assets = stack.assets
 
-    def endpoints(self) -> Iterator[EndpointPlan]:
+    def endpoints(self) -> Iterator[EndpointSpec]:
         for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
             properties = self._template.properties(logical_id)
             config = self._resource(
                 "AWS::SageMaker::EndpointConfig", properties["EndpointConfigName"], logical_id
             )
-            yield EndpointPlan(
+            yield EndpointSpec(
                 name=properties.get("EndpointName", logical_id),
                 stack=self._template.name,
                 variants=self._variants(config.get("ProductionVariants", [])),
@@ -182,9 +182,9 @@ class _StackReader:
             "an endpoint runs here only with its configuration and models in the same stack"
         )
 
-    def _variants(self, variants: Sequence[Mapping[str, Any]]) -> tuple[VariantPlan, ...]:
+    def _variants(self, variants: Sequence[Mapping[str, Any]]) -> tuple[VariantSpec, ...]:
         return tuple(
-            VariantPlan(
+            VariantSpec(
                 name=variant["VariantName"],
                 container=self._container(variant),
                 weight=float(variant.get("InitialVariantWeight", 1.0)),
@@ -194,7 +194,7 @@ class _StackReader:
             for variant in variants
         )
 
-    def _container(self, variant: Mapping[str, Any]) -> ContainerPlan:
+    def _container(self, variant: Mapping[str, Any]) -> ContainerSpec:
         if "ModelName" not in variant:
             raise LocalEndpointError(
                 f"{self._template.name}: variant {variant['VariantName']} names no model; "
@@ -211,9 +211,9 @@ class _StackReader:
             )
         return self._plan_of(variant["ModelName"], containers[0])
 
-    def _plan_of(self, model: str, container: Mapping[str, Any]) -> ContainerPlan:
+    def _plan_of(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
         url = self._model_data_url(model, container)
-        plan = ContainerPlan(
+        plan = ContainerSpec(
             model=model,
             image=container.get("Image", ""),
             model_data_url=url,
@@ -269,12 +269,12 @@ def _key_of(url: str) -> str:
     return url.partition("://")[2].partition("/")[2]
 
 
-def _asynchronous(config: Mapping[str, Any] | None) -> AsyncPlan | None:
+def _asynchronous(config: Mapping[str, Any] | None) -> AsyncInferenceSpec | None:
     if config is None:
         return None
     output = config.get("OutputConfig", {})
     at_once = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
-    plan = AsyncPlan(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
+    plan = AsyncInferenceSpec(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
     return replace(plan, max_concurrent_invocations=int(at_once)) if at_once else plan
 
 

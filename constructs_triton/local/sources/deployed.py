@@ -14,7 +14,7 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.specs import ContainerPlan, EndpointPlan, VariantPlan
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["read_deployed_endpoints"]
 
@@ -23,7 +23,7 @@ _ABSENT = {"404", "NoSuchKey", "NotFound"}
 
 def read_deployed_endpoints(
     endpoint_url: str, directory: Path, *, endpoint: str | None = None
-) -> tuple[EndpointPlan, ...]:
+) -> tuple[EndpointSpec, ...]:
     """The endpoints of the account behind ``endpoint_url``; archives are downloaded into ``directory``.
 
     The archive of a single-model container is downloaded at once, those of a multi-model container when they
@@ -52,13 +52,13 @@ class _Account:
         self._sagemaker = boto3.client("sagemaker", endpoint_url=endpoint_url)
         self._objects = _Objects(boto3.client("s3", endpoint_url=endpoint_url), directory)
 
-    def endpoints(self, wanted: str | None) -> Iterator[EndpointPlan]:
+    def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
         for page in self._sagemaker.get_paginator("list_endpoints").paginate():
             for summary in page["Endpoints"]:
                 if wanted in (None, summary["EndpointName"]):
                     yield self._endpoint(summary["EndpointName"])
 
-    def _endpoint(self, name: str) -> EndpointPlan:
+    def _endpoint(self, name: str) -> EndpointSpec:
         endpoint = self._sagemaker.describe_endpoint(EndpointName=name)
         config_name = endpoint["EndpointConfigName"]
         config = self._sagemaker.describe_endpoint_config(EndpointConfigName=config_name)
@@ -69,7 +69,7 @@ class _Account:
             if "DesiredWeight" in variant
         }
         _, _, _, region, account, _ = endpoint["EndpointArn"].split(":", 5)
-        return EndpointPlan(
+        return EndpointSpec(
             name=name,
             stack=config_name,
             variants=self._variants(name, config["ProductionVariants"], weights),
@@ -80,9 +80,9 @@ class _Account:
 
     def _variants(
         self, endpoint: str, variants: Sequence[Mapping[str, Any]], weights: Mapping[str, float]
-    ) -> tuple[VariantPlan, ...]:
+    ) -> tuple[VariantSpec, ...]:
         return tuple(
-            VariantPlan(
+            VariantSpec(
                 name=variant["VariantName"],
                 container=self._container(endpoint, variant),
                 weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
@@ -92,7 +92,7 @@ class _Account:
             for variant in variants
         )
 
-    def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerPlan:
+    def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
         place = f"{endpoint}/{variant['VariantName']}"
         if "ModelName" not in variant:
             raise LocalEndpointError(f"{place}: names no model; inference components do not run here")
@@ -105,7 +105,7 @@ class _Account:
                 "only a primary container with ModelDataUrl runs here"
             )
         is_multi_model = container.get("Mode") == "MultiModel"
-        return ContainerPlan(
+        return ContainerSpec(
             model=variant["ModelName"],
             image=container.get("Image", ""),
             model_data_url=url,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError, RepositoryError
 from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.local.sources.specs import ContainerPlan, EndpointPlan, VariantPlan
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.model_repository import (
     ModelRepository,
     errors_left_by_packing,
@@ -32,7 +32,7 @@ def read_source(
     endpoint: str | None = None,
     model: str | None = None,
     is_multi_model: bool = False,
-) -> tuple[EndpointPlan, ...]:
+) -> tuple[EndpointSpec, ...]:
     """The endpoints of ``path``: a folder that ``cdk synth`` wrote, a model repository, or an archive.
 
     A repository or an archive becomes one endpoint, named after the file or folder, or ``endpoint``;
@@ -63,7 +63,7 @@ def _stray_option(option: str, path: Path) -> LocalEndpointError:
 
 def _endpoint_of_archive(
     path: Path, name: str | None, model: str | None, is_multi_model: bool
-) -> EndpointPlan:
+) -> EndpointSpec:
     if not path.name.endswith(_SUFFIX):
         raise LocalEndpointError(f"{path}: is no archive; name a {_SUFFIX}, a folder of models or cdk.out")
     name = name or _endpoint_name(path.name.removesuffix(_SUFFIX))
@@ -77,7 +77,7 @@ def _endpoint_of_archive(
 
 def _endpoint_of_folder(
     path: Path, scratch: Path, name: str | None, model: str | None, is_multi_model: bool
-) -> EndpointPlan:
+) -> EndpointSpec:
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
         archives = {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
@@ -123,12 +123,12 @@ def _pack_each(path: Path, scratch: Path) -> dict[str, Path]:
     }
 
 
-def _single_model(name: str, archive: Path, model: str) -> EndpointPlan:
-    container = ContainerPlan(model, "", archive.resolve().as_uri(), {_DEFAULT_MODEL: model}, archive)
+def _single_model(name: str, archive: Path, model: str) -> EndpointSpec:
+    container = ContainerSpec(model, "", archive.resolve().as_uri(), {_DEFAULT_MODEL: model}, archive)
     return _endpoint(name, container)
 
 
-def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: str | None) -> EndpointPlan:
+def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: str | None) -> EndpointSpec:
     if model is not None:
         raise LocalEndpointError(
             f"{folder}: a multi-model endpoint has no default model, got --model {model}; "
@@ -136,11 +136,11 @@ def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: s
         )
     # As the constructs set it: without it one model that does not load makes /ping fail for good.
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
-    return _endpoint(name, ContainerPlan(name, "", f"s3://local/{name}/", environment, archives=archives))
+    return _endpoint(name, ContainerSpec(name, "", f"s3://local/{name}/", environment, archives=archives))
 
 
-def _endpoint(name: str, container: ContainerPlan) -> EndpointPlan:
-    return EndpointPlan(name=name, stack="", variants=(VariantPlan(_VARIANT, container),))
+def _endpoint(name: str, container: ContainerSpec) -> EndpointSpec:
+    return EndpointSpec(name=name, stack="", variants=(VariantSpec(_VARIANT, container),))
 
 
 def _endpoint_name(text: str) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
 
-__all__ = ["AsyncPlan", "ContainerPlan", "EndpointPlan", "VariantPlan"]
+__all__ = ["AsyncInferenceSpec", "ContainerSpec", "EndpointSpec", "VariantSpec"]
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerPlan:
+class ContainerSpec:
     """A model's container: what SageMaker would hand to it.
 
     ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a multi-model
@@ -38,18 +38,18 @@ class ContainerPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class VariantPlan:
+class VariantSpec:
     """A production or shadow variant. ``weight`` is its share of the traffic, relative to its siblings."""
 
     name: str
-    container: ContainerPlan
+    container: ContainerSpec
     weight: float = 1.0
     instance_type: str | None = None
     startup_timeout_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class AsyncPlan:
+class AsyncInferenceSpec:
     """Where an asynchronous endpoint writes (``s3://`` prefixes), and how many requests run at once."""
 
     output_path: str
@@ -58,13 +58,13 @@ class AsyncPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class EndpointPlan:
+class EndpointSpec:
     """An endpoint: ``name`` is what callers give as ``EndpointName``."""
 
     name: str
     stack: str
-    variants: tuple[VariantPlan, ...]
-    shadow_variants: tuple[VariantPlan, ...] = ()
+    variants: tuple[VariantSpec, ...]
+    shadow_variants: tuple[VariantSpec, ...] = ()
     region: str = LOCAL_REGION
     account: str = LOCAL_ACCOUNT
-    asynchronous: AsyncPlan | None = None
+    asynchronous: AsyncInferenceSpec | None = None

@@ -10,7 +10,7 @@ from constructs_triton.findings import Severity
 from constructs_triton.model_config.check_run import all_rules, judge
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.locations import FieldPath
-from constructs_triton.model_config.model_under_check import Neighbourhood
+from constructs_triton.model_config.model_under_check import RepositoryContext
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.rules import Problem
 from constructs_triton.model_config.target import Target
@@ -96,14 +96,14 @@ def report(config: Any) -> Report:
     return judge(_neighbourhood(config, ()), config.name or UNNAMED)
 
 
-def _neighbourhood(config: Any, steps: Iterable[Any]) -> Neighbourhood:
+def _neighbourhood(config: Any, steps: Iterable[Any]) -> RepositoryContext:
     models: dict[str, ModelFolder] = {
         # A step's tensors are those that its configuration lists, whatever its model.py may add.
         step.name: ModelInMemory(step, is_complete=True)
         for step in steps
     }
     model = models[config.name or UNNAMED] = ModelInMemory(config)
-    return Neighbourhood(
+    return RepositoryContext(
         models=models,
         directories=dict.fromkeys(models, False),
         root=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton.model_config.backends import KNOWN_BACKENDS
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import closest
 
@@ -22,7 +22,7 @@ _COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm"
     hint='name one, for example backend: "python"',
     needs_files=True,
 )
-def cannot_be_told(subject: Subject) -> Iterator[Problem]:
+def cannot_be_told(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is named, or can be told from a file such as ``model.onnx`` in the first version directory.
 
     Triton also takes it from a model name of the form ``name.backend``.
@@ -34,7 +34,7 @@ def cannot_be_told(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("backend-platform", source=_VALIDATE)
-def unexpected_platform(subject: Subject) -> Iterator[Problem]:
+def unexpected_platform(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A model without ``backend`` has a ``platform`` that stands for one.
 
     ``platform: "python"`` is the common mistake: the Python backend is named by ``backend``.
@@ -60,7 +60,7 @@ def _platforms() -> tuple[str, ...]:
 
 
 @rule("backend-platform-pair", source=_VALIDATE, hint="keep one of the two; the other is filled in")
-def pair(subject: Subject) -> Iterator[Problem]:
+def pair(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``backend`` and ``platform`` name the same framework.
 
     Only backends that Triton's core knows are compared; Python, DALI and custom ones take any platform.
@@ -76,7 +76,7 @@ def pair(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("backend-of-ensemble", when=("backend",), source=_VALIDATE, hint="remove backend")
-def backend_of_ensemble(subject: Subject) -> Iterator[Problem]:
+def backend_of_ensemble(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has a platform and no backend.
 
     It has no library of its own: its steps are what runs.
@@ -90,7 +90,7 @@ def backend_of_ensemble(subject: Subject) -> Iterator[Problem]:
     when=("platform", "ensemble_scheduling"),
     source="triton core ValidateEnsembleSchedulingConfig",
 )
-def ensemble_platform(subject: Subject) -> Iterator[Problem]:
+def ensemble_platform(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``ensemble_scheduling`` stands exactly in models with ``platform: "ensemble"``.
 
     Either one without the other is refused, the first with a misleading message about the backend.
@@ -118,7 +118,7 @@ def ensemble_platform(subject: Subject) -> Iterator[Problem]:
     source=_VALIDATE,
     hint="write 0 for a model that does not batch",
 )
-def max_batch_size(subject: Subject) -> Iterator[Problem]:
+def max_batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``max_batch_size`` is zero or more.
 
     Zero, which is also what leaving it out means, is a model whose dims are the whole shape.
@@ -133,7 +133,7 @@ def max_batch_size(subject: Subject) -> Iterator[Problem]:
     source="triton core TritonBackendManager",
     hint="",
 )
-def misspelt(subject: Subject) -> Iterator[Problem]:
+def misspelt(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is no misspelling of one that the images carry.
 
     There is no list of all backends, since any library may be added to an image; only names one or two
@@ -170,7 +170,7 @@ def _distance_is_small(name: str, known: str) -> bool:
     source="triton core TritonRepoAgentManager",
     hint="leave model_repository_agents out, or build an image that has the agent",
 )
-def repository_agent(subject: Subject) -> Iterator[Problem]:
+def repository_agent(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Repository agents are installed in the image.
 
     The server carries one, ``checksum``; any other must be built into the image.
@@ -187,7 +187,7 @@ def repository_agent(subject: Subject) -> Iterator[Problem]:
     source="triton core ValidateModelMetrics",
     hint="give family and buckets",
 )
-def model_metrics(subject: Subject) -> Iterator[Problem]:
+def model_metrics(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each ``metric_control`` names a metric family and the buckets of its histogram.
 
     The server refuses one that is incomplete.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import did_you_mean, quoted
 
@@ -17,7 +17,7 @@ STEPS = ("ensemble_scheduling", "step")
 
 
 @rule("ensemble-field", "ensemble", source=_VALIDATE, hint="remove it; set it on the steps' own models")
-def field(subject: Subject) -> Iterator[Problem]:
+def field(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has no instance group, no optimization and no warm-up.
 
     It runs nothing itself.
@@ -33,7 +33,7 @@ def field(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-no-step", "ensemble", source=_VALIDATE, hint="add a step")
-def no_step(subject: Subject) -> Iterator[Problem]:
+def no_step(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has at least one step.
 
     It cannot pass its input through.
@@ -43,7 +43,7 @@ def no_step(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-step-incomplete", "ensemble", source=_BUILD, hint="add it")
-def step_incomplete(subject: Subject) -> Iterator[Problem]:
+def step_incomplete(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each step names a model and maps at least one input and one output.
 
     Outputs that nobody needs may be left out, but not all of them.
@@ -55,7 +55,7 @@ def step_incomplete(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-written-twice", "ensemble", source=_BUILD, hint="give each its own tensor")
-def written_twice(subject: Subject) -> Iterator[Problem]:
+def written_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor is written by one output of one step.
 
     There is no merging: two writers would race.
@@ -69,7 +69,7 @@ def written_twice(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-unused-input", "ensemble", source=_VALIDATE)
-def unused_input(subject: Subject) -> Iterator[Problem]:
+def unused_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of the ensemble is used by a step.
 
     A key given twice in an ``input_map`` counts once, the last value wins: a common cause.
@@ -83,7 +83,7 @@ def unused_input(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-unproduced", "ensemble", source=_VALIDATE)
-def unproduced(subject: Subject) -> Iterator[Problem]:
+def unproduced(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step reads, and every output, is written by a step or is an input.
 
     Names are compared exactly.
@@ -108,7 +108,7 @@ def unproduced(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-unread", "ensemble", source=_VALIDATE)
-def unread(subject: Subject) -> Iterator[Problem]:
+def unread(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step writes is read by a step or is an output.
 
     An output that nobody needs is left out of ``output_map`` instead.
@@ -124,7 +124,7 @@ def unread(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-cycle", "ensemble", source=_VALIDATE, hint="break the cycle")
-def cycle(subject: Subject) -> Iterator[Problem]:
+def cycle(subject: ModelUnderCheck) -> Iterator[Problem]:
     """No tensor depends on itself.
 
     The order of the steps is free, since the tensors say what comes first.
@@ -142,7 +142,7 @@ def cycle(subject: Subject) -> Iterator[Problem]:
     source="observed with triton server 2.51",
     hint="give the step's output a tensor of its own",
 )
-def writes_input(subject: Subject) -> Iterator[Problem]:
+def writes_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     """No step writes an input of the ensemble.
 
     The server loads it, answers ``/ping``, and then every request hangs.
@@ -160,7 +160,7 @@ def writes_input(subject: Subject) -> Iterator[Problem]:
     refuses=False,
     hint="keep one",
 )
-def duplicate_tensor(subject: Subject) -> Iterator[Problem]:
+def duplicate_tensor(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble declares each input and each output once.
 
     The server accepts it twice; requests then cannot name all of them.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.ensemble import STEPS
 from constructs_triton.model_config.ensemble import Step
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.spelling import did_you_mean, quoted
@@ -20,7 +20,7 @@ _MAPPING = "triton core ValidateTensorMapping"
 _CONSISTENCY = "triton core ValidateTensorConsistency"
 
 
-def steps(subject: Subject) -> Iterator[tuple[Step, Subject]]:
+def steps(subject: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
     """The steps whose models can be judged, with these."""
     for step in subject.graph.steps:
         model = subject.around.subjects.get(step.model_name)
@@ -29,7 +29,7 @@ def steps(subject: Subject) -> Iterator[tuple[Step, Subject]]:
 
 
 @rule("ensemble-unknown-model", "ensemble", source=_DEPENDENCIES)
-def unknown_model(subject: Subject) -> Iterator[Problem]:
+def unknown_model(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The model of every step is in the repository.
 
     In a multi-model endpoint it must lie in the ensemble's own archive; packing puts it there.
@@ -45,7 +45,7 @@ def unknown_model(subject: Subject) -> Iterator[Problem]:
 @rule(
     "ensemble-model-cycle", "ensemble", source="triton core CircularDependencyCheck", hint="break the cycle"
 )
-def model_cycle(subject: Subject) -> Iterator[Problem]:
+def model_cycle(subject: ModelUnderCheck) -> Iterator[Problem]:
     """No ensemble is a step of itself, directly or through others.
 
     Nested ensembles are fine otherwise.
@@ -62,7 +62,7 @@ def model_cycle(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-step-version", "ensemble", source="triton core CheckNode", needs_files=True)
-def step_version(subject: Subject) -> Iterator[Problem]:
+def step_version(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The version that a step asks for is loaded; ``-1`` takes the newest.
 
     Left out, ``model_version`` means 0, not the newest.
@@ -87,7 +87,7 @@ def step_version(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-batch-size", "ensemble", source="triton core ValidateEnsembleConfig")
-def batch_size(subject: Subject) -> Iterator[Problem]:
+def batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A step's ``max_batch_size`` is 0 or at least the ensemble's.
 
     A step that does not batch takes the batch axis as an ordinary one.
@@ -102,7 +102,7 @@ def batch_size(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-unknown-tensor", "ensemble", source=_MAPPING)
-def unknown_tensor(subject: Subject) -> Iterator[Problem]:
+def unknown_tensor(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The keys of ``input_map`` and ``output_map`` are inputs and outputs of the step's model.
 
     Not judged where the model's backend completes its inputs and outputs.
@@ -120,7 +120,7 @@ def unknown_tensor(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-unmapped-input", "ensemble", source=_MAPPING, hint="map it, or make it optional")
-def unmapped_input(subject: Subject) -> Iterator[Problem]:
+def unmapped_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a step's model is mapped, unless it is optional.
 
     Outputs may be left out.
@@ -147,7 +147,7 @@ class End(NamedTuple):
     place: tuple[str | int, ...]
 
 
-def ends(subject: Subject) -> Iterator[tuple[str, End]]:
+def ends(subject: ModelUnderCheck) -> Iterator[tuple[str, End]]:
     """Every tensor with each declaration of it, the ensemble's own first, as the server goes through them.
 
     A ``reshape`` counts for the ensemble's own inputs and outputs and not for those of the steps.
@@ -177,7 +177,7 @@ def _end(owner: str, tensor: Any, dims: Any, batching: bool, place: tuple[str | 
     return End(owner, tensor.data_type, plain, (-1, *plain) if batching else plain, place)
 
 
-def pairs(subject: Subject) -> Iterator[tuple[str, End, End]]:
+def pairs(subject: ModelUnderCheck) -> Iterator[tuple[str, End, End]]:
     """Each later declaration of a tensor beside the first."""
     first: dict[str, End] = {}
     for tensor, end in ends(subject):
@@ -193,7 +193,7 @@ def matches(left: Sequence[int], right: Sequence[int]) -> bool:
 
 
 @rule("ensemble-data-type", "ensemble", source=_CONSISTENCY, hint="make them equal; nothing is converted")
-def data_type(subject: Subject) -> Iterator[Problem]:
+def data_type(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same type wherever it is declared.
 
     In the ensemble, where it is written, and where it is read.
@@ -206,7 +206,7 @@ def data_type(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("ensemble-shape", "ensemble", source=_CONSISTENCY, hint="make them equal, or -1 where they vary")
-def shape(subject: Subject) -> Iterator[Problem]:
+def shape(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same shape wherever it is declared: as declared, or with the batch axis before it.
 
     ``-1`` agrees with anything, and is found out at run time.
@@ -227,7 +227,7 @@ def shape(subject: Subject) -> Iterator[Problem]:
     source=_CONSISTENCY,
     hint="give the model that does not batch the batch axis, as -1",
 )
-def batch_axis(subject: Subject) -> Iterator[Problem]:
+def batch_axis(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Where one model batches and the next does not, the shapes agree with the batch axis.
 
     The server also lets pass what agrees without it; at run time the axis is one too many.
@@ -246,7 +246,7 @@ def batch_axis(subject: Subject) -> Iterator[Problem]:
     source="triton core ValidateEnsembleConfig",
     hint="join them in one model",
 )
-def decoupled_branches(subject: Subject) -> Iterator[Problem]:
+def decoupled_branches(subject: ModelUnderCheck) -> Iterator[Problem]:
     """No step joins tensors from differently decoupled models.
 
     One side may answer many times and the other once.

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 
 __all__: list[str] = []
@@ -21,7 +21,7 @@ _INDEX = re.compile(r"\s*\+?\d")  # the server reads the number at the start and
 _AUTO, _GPU, _CPU, _MODEL = range(4)
 
 
-def groups(subject: Subject) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def groups(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The instance groups with their places; an ensemble has none to judge."""
     if not subject.config.HasField("ensemble_scheduling"):
         for index, group in enumerate(subject.config.instance_group):
@@ -42,7 +42,7 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     source=_SOURCE,
     hint="remove gpus, or write KIND_GPU",
 )
-def gpus_without_gpu(subject: Subject) -> Iterator[Problem]:
+def gpus_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Only instances on GPUs list ``gpus``.
 
     Without a kind, a group that lists an absent GPU becomes KIND_CPU and is then refused for its list.
@@ -60,7 +60,7 @@ def gpus_without_gpu(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("instance-no-gpu", when=("instance_group",), source=_SOURCE)
-def no_gpu(subject: Subject) -> Iterator[Problem]:
+def no_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
     """KIND_GPU needs a GPU on the instance, and lists only GPUs that it has.
 
     GPUs count from 0.
@@ -87,7 +87,7 @@ def no_gpu(subject: Subject) -> Iterator[Problem]:
     source=_SOURCE,
     hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL",
 )
-def kind_unknown(subject: Subject) -> Iterator[Problem]:
+def kind_unknown(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The kind is one that the schema knows.
 
     Numbers stand for enum values in the text format, and any number parses.
@@ -98,7 +98,7 @@ def kind_unknown(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("instance-profile", when=("instance_group",), source=_SOURCE)
-def profile(subject: Subject) -> Iterator[Problem]:
+def profile(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``profile`` is TensorRT's alone, and holds indices from 0.
 
     Optimization profiles are part of a TensorRT plan.
@@ -120,7 +120,7 @@ def profile(subject: Subject) -> Iterator[Problem]:
     source="triton core NormalizeInstanceGroup",
     hint="write the number that you mean",
 )
-def count(subject: Subject) -> Iterator[Problem]:
+def count(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``count`` is not negative.
 
     The server reads anything below 1 as its default without a word.
@@ -137,7 +137,7 @@ def count(subject: Subject) -> Iterator[Problem]:
     source="triton core TritonModelInstance::SetInstances",
     hint="use count for several instances on one GPU",
 )
-def gpu_twice(subject: Subject) -> Iterator[Problem]:
+def gpu_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A group lists each GPU once.
 
     A GPU listed twice gets twice the instances, and twice the memory is used.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import quoted
 
@@ -21,7 +21,7 @@ _VERSIONS = "triton core VersionsToLoad"
     source="triton server docker/sagemaker/serve: models are loaded by name",
     hint="name the folder whose sub-folders are models, each with config.pbtxt or a version folder such as 1",
 )
-def no_model(around: Neighbourhood) -> Iterator[Problem]:
+def no_model(around: RepositoryContext) -> Iterator[Problem]:
     """The folder holds at least one model.
 
     The server starts with an empty repository and then has nothing to answer with. Mostly it is the folder
@@ -48,7 +48,7 @@ def _few(names: list[str], most: int = 4) -> str:
     hint="put the model's files into a folder called 1 inside it",
     needs_files=True,
 )
-def no_version(subject: Subject) -> Iterator[Problem]:
+def no_version(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A model has at least one version directory, an ensemble too (an empty one is enough).
 
     Git keeps no empty folders: most ensembles in public repositories have lost theirs. Packing makes it anew,
@@ -72,7 +72,7 @@ def no_version(subject: Subject) -> Iterator[Problem]:
     hint="name a version that is there, or use latest",
     needs_files=True,
 )
-def no_version_chosen(subject: Subject) -> Iterator[Problem]:
+def no_version_chosen(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The version policy chooses at least one version that is there.
 
     ``specific`` skips versions that are absent; ``latest`` without ``num_versions`` asks for none at all.
@@ -96,7 +96,7 @@ def no_version_chosen(subject: Subject) -> Iterator[Problem]:
     hint="leave it out or add it",
     needs_files=True,
 )
-def version_absent(subject: Subject) -> Iterator[Problem]:
+def version_absent(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every version that the policy names is there.
 
     The server logs an absent one as an error and goes on with the others.
@@ -120,7 +120,7 @@ def version_absent(subject: Subject) -> Iterator[Problem]:
     hint="rename the folder to a plain number",
     needs_files=True,
 )
-def version_name(subject: Subject) -> Iterator[Problem]:
+def version_name(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a version directory to load is a plain number of at most 64 bits.
 
     Triton reads the number at the start of the name: ``1abc`` counts as version 1, whose folder is then not
@@ -144,7 +144,7 @@ def version_name(subject: Subject) -> Iterator[Problem]:
     hint="rename it without the zeros, or remove it",
     needs_files=True,
 )
-def version_skipped(subject: Subject) -> Iterator[Problem]:
+def version_skipped(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A folder that looks like a version is one.
 
     Triton skips numbers with leading zeros, with no more than a line in its log.
@@ -162,7 +162,7 @@ def version_skipped(subject: Subject) -> Iterator[Problem]:
     source="triton core GetModelConfig",
     hint="make it a file, or remove it",
 )
-def config_is_folder(subject: Subject) -> Iterator[Problem]:
+def config_is_folder(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``config.pbtxt`` is a file.
 
     A folder of that name aborts the server.
@@ -177,7 +177,7 @@ def config_is_folder(subject: Subject) -> Iterator[Problem]:
     source="triton core ReadTextProto",
     hint="make the file readable, or replace the dangling link",
 )
-def config_unreadable(subject: Subject) -> Iterator[Problem]:
+def config_unreadable(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``config.pbtxt`` can be read.
 
     A dangling link or missing rights end in "failed to open text file".
@@ -188,7 +188,7 @@ def config_unreadable(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("layout-name-differs", when=("name",), source="triton core InitializeModelInfo")
-def name_differs(subject: Subject) -> Iterator[Problem]:
+def name_differs(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``name`` is left out or equals the folder's name, capitals included.
 
     Exempt is what the multi-model loader serves under the name of the archive: its ``name`` is overwritten.
@@ -201,7 +201,7 @@ def name_differs(subject: Subject) -> Iterator[Problem]:
         yield Problem(f'name differs from its folder "{subject.name}", got "{name}"', ("name",), hint)
 
 
-def has_another_name(subject: Subject) -> bool:
+def has_another_name(subject: ModelUnderCheck) -> bool:
     """Whether the server compares ``name`` with the folder's, and finds it different."""
     mapped = (
         subject.target.mode == "multi-model"

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import did_you_mean
 
@@ -17,7 +17,7 @@ _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 @rule("python-model-file", "python", source=_LAUNCHER, needs_files=True)
-def model_file(subject: Subject) -> Iterator[Problem]:
+def model_file(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every version that is loaded holds ``model.py``, or what ``default_model_filename`` names.
 
     Images before 25.09 wait for ever without it, and say nothing.
@@ -36,7 +36,7 @@ def model_file(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("python-syntax", "python", source="CPython compile()", hint="correct it", needs_files=True)
-def syntax(subject: Subject) -> Iterator[Problem]:
+def syntax(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The model file parses.
 
     Read by the Python at hand; where the image has another one, this is only a warning.
@@ -53,7 +53,7 @@ def syntax(subject: Subject) -> Iterator[Problem]:
     hint="correct it, unless the image's Python understands it",
     needs_files=True,
 )
-def syntax_other_version(subject: Subject) -> Iterator[Problem]:
+def syntax_other_version(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The model file parses, for the Python at hand, which is not the image's.
 
     Newer Pythons know more syntax.
@@ -62,12 +62,12 @@ def syntax_other_version(subject: Subject) -> Iterator[Problem]:
         yield from _syntax_errors(subject)
 
 
-def _is_other_python(subject: Subject) -> bool:
+def _is_other_python(subject: ModelUnderCheck) -> bool:
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     return subject.image_python not in (None, here)
 
 
-def _syntax_errors(subject: Subject) -> Iterator[Problem]:
+def _syntax_errors(subject: ModelUnderCheck) -> Iterator[Problem]:
     for source in subject.python_sources:
         if source.fault is not None:
             line, column = source.fault.lineno, source.fault.offset
@@ -75,7 +75,7 @@ def _syntax_errors(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("python-class", "python", source="triton python_backend Stub::Initialize", needs_files=True)
-def model_class(subject: Subject) -> Iterator[Problem]:
+def model_class(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The model file has a class ``TritonPythonModel``.
 
     A name bound by an import or an assignment will do; files that import ``*`` are not judged.
@@ -94,7 +94,7 @@ def model_class(subject: Subject) -> Iterator[Problem]:
     hint="add execute(self, requests), which returns a response for every request",
     needs_files=True,
 )
-def execute(subject: Subject) -> Iterator[Problem]:
+def execute(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
 
     Without it the model loads, ``/ping`` is fine, and every request fails. Classes with a base are let be.
@@ -112,7 +112,7 @@ def execute(subject: Subject) -> Iterator[Problem]:
     hint="add the archive to the model's folder",
     needs_files=True,
 )
-def environment(subject: Subject) -> Iterator[Problem]:
+def environment(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The archive that ``EXECUTION_ENV_PATH`` names below ``$$TRITON_MODEL_DIRECTORY`` is there.
 
     Paths elsewhere belong to the image and are not judged.
@@ -134,7 +134,7 @@ def environment(subject: Subject) -> Iterator[Problem]:
     source="triton python_backend EnvironmentManager",
     hint=f"start it with {_MODEL_DIRECTORY}/",
 )
-def environment_relative(subject: Subject) -> Iterator[Problem]:
+def environment_relative(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
     A relative path is looked for in the server's working directory.
@@ -151,7 +151,7 @@ def environment_relative(subject: Subject) -> Iterator[Problem]:
     source="triton python_backend ModelState",
     hint='write "yes" or "no"',
 )
-def cpu_only_inputs(subject: Subject) -> Iterator[Problem]:
+def cpu_only_inputs(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``FORCE_CPU_ONLY_INPUT_TENSORS`` is ``yes`` or ``no``.
 
     Any other value, ``true`` among them, is refused.
@@ -172,7 +172,7 @@ def cpu_only_inputs(subject: Subject) -> Iterator[Problem]:
     hint="pack the environment with the image's Python",
     needs_files=True,
 )
-def environment_version(subject: Subject) -> Iterator[Problem]:
+def environment_version(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The Python of a packed environment is the image's.
 
     The stub of the image embeds its own Python; with an environment of another minor version it cannot start.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.tensors import title
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 
 __all__: list[str] = []
@@ -15,8 +15,8 @@ __all__: list[str] = []
 _OBSERVED = "observed with triton server 2.51"
 
 
-@rule("regret-duplicate-input", refuses=False, source=_OBSERVED, hint="rename one of them")
-def duplicate_input(subject: Subject) -> Iterator[Problem]:
+@rule("tensor-duplicate-input", refuses=False, source=_OBSERVED, hint="rename one of them")
+def duplicate_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A model declares each input once.
 
     Two of one name load, and then no request has the right number of inputs.
@@ -30,8 +30,8 @@ def duplicate_input(subject: Subject) -> Iterator[Problem]:
             yield Problem(f'input "{name}" is declared {count} times', ("input", second))
 
 
-@rule("regret-duplicate-output", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them")
-def duplicate_output(subject: Subject) -> Iterator[Problem]:
+@rule("tensor-duplicate-output", severity=Severity.WARNING, source=_OBSERVED, hint="rename one of them")
+def duplicate_output(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A model declares each output once.
 
     Of two the last counts.
@@ -46,14 +46,14 @@ def duplicate_output(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-no-tensors",
+    "python-no-tensors",
     "model",
     refuses=False,
     source=_OBSERVED,
     hint="declare input and output, or add auto_complete_config to the model",
     needs_files=True,
 )
-def no_tensors(subject: Subject) -> Iterator[Problem]:
+def no_tensors(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model has inputs and outputs: from ``config.pbtxt``, or from ``auto_complete_config``.
 
     With neither it loads, ``/ping`` is fine, and every request is refused. An empty, missing or misnamed
@@ -68,13 +68,13 @@ def no_tensors(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-one-sided",
+    "tensor-missing",
     severity=Severity.WARNING,
     source=_OBSERVED,
     hint="declare what is missing",
     needs_files=True,
 )
-def one_sided(subject: Subject) -> Iterator[Problem]:
+def one_sided(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A Python model or an ensemble has both inputs and outputs.
 
     The server loads it without either.
@@ -88,8 +88,10 @@ def one_sided(subject: Subject) -> Iterator[Problem]:
     )
 
 
-@rule("regret-enum-number", refuses=False, source=_OBSERVED, hint="write the name, for example TYPE_FP32")
-def enum_number(subject: Subject) -> Iterator[Problem]:
+@rule(
+    "tensor-data-type-number", refuses=False, source=_OBSERVED, hint="write the name, for example TYPE_FP32"
+)
+def enum_number(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A data type given by number is one of the schema's.
 
     Any number parses and loads; requests then cannot be formed.
@@ -101,12 +103,12 @@ def enum_number(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-batch-axis",
+    "tensor-batch-axis",
     severity=Severity.WARNING,
     source="triton model configuration documentation: max_batch_size",
     hint="remove the first dim; Triton adds the batch axis",
 )
-def batch_axis(subject: Subject) -> Iterator[Problem]:
+def batch_axis(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The batch axis is not repeated in dims.
 
     Looked at only where every input and output starts with ``max_batch_size`` itself.
@@ -125,13 +127,13 @@ def batch_axis(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-priority-default",
+    "scheduler-priority-default",
     when=("dynamic_batching",),
     severity=Severity.WARNING,
     source="triton core ValidateModelConfig",
     hint="set priority_levels, or remove it",
 )
-def priority_default(subject: Subject) -> Iterator[Problem]:
+def priority_default(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``default_priority_level`` stands with ``priority_levels``.
 
     Alone it has no effect.
@@ -143,13 +145,13 @@ def priority_default(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-dynamic-batching",
+    "scheduler-dynamic-batching",
     when=("dynamic_batching",),
     severity=Severity.WARNING,
     source="triton model configuration documentation: dynamic batcher",
     hint="raise max_batch_size, or remove dynamic_batching",
 )
-def dynamic_batching(subject: Subject) -> Iterator[Problem]:
+def dynamic_batching(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``dynamic_batching`` stands with a ``max_batch_size`` of at least 1.
 
     Without it no batch is ever formed. Not judged where the backend may raise ``max_batch_size`` itself.
@@ -161,12 +163,12 @@ def dynamic_batching(subject: Subject) -> Iterator[Problem]:
 
 
 @rule(
-    "regret-pytorch-names",
+    "backend-pytorch-names",
     severity=Severity.WARNING,
     source="triton pytorch_backend, model_instance_state.cc",
     hint="name them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
 )
-def pytorch_names(subject: Subject) -> Iterator[Problem]:
+def pytorch_names(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The tensors of a PyTorch model follow ``name__index`` all together, or not at all.
 
     Names that do not follow it are taken in the order of the configuration, mixed ones surprisingly so.

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from constructs_triton.facts.images import image_version
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import did_you_mean, quoted
 
@@ -21,16 +21,16 @@ _LOADER = "triton server SageMakerMMELoadModel"
 _ENSEMBLE_TEXT = re.compile(r'platform:(\s)*"ensemble"')
 
 
-def _is_single(around: Neighbourhood) -> bool:
+def _is_single(around: RepositoryContext) -> bool:
     return around.front_end and around.target.mode == "single"
 
 
-def _is_multi(around: Neighbourhood) -> bool:
+def _is_multi(around: RepositoryContext) -> bool:
     return around.front_end and around.target.mode == "multi-model"
 
 
 @rule("sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into a folder of its own")
-def config_at_root(around: Neighbourhood) -> Iterator[Problem]:
+def config_at_root(around: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive has no ``config.pbtxt`` at its root.
 
     The image's start script refuses it, even beside a good model.
@@ -40,7 +40,7 @@ def config_at_root(around: Neighbourhood) -> Iterator[Problem]:
 
 
 @rule("sagemaker-no-model", "repository", source=_SERVE, hint="add a folder a model")
-def no_model(around: Neighbourhood) -> Iterator[Problem]:
+def no_model(around: RepositoryContext) -> Iterator[Problem]:
     """The archive holds at least one folder.
 
     An empty one is refused by both front ends.
@@ -55,7 +55,7 @@ def no_model(around: Neighbourhood) -> Iterator[Problem]:
 
 
 @rule("sagemaker-default-model", "repository", source=_SERVE)
-def default_model(around: Neighbourhood) -> Iterator[Problem]:
+def default_model(around: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive with several folders needs ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``.
 
     Every folder counts, hidden ones and those without a model too; links do not.
@@ -71,7 +71,7 @@ def default_model(around: Neighbourhood) -> Iterator[Problem]:
 
 
 @rule("sagemaker-default-model-absent", "repository", source=_SERVE)
-def default_model_absent(around: Neighbourhood) -> Iterator[Problem]:
+def default_model_absent(around: RepositoryContext) -> Iterator[Problem]:
     """The default model has a folder.
 
     The image's start script refuses a name without one.
@@ -84,7 +84,7 @@ def default_model_absent(around: Neighbourhood) -> Iterator[Problem]:
 
 
 @rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder")
-def name_blank(subject: Subject) -> Iterator[Problem]:
+def name_blank(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a served model holds no blanks.
 
     The image's start script quotes nothing: a blank splits the server's command line.
@@ -101,7 +101,7 @@ def name_blank(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("sagemaker-archive-order", "repository", refuses=False, source=_LOADER)
-def archive_order(around: Neighbourhood) -> Iterator[Problem]:
+def archive_order(around: RepositoryContext) -> Iterator[Problem]:
     """What a multi-model archive serves does not depend on the order of directories on disk.
 
     Of several folders the loader takes the last that the file system lists, or the last whose
@@ -124,21 +124,21 @@ def archive_order(around: Neighbourhood) -> Iterator[Problem]:
             yield Problem(message, path=path, hint=_order_hint(around, archive.model))
 
 
-def _order_hint(around: Neighbourhood, name: str) -> str:
+def _order_hint(around: RepositoryContext, name: str) -> str:
     model = around.models.get(name)
     if model is not None and model.is_ensemble:
         return 'write platform: "ensemble" with double quotes and no blank before the colon'
     return "leave one folder, or add an ensemble that names the others"
 
 
-def _reads_as_ensemble(around: Neighbourhood, name: str) -> bool:
+def _reads_as_ensemble(around: RepositoryContext, name: str) -> bool:
     model = around.models.get(name)
     text = model.config_text if model is not None else None
     return bool(text and _ENSEMBLE_TEXT.search(text))
 
 
 @rule("sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by the folder")
-def archive_link(around: Neighbourhood) -> Iterator[Problem]:
+def archive_link(around: RepositoryContext) -> Iterator[Problem]:
     """The folder that a multi-model archive serves is no symbolic link.
 
     The loader looks at real directories alone.
@@ -168,7 +168,7 @@ _OUT_OF_MEMORY = (
     source="triton server SagemakerAPIServer::CheckOutOfMemory",
     hint="rename the folder",
 )
-def name_out_of_memory(subject: Subject) -> Iterator[Problem]:
+def name_out_of_memory(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The name of a model in a multi-model endpoint does not read as an out-of-memory error.
 
     The front end looks for phrases such as ``OOM`` in the whole error text, the model's name included, and
@@ -189,7 +189,7 @@ def name_out_of_memory(subject: Subject) -> Iterator[Problem]:
     refuses=False,
     source="triton server SagemakerAPIServer::HandleInfer",
 )
-def decoupled(subject: Subject) -> Iterator[Problem]:
+def decoupled(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The served model is not decoupled, and no step of it is.
 
     ``/invocations`` answers 501 for it, and the multi-model loader 400.
@@ -206,7 +206,7 @@ def decoupled(subject: Subject) -> Iterator[Problem]:
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
     hint="set SAGEMAKER_TRITON_INFERENCE_TYPE to generate_stream",
 )
-def decoupled_stream(subject: Subject) -> Iterator[Problem]:
+def decoupled_stream(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A decoupled model is served with inference type ``generate`` or ``generate_stream``.
 
     The default, ``infer``, answers 501.
@@ -215,23 +215,23 @@ def decoupled_stream(subject: Subject) -> Iterator[Problem]:
         yield Problem(_decoupled_message(subject), _decoupled_place(subject))
 
 
-def _served_decoupled(subject: Subject) -> bool:
+def _served_decoupled(subject: ModelUnderCheck) -> bool:
     around = subject.around
     return around.front_end and subject.name in around.served and around.is_decoupled(subject.name)
 
 
-def _can_stream(subject: Subject) -> bool:
+def _can_stream(subject: ModelUnderCheck) -> bool:
     version = subject.target.image_version
     return _is_single(subject.around) and version is not None and image_version(version).has_inference_type
 
 
-def _decoupled_message(subject: Subject) -> str:
+def _decoupled_message(subject: ModelUnderCheck) -> str:
     if subject.config.model_transaction_policy.decoupled:
         return "a decoupled model cannot answer on SageMaker"
     steps = [name for name in subject.model.step_models if subject.around.is_decoupled(name)]
     return f"an ensemble with decoupled steps cannot answer on SageMaker, got {quoted(steps)}"
 
 
-def _decoupled_place(subject: Subject) -> tuple[str | int, ...]:
+def _decoupled_place(subject: ModelUnderCheck) -> tuple[str | int, ...]:
     is_own = subject.config.model_transaction_policy.decoupled
     return ("model_transaction_policy", "decoupled") if is_own else ("ensemble_scheduling",)

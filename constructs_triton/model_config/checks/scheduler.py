@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 
 __all__: list[str] = []
@@ -19,7 +19,7 @@ _CORRELATION_TYPES = {4: "TYPE_UINT32", 5: "TYPE_UINT64", 8: "TYPE_INT32", 9: "T
 
 
 @rule("scheduler-preferred-batch-size", when=("dynamic_batching", "sequence_batching"), source=_VALIDATE)
-def preferred_batch_size(subject: Subject) -> Iterator[Problem]:
+def preferred_batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each preferred batch size is between 1 and ``max_batch_size``.
 
     Holds for dynamic batching and for the oldest strategy of sequence batching.
@@ -45,7 +45,7 @@ def _batch_size_hint(size: int, max_batch_size: int) -> str:
 
 
 @rule("scheduler-priority", when=("dynamic_batching",), source=_VALIDATE)
-def priority(subject: Subject) -> Iterator[Problem]:
+def priority(subject: ModelUnderCheck) -> Iterator[Problem]:
     """With ``priority_levels`` the default level and the levels of queue policies are among them.
 
     Levels count from 1, and the default level must be given.
@@ -71,7 +71,7 @@ def priority(subject: Subject) -> Iterator[Problem]:
     source=_VALIDATE,
     hint="remove preserve_ordering",
 )
-def preserve_ordering(subject: Subject) -> Iterator[Problem]:
+def preserve_ordering(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``preserve_ordering`` goes with one priority level and no delayed time-outs.
 
     Both would let a later request overtake an earlier one.
@@ -88,7 +88,7 @@ def preserve_ordering(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="disable response_cache")
-def response_cache(subject: Subject) -> Iterator[Problem]:
+def response_cache(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The response cache goes with neither sequence batching nor decoupled models.
 
     A cache that the server was not started with is no error: the model loads and is not cached.
@@ -108,7 +108,7 @@ def response_cache(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-control-name", "sequence", source=_CONTROLS)
-def control_name(subject: Subject) -> Iterator[Problem]:
+def control_name(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each control input has a name of its own.
 
     One tensor cannot carry the controls of two entries.
@@ -124,7 +124,7 @@ def control_name(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-control-twice", "sequence", source=_CONTROLS, hint="keep one of them")
-def control_twice(subject: Subject) -> Iterator[Problem]:
+def control_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each kind of control is given once.
 
     START, READY, END and CORRID each have one tensor.
@@ -137,7 +137,7 @@ def control_twice(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-control-values", "sequence", source=_CONTROLS)
-def control_values(subject: Subject) -> Iterator[Problem]:
+def control_values(subject: ModelUnderCheck) -> Iterator[Problem]:
     """START, READY and END have exactly one pair of false and true values; CORRID has none.
 
     The pair stands in ``int32_false_true``, ``fp32_false_true`` or ``bool_false_true``.
@@ -158,7 +158,7 @@ def control_values(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-correlation-type", "sequence", source="triton core GetTypedSequenceControlProperties")
-def correlation_type(subject: Subject) -> Iterator[Problem]:
+def correlation_type(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The correlation id is a 32 or 64 bit integer or a string.
 
     ``data_type`` must be given for it.
@@ -170,7 +170,7 @@ def correlation_type(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("scheduler-slot-utilization", "sequence", source=_VALIDATE, hint="write a fraction between 0 and 1")
-def slot_utilization(subject: Subject) -> Iterator[Problem]:
+def slot_utilization(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``minimum_slot_utilization`` is a fraction.
 
     Zero, which is the default, never waits for other sequences.
@@ -181,7 +181,7 @@ def slot_utilization(subject: Subject) -> Iterator[Problem]:
         yield Problem(f"minimum_slot_utilization must be between 0 and 1, got {value:g}", place)
 
 
-def _controls(subject: Subject) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _controls(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     for index, entry in enumerate(subject.config.sequence_batching.control_input):
         for position, control in enumerate(entry.control):
             yield ("sequence_batching", "control_input", index, "control", position), control

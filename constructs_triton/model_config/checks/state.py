@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.datatypes import by_data_type
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
 
@@ -17,7 +17,7 @@ _SOURCE = "triton core SequenceBatchScheduler"
 
 
 @rule("state-initial-count", "sequence", source=_SOURCE, hint="keep one initial_state")
-def initial_count(subject: Subject) -> Iterator[Problem]:
+def initial_count(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A state has at most one initial state, and a state input only one description.
 
     The field is repeated in the schema only for the future's sake.
@@ -32,7 +32,7 @@ def initial_count(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("state-initial", "sequence", source=_SOURCE)
-def initial(subject: Subject) -> Iterator[Problem]:
+def initial(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An initial state has a name, the state's type, fixed dims that fit, and data.
 
     Data is ``zero_data`` or a ``data_file`` in the model's folder ``initial_state``.
@@ -55,7 +55,7 @@ def initial(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)
-def initial_file(subject: Subject) -> Iterator[Problem]:
+def initial_file(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The file of an initial state lies in the folder ``initial_state`` and is long enough.
 
     Strings are taken as they are, at any length.
@@ -68,7 +68,7 @@ def initial_file(subject: Subject) -> Iterator[Problem]:
                     yield Problem(*fault[:1], (*place, "initial_state", "data_file"), fault[1])
 
 
-def file_fault(subject: Subject, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
+def file_fault(subject: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
     """What is wrong with a file of raw tensor data, and the mend; ``None`` where it will do."""
     size = subject.model.size_of(folder, *file.split("/"))
     if size is None:
@@ -88,6 +88,6 @@ def _fits(start: Any, state: Any) -> bool:
     return all(dim != -1 and other in (-1, dim) for dim, other in zip(start, state, strict=True))
 
 
-def _states(subject: Subject) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def _states(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     for index, state in enumerate(subject.config.sequence_batching.state):
         yield ("sequence_batching", "state", index), state

@@ -12,7 +12,7 @@ from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.instances import groups, resolved_kind
-from constructs_triton.model_config.model_under_check import Neighbourhood, Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
 
@@ -32,7 +32,7 @@ _FIELD_SINCE = {
 
 
 @rule("target-field-too-new", source=_PROTO)
-def field_too_new(subject: Subject) -> Iterator[Problem]:
+def field_too_new(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every field is known to the chosen image version.
 
     An older server refuses the text for a field that a newer one added.
@@ -61,7 +61,7 @@ def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
 
 
 @rule("target-backend-removed", source="triton server build.py by release branch")
-def backend_removed(subject: Subject) -> Iterator[Problem]:
+def backend_removed(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The chosen image version still carries the backend.
 
     TensorFlow's was removed in 25.03.
@@ -81,7 +81,7 @@ def backend_removed(subject: Subject) -> Iterator[Problem]:
     source="triton tensorrt_backend, ModelInstanceState",
     hint="choose a GPU instance, or serve the model as ONNX",
 )
-def tensorrt_without_gpu(subject: Subject) -> Iterator[Problem]:
+def tensorrt_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan runs on an instance with a GPU.
 
     The configuration is valid anywhere; it is the backend that cannot read a plan without a GPU.
@@ -101,7 +101,7 @@ def tensorrt_without_gpu(subject: Subject) -> Iterator[Problem]:
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
     hint="lower the instance counts or the shared memory of each, or choose a larger instance",
 )
-def shared_memory(around: Neighbourhood) -> Iterator[Problem]:
+def shared_memory(around: RepositoryContext) -> Iterator[Problem]:
     """The Python instances fit into shared memory: half of the instance's memory.
 
     Each takes 16 MiB at start and, while busy, some two and a half times its tensors. What is full is not
@@ -118,7 +118,7 @@ def shared_memory(around: Neighbourhood) -> Iterator[Problem]:
         )
 
 
-def _shared_bytes(subject: Subject) -> float:
+def _shared_bytes(subject: ModelUnderCheck) -> float:
     if subject.backend != "python" or subject.config is None:
         return 0
     batch = max(1, subject.config.max_batch_size)
@@ -126,7 +126,7 @@ def _shared_bytes(subject: Subject) -> float:
     return float(instance_count(subject) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides)))
 
 
-def instance_count(subject: Subject) -> int:
+def instance_count(subject: ModelUnderCheck) -> int:
     """How many instances of the model one machine runs; a GPU group counts for each of its GPUs."""
     total = 0
     for _, group in groups(subject):
@@ -150,7 +150,7 @@ def _bytes(tensor: Any) -> int:
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
     hint="lower max_batch_size, or send smaller batches",
 )
-def request_size(subject: Subject) -> Iterator[Problem]:
+def request_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A request of ``max_batch_size`` fits into what SageMaker lets through.
 
     Counted in binary form; JSON takes several times as much. Larger batches still form in the server.
@@ -175,7 +175,7 @@ def request_size(subject: Subject) -> Iterator[Problem]:
     hint="choose an instance with more storage, or a larger volume",
     needs_files=True,
 )
-def storage(around: Neighbourhood) -> Iterator[Problem]:
+def storage(around: RepositoryContext) -> Iterator[Problem]:
     """The models fit onto the instance's disk.
 
     An archive is unpacked there; a multi-model endpoint holds several at once.
@@ -196,7 +196,7 @@ def storage(around: Neighbourhood) -> Iterator[Problem]:
     hint="choose a GPU with more memory, or fewer instances",
     needs_files=True,
 )
-def gpu_memory(subject: Subject) -> Iterator[Problem]:
+def gpu_memory(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The weights of a model on GPUs fit into the memory of one.
 
     Python models are not judged: they decide themselves what they load and where.

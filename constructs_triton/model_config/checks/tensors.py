@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import did_you_mean, quoted
 
@@ -26,7 +26,7 @@ def title(field: str, index: int, tensor: Any) -> str:
 
 
 @rule("tensor-name", source=_SHAPE, hint="give it the name that the model file uses")
-def name(subject: Subject) -> Iterator[Problem]:
+def name(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input and output has a name.
 
     Any text will do: names such as ``input:0`` or ``268`` are common in exported models.
@@ -37,7 +37,7 @@ def name(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-data-type", source=_SHAPE, hint="add data_type, for example TYPE_FP32")
-def data_type(subject: Subject) -> Iterator[Problem]:
+def data_type(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input and output has a data type, unless the backend fills it in.
 
     The Python backend does so only for models with ``auto_complete_config``; an ensemble never does.
@@ -50,7 +50,7 @@ def data_type(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-dims", source=_SHAPE, hint="add dims, with -1 for what varies and without the batch axis")
-def dims(subject: Subject) -> Iterator[Problem]:
+def dims(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input and output has dims, unless the backend fills them in.
 
     The batch axis is left out where ``max_batch_size`` is at least 1.
@@ -63,7 +63,7 @@ def dims(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-dim-value", source=_SHAPE, hint="write a size of at least 1, or -1 for one that varies")
-def dim_value(subject: Subject) -> Iterator[Problem]:
+def dim_value(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Each dim is at least 1, or -1 where it varies.
 
     The same holds for the dims of ``reshape``.
@@ -77,7 +77,7 @@ def dim_value(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-reshape", source=_SHAPE, hint="both must hold the same number of elements")
-def reshape(subject: Subject) -> Iterator[Problem]:
+def reshape(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``reshape`` keeps the number of elements, between each pair of ``-1`` too.
 
     An empty shape is a tensor of one element, in a model that batches.
@@ -122,7 +122,7 @@ def _trunks(shape: Sequence[int]) -> list[int]:
     source="triton core ValidateModelInput",
     hint="leave format out, or give three dims",
 )
-def image_format(subject: Subject) -> Iterator[Problem]:
+def image_format(subject: ModelUnderCheck) -> Iterator[Problem]:
     """An input with format NHWC or NCHW has three dims.
 
     Height, width and channels; the batch axis is not among them.
@@ -134,7 +134,7 @@ def image_format(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-tensorrt-only", source="triton core ValidateModelInput", hint="remove the field")
-def tensorrt_only(subject: Subject) -> Iterator[Problem]:
+def tensorrt_only(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Shape tensors and non-linear formats are TensorRT's alone.
 
     Any other platform with ``is_shape_tensor`` or ``is_non_linear_format_io`` is refused.
@@ -159,7 +159,7 @@ def tensorrt_only(subject: Subject) -> Iterator[Problem]:
     hint="add the file beside config.pbtxt",
     needs_files=True,
 )
-def label_file(subject: Subject) -> Iterator[Problem]:
+def label_file(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``label_filename`` names a file in the model's folder.
 
     It is looked for beside ``config.pbtxt``, not in a version directory.
@@ -178,7 +178,7 @@ def label_file(subject: Subject) -> Iterator[Problem]:
     source="triton core Model::Init",
     hint="move the file into the model's folder",
 )
-def label_outside(subject: Subject) -> Iterator[Problem]:
+def label_outside(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``label_filename`` stays inside the model's folder.
 
     Newer servers refuse a path with ``..`` that leaves it.
@@ -195,7 +195,7 @@ _BATCH = "triton core ValidateBatchIO"
 
 
 @rule("tensor-batch-input", when=("batch_input",), source=_BATCH)
-def batch_input(subject: Subject) -> Iterator[Problem]:
+def batch_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A batch input has one source among the inputs, and is TYPE_INT32 or TYPE_FP32.
 
     The source decides what is counted; an unknown one is refused.
@@ -211,7 +211,7 @@ def batch_input(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("tensor-batch-output", when=("batch_output",), source=_BATCH)
-def batch_output(subject: Subject) -> Iterator[Problem]:
+def batch_output(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A batch output has one source among the inputs and targets among the outputs, each once.
 
     It scatters what the model returned for a ragged batch.
@@ -232,7 +232,7 @@ def batch_output(subject: Subject) -> Iterator[Problem]:
                 yield Problem(f'target "{target}" is given twice', (*place, "target_name"), "keep one")
 
 
-def _sources(subject: Subject, batch: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
+def _sources(subject: ModelUnderCheck, batch: Any, place: tuple[str | int, ...]) -> Iterator[Problem]:
     if len(batch.source_input) != 1:
         message = f"{place[0]} needs one source_input, got {len(batch.source_input)}"
         yield Problem(message, place, "name one input")

@@ -7,21 +7,21 @@ from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.layout import has_another_name
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.text import SOURCE, line_and_column
 
 __all__: list[str] = []
 
 
-def _fault(code: str, subject: Subject) -> Iterator[Problem]:
+def _fault(code: str, subject: ModelUnderCheck) -> Iterator[Problem]:
     fault = subject.model.config_fault
     if fault is not None and fault.code == code:
         yield Problem(fault.message, hint=fault.hint, line=fault.line, column=fault.column)
 
 
 @rule("text-syntax", "fault", source=SOURCE)
-def syntax(subject: Subject) -> Iterator[Problem]:
+def syntax(subject: ModelUnderCheck) -> Iterator[Problem]:
     """``config.pbtxt`` follows the protobuf text format.
 
     The server says only "failed to read text proto"; the place is in its log.
@@ -30,7 +30,7 @@ def syntax(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("text-unknown-field", "fault", source=SOURCE)
-def unknown_field(subject: Subject) -> Iterator[Problem]:
+def unknown_field(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every field is one of Triton's ``model_config.proto``.
 
     An unknown field is refused, never skipped, so a typing error cannot pass for a setting.
@@ -39,7 +39,7 @@ def unknown_field(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("text-enum", "fault", source=SOURCE)
-def enum_value(subject: Subject) -> Iterator[Problem]:
+def enum_value(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Enum values are spelt as in the schema, in capitals and without quotes.
 
     ``FP32`` is the name on the wire; a configuration says ``TYPE_FP32``.
@@ -48,7 +48,7 @@ def enum_value(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("text-field-twice", "fault", source=SOURCE)
-def field_twice(subject: Subject) -> Iterator[Problem]:
+def field_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A field that holds one value is given once.
 
     The server refuses a second one even where both are equal.
@@ -57,7 +57,7 @@ def field_twice(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("text-one-of", "fault", source=SOURCE)
-def one_of(subject: Subject) -> Iterator[Problem]:
+def one_of(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Of fields that exclude each other only one is given, for example of the schedulers.
 
     ``dynamic_batching``, ``sequence_batching`` and ``ensemble_scheduling`` exclude each other; so do the
@@ -67,7 +67,7 @@ def one_of(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("text-template", "fault", source=SOURCE)
-def template(subject: Subject) -> Iterator[Problem]:
+def template(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The file is a configuration, not a template of one.
 
     Many public repositories hold templates with placeholders such as ``${max_batch_size}`` that a script
@@ -85,7 +85,7 @@ _PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}")
     source="observed in public model repositories",
     hint="fill it in, or acknowledge this if the model reads it itself",
 )
-def placeholder(subject: Subject) -> Iterator[Problem]:
+def placeholder(subject: ModelUnderCheck) -> Iterator[Problem]:
     """No placeholder such as ``${model_path}`` is left in a string.
 
     Inside a string it parses, and the model is started with the placeholder as its setting. A template whose

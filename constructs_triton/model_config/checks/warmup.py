@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.model_config.checks.state import file_fault
-from constructs_triton.model_config.model_under_check import Subject
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.spelling import quoted
@@ -18,7 +18,7 @@ _Sample = tuple[tuple[str | int, ...], str, Any]
 
 
 @rule("warmup-data", when=("model_warmup",), source=_SOURCE)
-def data(subject: Subject) -> Iterator[Problem]:
+def data(subject: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a warm-up has fixed dims and says where its data comes from.
 
     ``zero_data``, ``random_data`` or ``input_data_file``; a sample of ``batch_size`` 0 is skipped.
@@ -33,7 +33,7 @@ def data(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
-def data_file(subject: Subject) -> Iterator[Problem]:
+def data_file(subject: ModelUnderCheck) -> Iterator[Problem]:
     """The data file of a warm-up lies in the folder ``warmup`` and is long enough.
 
     The folder stands beside ``config.pbtxt``.
@@ -46,7 +46,7 @@ def data_file(subject: Subject) -> Iterator[Problem]:
 
 
 @rule("warmup-input", when=("model_warmup",), source=_SOURCE)
-def required_inputs(subject: Subject) -> Iterator[Problem]:
+def required_inputs(subject: ModelUnderCheck) -> Iterator[Problem]:
     """A warm-up gives every input that is not optional, with the input's type and shape.
 
     Inputs that the model does not declare are let through: controls and states are given that way.
@@ -82,7 +82,7 @@ def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) 
         yield Problem(message, (*place, "value", "dims"), "give the input's dims, without the batch axis")
 
 
-def _inputs(subject: Subject) -> Iterator[_Sample]:
+def _inputs(subject: ModelUnderCheck) -> Iterator[_Sample]:
     for index, sample in enumerate(subject.config.model_warmup):
         if sample.batch_size:
             for name in sorted(sample.inputs):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import loopback_path  # noqa: F401
 import pytest
 from loopback_aws import LoopbackAws, Stack, Template
 

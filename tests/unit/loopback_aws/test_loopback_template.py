@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import loopback_path  # noqa: F401
 import pytest
 from loopback_aws.errors import TemplateError
 from loopback_aws.request_shapes import conform

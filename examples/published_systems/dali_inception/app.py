@@ -1,0 +1,83 @@
+"""DALI and Inception v3 as one ensemble: as the document has it, on today's image, and as a twin for here.
+
+``npx cdk synth`` writes four stacks: today's image once with ONNX Runtime and once with TensorRT.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import repositories
+from constructs import Construct
+from repositories import Engine
+
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TritonEnsembleEndpoint,
+    TritonEnvironment,
+    TritonImage,
+    TritonModelRepository,
+)
+
+ENSEMBLE = "ensemble_dali_inception"
+# DALI decodes with 12 threads here, so an instance with 16 vCPUs; two threads copy tensors beside them.
+THREADS = TritonEnvironment(thread_count=8, buffer_manager_thread_count=2)
+
+
+class EnsembleStack(cdk.Stack):
+    """One endpoint that takes JPEG files and answers with the probabilities of 1,001 classes."""
+
+    def __init__(
+        self, scope: Construct, id: str, *, models: Path, missing: list[str], **options: Any
+    ) -> None:
+        super().__init__(scope, id)
+        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        TritonEnsembleEndpoint(
+            self,
+            "Endpoint",
+            model_repository=repository,
+            ensemble=ENSEMBLE,
+            environment=THREADS,
+            **options,
+        )
+        if missing:
+            cdk.Annotations.of(self).add_warning_v2(
+                "published-systems:model-files-missing",
+                f"no {', '.join(missing)}: make them first, see the README",
+            )
+
+
+app = cdk.App()
+gpu = InstanceType.of("ml.g4dn.4xlarge")
+EnsembleStack(
+    app,
+    "DaliInception",
+    models=repositories.DOCUMENT,
+    missing=repositories.missing_document_files(),
+    # The last image with the TensorFlow backend.
+    image=TritonImage.dlc("24.09"),
+    instance_type=gpu,
+    endpoint_name="dali-inception",
+)
+ENGINES: tuple[Engine, ...] = ("onnx", "tensorrt")
+for engine in ENGINES:
+    EnsembleStack(
+        app,
+        f"DaliInception{engine.capitalize()}",
+        models=repositories.write_modern(engine),
+        missing=repositories.missing_modern_files(engine),
+        instance_type=gpu,
+        endpoint_name=f"dali-inception-{engine}",
+    )
+EnsembleStack(
+    app,
+    "DaliInceptionTwin",
+    models=repositories.write_twin(),
+    missing=[],
+    instance_type=InstanceType.of("ml.c5.2xlarge"),
+    endpoint_name="dali-inception-twin",
+)
+app.synth()

@@ -1,0 +1,64 @@
+"""ResNet-50 in PyTorch and TensorRT behind one GPU multi-model endpoint that scales on how busy its GPUs are.
+
+``ResNet50`` is what the document deploys; ``SmallNetwork`` is the same stack over a small network that runs
+anywhere. Synthesize with ``npx cdk synth``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+import repositories
+from constructs import Construct
+
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    TargetModelNaming,
+    TritonDashboard,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+
+
+class ResNetStack(cdk.Stack):
+    """One endpoint, two models: ``resnet_pt_v0.tar.gz`` and ``resnet_trt_v0.tar.gz``."""
+
+    def __init__(self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str) -> None:
+        super().__init__(scope, id)
+        # The names carry a version, as the document's do: new content gets a new name by hand.
+        repository = TritonModelRepository(self, "Models", target_model_naming=TargetModelNaming.PLAIN)
+        cdk.Annotations.of(repository).acknowledge_warning(
+            "constructs-triton:target-model-plain-names", "a new version is a new name"
+        )
+        for name, path in models.items():
+            repository.add_model(name, ModelSource.from_directory(path))
+        endpoint = TritonMultiModelEndpoint(
+            self,
+            "Endpoint",
+            model_repository=repository,
+            instance_type=InstanceType.of("ml.g4dn.4xlarge"),
+            initial_instance_count=2,
+            endpoint_name=endpoint_name,
+        )
+        scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+        scaling.scale_on_gpu_utilization(
+            "GPUUtil",
+            target_utilization_percent=60,
+            scale_in_cooldown=cdk.Duration.seconds(600),
+            scale_out_cooldown=cdk.Duration.seconds(200),
+            policy_name="GPUUtil-ScalingPolicy",
+        )
+        TritonDashboard(self, "Dashboard", endpoints=[endpoint])
+
+
+app = cdk.App()
+resnet50 = ResNetStack(app, "ResNet50", models=repositories.write_resnet50(), endpoint_name="resnet-mme-gpu")
+if missing := repositories.missing_model_files():
+    cdk.Annotations.of(resnet50).add_warning_v2(
+        "published-systems:model-files-missing",
+        f"model_files/ lacks {', '.join(missing)}: run make_model_files.py first",
+    )
+ResNetStack(app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network")
+app.synth()

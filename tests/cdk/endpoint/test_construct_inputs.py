@@ -1,0 +1,236 @@
+"""What repositories, scaling, alarms and grants are given is refused where it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk.aws_applicationautoscaling import Schedule
+from cdk_apps import add_repository, make_stack, write_repository
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CoreDump,
+    DataCapture,
+    Deployment,
+    InstanceType,
+    ModelSource,
+    TritonDashboard,
+    TritonEndpoint,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonScalableInstanceCount,
+)
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+@pytest.fixture
+def endpoint(path: Path) -> TritonEndpoint:
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    return TritonEndpoint(stack, "Endpoint", model_repository=repository, model="other", instance_type=GPU)
+
+
+@pytest.mark.parametrize(
+    ("props", "message"),
+    [
+        (
+            {"source": "models"},
+            r'^source: must be of class ModelSource, got "models"; write ModelSource',
+        ),
+        ({"check": False}, "^check: must be of class RepositoryCheck, got False; write RepositoryCheck.off"),
+        ({"prune_after": 30}, r"^prune_after: must be of class Duration, got 30; write Duration\.days"),
+        (
+            {"bucket": "mine"},
+            r"^bucket: must be an object with \w+, got 'mine'; write Bucket\.from_bucket_name",
+        ),
+        (
+            {"encryption_key": "arn"},
+            r"^encryption_key: must be an object with \w+, got 'arn'; write Key\.from_key",
+        ),
+        ({"asset_encryption_key": "arn"}, r"^asset_encryption_key: must be an object with \w+, got 'arn'"),
+        ({"target_model_naming": "x"}, '^target_model_naming: must be "content" or "plain", got \'x\''),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_property_of_a_repository_is_told_how_it_is_written(
+    path: Path, props: dict[str, Any], message: str
+) -> None:
+    """Texts and numbers in place of CDK's objects are refused, and nothing joins the tree."""
+    stack = make_stack()
+    given = {"source": ModelSource.from_directory(path), **props}
+    with pytest.raises(InvalidValueError, match=message):
+        TritonModelRepository(stack, "Models", **given)
+    assert stack.node.try_find_child("Models") is None
+
+
+@pytest.mark.parametrize(
+    ("scale", "message"),
+    [
+        (
+            lambda count: count.scale_on_model_latency("Slow", target_latency=300),
+            r"^target_latency: must be of class Duration, got 300; write Duration\.millis",
+        ),
+        (
+            lambda count: count.scale_on_gpu_utilization("Gpu", scale_in_cooldown=300),
+            r"^Gpu\.scale_in_cooldown: must be of class Duration, got 300",
+        ),
+        (
+            lambda count: count.scale_to_track_metric("Own", metric="Invocations", target_value=3),
+            r"^Own\.metric: must be an object with \w+, got 'Invocations'",
+        ),
+        (
+            lambda count: count.scale_to_track_metric("Own", metric=cdk_metric(), target_value="3"),
+            r'^Own\.target_value: must be a number, got "3"; write it without quotes',
+        ),
+        (
+            lambda count: count.scale_on_concurrent_requests("Busy", target_concurrent_requests="3"),
+            r'^target_concurrent_requests: must be a number, got "3"; write it without quotes',
+        ),
+        (
+            lambda count: count.scale_on_gpu_utilization("Gpu", disable_scale_in="yes"),
+            r'^Gpu\.disable_scale_in: must be of class bool, got "yes"; write True',
+        ),
+        (
+            lambda count: count.scale_on_metric(
+                "Steps",
+                metric=cdk_metric(),
+                scaling_steps=[{"change": 1, "lower": 9}, {"change": -1, "upper": 1}],
+                cooldown=60,
+            ),
+            r"^Steps\.cooldown: must be of class Duration, got 60; write Duration\.seconds",
+        ),
+        (
+            lambda count: count.scale_on_schedule("Day", schedule="cron(0 8 * * ? *)", min_capacity=2),
+            r"^Day\.schedule: must be of class Schedule, got .*; write Schedule\.cron",
+        ),
+        (
+            lambda count: count.scale_on_schedule(
+                "Day", schedule=Schedule.cron(hour="8"), min_capacity=2, start_time="2030-01-31"
+            ),
+            r'^Day\.start_time: must be of class datetime, got "2030-01-31"',
+        ),
+        (
+            lambda count: count.scale_on_schedule("Day", schedule=Schedule.cron(hour="8"), min_capacity="2"),
+            r'^Day\.min_capacity: must be a number, got "2"',
+        ),
+    ],
+    ids=[
+        "latency",
+        "cooldown",
+        "metric",
+        "target",
+        "requests",
+        "switch",
+        "step",
+        "schedule",
+        "start",
+        "bound",
+    ],
+)
+def test_number_of_a_policy_is_told_how_it_is_written(
+    endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
+) -> None:
+    """A policy that is refused leaves nothing behind: its id is free."""
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(InvalidValueError, match=message):
+        scale(count)
+    count.scale_on_gpu_utilization(message[1:4].title())
+
+
+def cdk_metric() -> cdk.aws_cloudwatch.Metric:
+    return cdk.aws_cloudwatch.Metric(namespace="App", metric_name="Waiting")
+
+
+def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
+    """An option that nobody reads would be a threshold, or a cool-down, that is not kept."""
+    options: dict[str, Any] = {"scale_in_cooldwon": cdk.Duration.seconds(3)}
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(TypeError, match=r'policy "Gpu" got an unexpected .* "scale_in_cooldown"\?'):
+        count.scale_on_gpu_utilization("Gpu", **options)
+    thresholds: dict[str, Any] = {"error_rate": 3}
+    with pytest.raises(TypeError, match=r'add_alarms\(\) got an unexpected .* "error_rate_percent"\?'):
+        endpoint.add_alarms(**thresholds)
+    hour: Any = 3600
+    with pytest.raises(InvalidValueError, match=r"^at_max_capacity_for: must be of class Duration, got 3600"):
+        endpoint.add_alarms(at_max_capacity_for=hour)
+
+
+def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
+    """CloudFormation would refuse half an instance minutes later."""
+    with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a number of instances, got 2\.5"):
+        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
+
+
+def test_unknown_instance_type_is_no_token_to_the_reader(path: Path) -> None:
+    """Where the type is a parameter, the error says so in place of printing the token."""
+    stack = make_stack()
+    kind = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
+    endpoint = TritonEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), model="other", instance_type=kind
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
+    with pytest.raises(InvalidValueError, match="got one that is only known at deployment; say how"):
+        count.scale_on_gpu_utilization("Gpu")
+
+
+def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
+    """A name that is no model, no archive and no pattern is a typo; names that are not known yet pass."""
+    stack = make_stack()
+    endpoint = TritonMultiModelEndpoint(
+        stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
+    )
+    caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?'):
+        endpoint.grant_invoke(caller, target_models=["othr"])
+    later = cdk.CfnParameter(stack, "Name").value_as_string
+    endpoint.grant_invoke(caller, target_models=["other", "later-1a2b3c4d.tar.gz", "tenant/*", later])
+
+
+def not_a_list(stack: cdk.Stack, endpoint: Any) -> None:
+    TritonDashboard(stack, "Dashboard", endpoints=endpoint)
+
+
+ANY: Any = "text"
+WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
+    (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_bucket(ANY, "a.tar.gz")),
+    (r"^bucket: must be an object with \w+", lambda *_: ModelSource.from_s3_prefix(ANY, "models/")),
+    (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
+    (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInferenceConfig(bucket=ANY)),
+    (
+        r'^deployment.wait_interval: must be of class Duration, got "text"; write Duration\.minutes',
+        lambda *_: Deployment.rolling(wait_interval=ANY),
+    ),
+    (r"^core_dump.bucket: must be an object with \w+", lambda *_: CoreDump(bucket=ANY)),
+    (r"^endpoints: must be a list, .* write \[endpoint\]$", not_a_list),
+    (
+        r"^endpoints: must be an object with \w+, got 't'",
+        lambda stack, _: TritonDashboard(stack, "D", endpoints=ANY),
+    ),
+    (
+        r"^actions: must be an object with \w+, got 'text'",
+        lambda _, endpoint: endpoint.add_alarms(actions=[ANY]),
+    ),
+    ("^unit: must be of class Unit", lambda _, endpoint: endpoint.metric_model_latency(unit=ANY)),
+    (r"^plan: must be an object with \w+, got 'text'", lambda _, endpoint: endpoint.apply_plan(ANY)),
+]
+
+
+@pytest.mark.parametrize(("message", "make"), WRONG, ids=[message[1:16] for message, _ in WRONG])
+def test_text_in_place_of_a_construct_is_refused(
+    endpoint: TritonEndpoint, message: str, make: Callable[[cdk.Stack, TritonEndpoint], object]
+) -> None:
+    """A name or an ARN where CDK wants the thing itself is answered with how to come by it."""
+    with pytest.raises(InvalidValueError, match=message):
+        make(endpoint.stack, endpoint)

@@ -1,0 +1,452 @@
+"""Data capture, asynchronous inference, metrics settings, the network, and who may call an endpoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
+from cdk_apps import (
+    ENVIRONMENT,
+    add_repository,
+    flat,
+    make_app,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_repository,
+)
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    DataCapture,
+    InstanceType,
+    MetricsConfig,
+    TritonEnsembleEndpoint,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+    TritonVpcEndpoints,
+)
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEnsembleEndpoint:
+    repository = add_repository(stack, path, f"{id}Models")
+    return TritonEnsembleEndpoint(
+        stack, id, model_repository=repository, ensemble="pipeline", instance_type=GPU, **props
+    )
+
+
+def make_many(stack: cdk.Stack, path: Path, **props: Any) -> TritonMultiModelEndpoint:
+    return TritonMultiModelEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), instance_type=GPU, **props
+    )
+
+
+def config(template: dict[str, Any]) -> dict[str, Any]:
+    return only(template, "AWS::SageMaker::EndpointConfig")
+
+
+def warnings(stack: cdk.Stack) -> str:
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    return "\n".join(str(entry.data) for entry in entries if entry.type == "aws:cdk:warning")
+
+
+def caller_statements(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The statements of the role that is called ``Caller``, by their action."""
+    return {
+        str(each["Action"]): each
+        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        if name.startswith("Caller")
+        for each in policy["Properties"]["PolicyDocument"]["Statement"]
+    }
+
+
+def make_caller(stack: cdk.Stack) -> iam.Role:
+    return iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+
+
+# Data capture.
+
+
+def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
+    """Settings reach the configuration; the role writes below the prefix and encrypts with both keys."""
+    bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
+    key = kms.Key(stack, "Key")
+    capture = DataCapture(
+        bucket=bucket,
+        prefix="captured",
+        initial_sampling_percentage=20,
+        capture_modes=["InputAndOutput"],
+        encryption_key=key,
+        csv_content_types=["text/csv"],
+    )
+    make_endpoint(stack, path, data_capture=capture)
+    template = synthesize(stack)
+    rendered = config(template)["DataCaptureConfig"]
+    assert flat(rendered.pop("DestinationS3Uri")).endswith("/captured")
+    assert rendered.pop("KmsKeyId") == stack.resolve(key.key_arn)
+    assert rendered == {
+        "EnableCapture": True,
+        "InitialSamplingPercentage": 20,
+        "CaptureOptions": [{"CaptureMode": "InputAndOutput"}],
+        "CaptureContentTypeHeader": {
+            "JsonContentTypes": ["application/json"],
+            "CsvContentTypes": ["text/csv"],
+        },
+    }
+    found = statements(template)
+    assert flat(found["WriteDataCapture"]["Resource"]).endswith(".Arn>/captured/*")
+    assert len(found["EncryptDataCapture"]["Resource"]) == 2
+
+
+BAD_FEATURES: list[tuple[str, Any, str]] = [
+    ("share", lambda b: DataCapture(bucket=b, initial_sampling_percentage=101), "from 0 to 100 percent"),
+    ("modes", lambda b: DataCapture(bucket=b, capture_modes=[]), "must be some of Input, Output"),
+    ("whole bucket", lambda b: DataCapture(bucket=b, prefix=""), "must not be empty"),
+    ("slash", lambda b: DataCapture(bucket=b, prefix="/x/"), 'write "x"'),
+    (
+        "parameters",
+        lambda b: DataCapture(bucket=b, json_content_types=["application/json; charset=utf-8"]),
+        "a type without parameters",
+    ),
+    (
+        "concurrency",
+        lambda b: AsyncInferenceConfig(bucket=b, max_concurrent_invocations_per_instance=0),
+        "from 1 to 1000",
+    ),
+    (
+        "topic",
+        lambda b: AsyncInferenceConfig(
+            bucket=b, include_inference_response_in=["SUCCESS_NOTIFICATION_TOPIC"]
+        ),
+        "names a topic that is not set",
+    ),
+    (
+        "frequency",
+        lambda _: MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(20)),
+        "must be 10, 30, 60, 120, 180, 240, 300 seconds, got 20",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"), [row[1:] for row in BAD_FEATURES], ids=[row[0] for row in BAD_FEATURES]
+)
+def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message: str) -> None:
+    """They are refused where they are written."""
+    with pytest.raises(InvalidValueError, match=message):
+        make(s3.Bucket(stack, "Bucket"))
+
+
+# Asynchronous inference.
+
+
+def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
+    """Output, failures, topics and concurrency; the role reads requests, writes answers, tells the topics."""
+    bucket = s3.Bucket(stack, "Bucket")
+    success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
+    make_endpoint(
+        stack,
+        path,
+        async_inference=AsyncInferenceConfig(
+            bucket=bucket,
+            success_topic=success,
+            error_topic=error,
+            include_inference_response_in=["SUCCESS_NOTIFICATION_TOPIC"],
+            max_concurrent_invocations_per_instance=4,
+        ),
+    )
+    template = synthesize(stack)
+    rendered = config(template)["AsyncInferenceConfig"]
+    output = rendered["OutputConfig"]
+    assert flat(output["S3OutputPath"]).endswith("/async/output")
+    assert flat(output["S3FailurePath"]).endswith("/async/failure")
+    assert output["NotificationConfig"] == {
+        "SuccessTopic": {"Ref": stack.resolve(success.topic_arn)["Ref"]},
+        "ErrorTopic": {"Ref": stack.resolve(error.topic_arn)["Ref"]},
+        "IncludeInferenceResponseIn": ["SUCCESS_NOTIFICATION_TOPIC"],
+    }
+    assert rendered["ClientConfig"] == {"MaxConcurrentInvocationsPerInstance": 4}
+    found = statements(template)
+    assert flat(found["ReadAsyncInput"]["Resource"]).endswith("/async/input/*")
+    assert flat(found["WriteAsyncOutput"]["Resource"]).endswith("/async/output/*")
+    assert flat(found["WriteAsyncFailure"]["Resource"]).endswith("/async/failure/*")
+    assert len(found["TellAsyncTopics"]["Resource"]) == 2
+    assert found["EncryptAsyncMessages"]["Action"] == ["kms:Decrypt", "kms:GenerateDataKey"]
+    (variant,) = config(template)["ProductionVariants"]
+    assert "RoutingConfig" not in variant
+
+
+def test_async_endpoint_scales_to_zero(stack: cdk.Stack, path: Path) -> None:
+    """Its queue waits, so that no instance has to; zero is not turned into anything else."""
+    endpoint = make_endpoint(
+        stack,
+        path,
+        initial_instance_count=1,
+        async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket")),
+    )
+    endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
+    assert only(synthesize(stack), "AWS::ApplicationAutoScaling::ScalableTarget")["MinCapacity"] == 0
+
+
+def test_async_callers_put_requests_and_fetch_answers(stack: cdk.Stack, path: Path) -> None:
+    """The grant covers the call and its three prefixes; an endpoint that answers at once refuses it."""
+    caller = make_caller(stack)
+    endpoint = make_endpoint(
+        stack, path, async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
+    )
+    endpoint.grant_invoke_async(caller)
+    granted = caller_statements(synthesize(stack))
+    assert set(granted) == {"sagemaker:InvokeEndpointAsync", "s3:PutObject", "s3:GetObject"}
+    assert flat(granted["s3:PutObject"]["Resource"]).endswith("/async/input/*")
+    with pytest.raises(InvalidValueError, match="answers at once, got no async_inference"):
+        make_endpoint(make_stack(), path).grant_invoke_async(caller)
+
+
+# What multi-model endpoints do not do.
+
+
+def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, path: Path) -> None:
+    """Data capture, asynchronous calls and a routing strategy are annotated, each by its own code."""
+    bucket = s3.Bucket(stack, "Bucket")
+    make_many(
+        stack,
+        path,
+        data_capture=DataCapture(bucket=bucket),
+        async_inference=AsyncInferenceConfig(bucket=bucket),
+        routing_strategy="RANDOM",
+    )
+    text = warnings(stack)
+    for name in ("data-capture", "async", "routing"):
+        assert f"[ack: constructs-triton:multi-model-{name}-undocumented]" in text
+
+
+def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
+    """They are refused there; the publish frequency is not."""
+    stack = make_stack()
+    frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
+    make_many(stack, path, metrics_config=frequency)
+    assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
+    with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not on multi-model"):
+        make_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
+
+
+def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) -> None:
+    """An asynchronous endpoint has no shadow variant."""
+    asynchronous = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
+    shadow = TritonVariant(variant_name="next")
+    with pytest.raises(InvalidValueError, match="shadow_variant: real-time endpoints only"):
+        make_endpoint(stack, path, async_inference=asynchronous, shadow_variant=shadow)
+
+
+# Who may call it.
+
+
+def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) -> None:
+    """Names of the repository, file names and prefixes become one condition on the target model."""
+    caller = make_caller(stack)
+    endpoint = make_many(stack, path)
+    endpoint.grant_invoke(caller, target_models=["other", "shared.tar.gz", "tenant-a/*"])
+    granted = caller_statements(synthesize(stack))["sagemaker:InvokeEndpoint"]
+    repository = stack.node.find_child("Models")
+    target = repository.target_models["other"]  # type: ignore[attr-defined] # found again by its id
+    assert granted["Condition"] == {
+        "StringLike": {"sagemaker:TargetModel": [target, "shared.tar.gz", "tenant-a/*"]}
+    }
+
+
+def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
+    """On this endpoint, and on nothing else."""
+    caller, endpoint = make_caller(stack), make_endpoint(stack, path)
+    endpoint.grant(caller, "sagemaker:DescribeEndpoint")
+    granted = caller_statements(synthesize(stack))["sagemaker:DescribeEndpoint"]
+    assert granted["Resource"] == stack.resolve(endpoint.endpoint_arn)
+
+
+def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Path) -> None:
+    """On an endpoint of one model, and as an empty list or a bare text, they are refused."""
+    caller = make_caller(stack)
+    with pytest.raises(InvalidValueError, match="only a multi-model endpoint"):
+        make_endpoint(stack, path, "One").grant_invoke(caller, target_models=["pipeline"])
+    many = make_many(stack, path)
+    empty: list[str] = []
+    for given in (empty, "other"):
+        with pytest.raises(InvalidValueError, match="a list of at least one model"):
+            many.grant_invoke(caller, target_models=given)
+
+
+def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path) -> None:
+    """The streaming call names no model, so that a multi-model endpoint cannot answer it."""
+    caller = make_caller(stack)
+    make_endpoint(stack, path, "One").grant_invoke_with_response_stream(caller)
+    (actions,) = caller_statements(synthesize(stack))
+    assert actions == "['sagemaker:InvokeEndpoint', 'sagemaker:InvokeEndpointWithResponseStream']"
+    with pytest.raises(InvalidValueError, match="cannot stream"):
+        make_many(make_stack(), path).grant_invoke_with_response_stream(caller)
+
+
+# The network.
+
+
+def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> None:
+    """Models are downloaded through the VPC, also with network isolation; the helper mends it."""
+
+    gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
+
+    def warned(own: dict[str, ec2.GatewayVpcEndpointOptions] | None = None, **route: bool) -> bool:
+        stack = make_stack()
+        subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
+        vpc = ec2.Vpc(
+            stack,
+            "Vpc",
+            max_azs=2,
+            nat_gateways=0,
+            subnet_configuration=subnets,
+            gateway_endpoints=own,
+        )
+        if route:
+            TritonVpcEndpoints(stack, "Routes", vpc=vpc, **route)
+        selection = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)
+        make_endpoint(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
+        template = synthesize(stack)
+        made = resources(template, "AWS::EC2::VPCEndpoint").values()
+        kinds = sorted(each["Properties"]["VpcEndpointType"] for each in made)
+        assert kinds == [*(["Gateway"] if own or route else []), *(["Interface"] if route else [])]
+        return "[ack: constructs-triton:vpc-without-route-to-s3]" in warnings(stack)
+
+    assert warned()
+    assert not warned(runtime_access=True)
+    assert not warned(own=gateway)
+
+
+def test_local_storage_key_is_explained(stack: cdk.Stack, path: Path) -> None:
+    """A key on a type with local NVMe encrypts only what lies elsewhere, which is said and no warning."""
+    make_endpoint(stack, path, encryption_key=kms.Key(stack, "Key"))
+    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
+    told = [str(entry.data) for entry in entries if entry.type == "aws:cdk:info"]
+    assert any("does not encrypt local NVMe" in text for text in told)
+    assert "encryption_key" not in warnings(stack)
+
+
+# Manners.
+
+
+def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
+    """Each brings a policy of its own, in its own stack: no ids clash, and no stack waits in a circle."""
+    app = make_app()
+    roles, serving = cdk.Stack(app, "Roles", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
+    role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    bucket = s3.Bucket(serving, "Bucket")
+    for name in ("A", "B"):
+        make_endpoint(serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name))
+    assembly = app.synth()
+    template = assembly.get_stack_artifact(serving.artifact_id).template
+    policies = resources(template, "AWS::IAM::Policy")
+    assert len(policies) == 2
+    for model in resources(template, "AWS::SageMaker::Model").values():
+        assert set(model["DependsOn"]) & set(policies)
+
+
+def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
+    """Cross-stack references are CDK's own, and a nested stack works like any other."""
+    app = make_app()
+    base, serving = cdk.Stack(app, "Base", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
+    nested = cdk.NestedStack(serving, "Nested")
+    endpoint = TritonMultiModelEndpoint(
+        nested,
+        "Endpoint",
+        model_repository=add_repository(base, path),
+        instance_type=GPU,
+        vpc=ec2.Vpc(base, "Vpc", max_azs=1),
+        encryption_key=kms.Key(base, "Key"),
+    )
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    assembly = app.synth()
+    stack = assembly.get_stack_artifact(serving.artifact_id)
+    assert base.artifact_id in [each.id for each in stack.dependencies]
+    assert resources(stack.template, "AWS::CloudFormation::Stack")
+
+
+def test_tags_reach_every_resource_that_takes_them(stack: cdk.Stack, path: Path) -> None:
+    """CDK's own way to tag works; none are added unasked."""
+    endpoint = make_endpoint(stack, path)
+    cdk.Tags.of(endpoint).add("team", "vision")
+    template = synthesize(stack)
+    for kind in ("Model", "EndpointConfig", "Endpoint"):
+        assert only(template, f"AWS::SageMaker::{kind}")["Tags"] == [{"Key": "team", "Value": "vision"}]
+
+
+def test_outputs_are_made_when_asked_for(stack: cdk.Stack, path: Path) -> None:
+    """Name and ARN, exported under a prefix where one is given."""
+    endpoint = make_endpoint(stack, path)
+    assert "Outputs" not in stack.resolve(stack.node.try_find_child("Outputs") or {})
+    endpoint.export_outputs(export_name_prefix="shop")
+    outputs = synthesize(stack)["Outputs"].values()
+    assert {each["Export"]["Name"]: each["Value"] for each in outputs} == {
+        "shop-endpoint-name": stack.resolve(endpoint.cfn_endpoint.attr_endpoint_name),
+        "shop-endpoint-arn": stack.resolve(endpoint.cfn_endpoint.attr_endpoint_arn),
+    }
+
+
+def test_nothing_is_named_unasked(stack: cdk.Stack, path: Path) -> None:
+    """Two stacks with the same endpoint fit into one account and Region, topics and roles included."""
+    bucket = s3.Bucket(stack, "Bucket")
+    asynchronous = AsyncInferenceConfig(bucket=bucket, success_topic=sns.Topic(stack, "Topic"))
+    endpoint = make_endpoint(stack, path, async_inference=asynchronous)
+    endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
+    own_names = {
+        "AWS::IAM::Role": "RoleName",
+        "AWS::S3::Bucket": "BucketName",
+        "AWS::SNS::Topic": "TopicName",
+        "AWS::SageMaker::Endpoint": "EndpointName",
+        "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
+        "AWS::SageMaker::Model": "ModelName",
+    }
+    template = synthesize(stack)
+    for kind, name in own_names.items():
+        found = resources(template, kind).values()
+        assert found
+        assert not [each for each in found if name in each.get("Properties", {})]
+
+
+def test_features_take_tokens(path: Path) -> None:
+    """Prefixes, shares, counts, durations and settings may be parameters of the template."""
+    stack = make_stack(None)
+    text = cdk.CfnParameter(stack, "Text").value_as_string
+    number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", text)
+    make_endpoint(
+        stack,
+        path,
+        data_capture=DataCapture(bucket=bucket, prefix=text, initial_sampling_percentage=number),
+        async_inference=AsyncInferenceConfig(
+            bucket=bucket, input_prefix=text, max_concurrent_invocations_per_instance=number
+        ),
+        metrics_config=MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(number)),
+        variant_instance_provision_timeout=cdk.Duration.seconds(number),
+    )
+    rendered = config(synthesize(stack))
+    assert rendered["DataCaptureConfig"]["InitialSamplingPercentage"] == {"Ref": "Number"}
+    assert rendered["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": {"Ref": "Number"}}
+    assert flat(rendered["DataCaptureConfig"]["DestinationS3Uri"]) == "s3://<Text>/<Text>"

@@ -1,0 +1,55 @@
+"""A plan's numbers are what the constructs take."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk.assertions import Template
+
+from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
+
+BENCHMARK = Path(__file__).parents[3] / "tests" / "unit" / "planning" / "bert_benchmark.csv"
+MODELS = Path(__file__).parents[3] / "assets" / "model_repositories" / "digits"
+PRICES = {"ml.g4dn.xlarge": 0.7364, "ml.g4dn.2xlarge": 0.94, "ml.g4dn.12xlarge": 4.89}
+
+
+def synthesized(plan: Plan, **target: Any) -> dict[str, Any]:
+    """The template of an endpoint of the plan's size that scales on invocations."""
+    stack = cdk.Stack(cdk.App(), "Stack")
+    endpoint = TritonEnsembleEndpoint(
+        stack,
+        "Digits",
+        model_repository=TritonModelRepository(
+            stack, "Models", source=ModelSource.from_directory(str(MODELS))
+        ),
+        ensemble="digits",
+        instance_type=InstanceType.of(plan.instance_type),
+        initial_instance_count=plan.initial_instance_count,
+    )
+    scaling = endpoint.auto_scale_instance_count(
+        min_capacity=plan.min_capacity, max_capacity=plan.max_capacity
+    )
+    scaling.scale_on_invocations_per_instance("Invocations", **target)
+    return dict(Template.from_stack(stack).to_json())
+
+
+def properties(template: dict[str, Any], kind: str) -> dict[str, Any]:
+    [found] = [each["Properties"] for each in template["Resources"].values() if each["Type"] == kind]
+    return dict(found)
+
+
+def test_target_means_what_the_construct_means() -> None:
+    """The planned target is what the construct computes from requests per second and safety factor."""
+    requirement = Requirement(requests_per_second=500, latency_ms=500, safety_factor=0.6)
+    plan = cheapest(plan_all(read_measurements(BENCHMARK), requirement, PRICES))
+    planned = synthesized(plan, target_invocations_per_minute=plan.target_invocations_per_minute)
+    assert planned == synthesized(plan, max_requests_per_second=1335 / 60, safety_factor=0.6)
+    bounds = properties(planned, "AWS::ApplicationAutoScaling::ScalableTarget")
+    policy = properties(planned, "AWS::ApplicationAutoScaling::ScalingPolicy")
+    [variant] = properties(planned, "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    assert (bounds["MinCapacity"], bounds["MaxCapacity"]) == (1, 38)
+    assert policy["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 801
+    assert (variant["InstanceType"], variant["InitialInstanceCount"]) == ("ml.g4dn.2xlarge", 23)

@@ -1,0 +1,132 @@
+"""The scaling guard in the template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_s3 as s3
+from cdk_apps import add_repository, make_stack, synthesize, write_model
+
+from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
+from constructs_triton.errors import InvalidValueError
+
+NATIVE = "AWS::ApplicationAutoScaling::"
+
+
+@pytest.fixture
+def stack() -> cdk.Stack:
+    return make_stack()
+
+
+def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
+    write_model(path, "model")
+    return TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, path),
+        model="model",
+        instance_type=InstanceType.of("ml.g5.xlarge"),
+        **props,
+    )
+
+
+def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
+    """The only resource of a type, with its logical id."""
+    ((name, resource),) = [
+        (name, each) for name, each in template["Resources"].items() if each["Type"] == kind
+    ]
+    return {"LogicalId": name, **resource}
+
+
+def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The endpoint depends on the guard, which knows it by its logical id; target and policy refer to it."""
+    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count.scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    made, guard = (
+        by_type(template, kind) for kind in ("AWS::SageMaker::Endpoint", "Custom::TritonScalingGuard")
+    )
+    assert guard["LogicalId"] in made["DependsOn"]
+    assert guard["Properties"]["EndpointLogicalId"] == made["LogicalId"]
+    assert guard["Properties"]["InstanceTypes"] == {"AllTraffic": "ml.g5.xlarge"}
+    target, policy = (
+        by_type(template, kind) for kind in ("Custom::TritonScalableTarget", "Custom::TritonScalingPolicy")
+    )
+    for each in (target, policy):
+        assert each["Properties"]["InstanceType"] == "ml.g5.xlarge"
+        assert each["Properties"]["ServiceToken"] == guard["Properties"]["ServiceToken"]
+    assert "RoleARN" not in target["Properties"]
+    assert policy["Properties"]["ScalingTargetId"] == {"Ref": target["LogicalId"]}
+    assert not [each for each in template["Resources"].values() if each["Type"].startswith(NATIVE)]
+
+
+def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Scaling is CloudFormation's own unless the guard was asked for."""
+    endpoint = make_endpoint(stack, tmp_path)
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    template = synthesize(stack)
+    kinds = {each["Type"] for each in template["Resources"].values()}
+    assert {f"{NATIVE}ScalableTarget", f"{NATIVE}ScalingPolicy"} <= kinds
+    assert not [kind for kind in kinds if kind.startswith("Custom::TritonScal")]
+
+
+def test_only_variants_of_endpoints_can_be_deregistered(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each change to Application Auto Scaling is bound to SageMaker's namespace and dimension."""
+    make_endpoint(stack, tmp_path, scaling_guard=True)
+    statements = [
+        statement
+        for each in synthesize(stack)["Resources"].values()
+        if each["Type"] == "AWS::IAM::Policy"
+        for statement in each["Properties"]["PolicyDocument"]["Statement"]
+        if statement.get("Sid") in ("Deregister", "Register")
+    ]
+    assert [each["Sid"] for each in statements] == ["Deregister", "Register"]
+    for each in statements:
+        assert each["Condition"]["StringEquals"] == {
+            "application-autoscaling:service-namespace": "sagemaker",
+            "application-autoscaling:scalable-dimension": "sagemaker:variant:DesiredInstanceCount",
+        }
+
+
+def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A policy whose alarm would call one that is gone is refused, also where it belongs to a backlog."""
+    bucket = s3.Bucket(stack, "Bucket")
+    endpoint = make_endpoint(
+        stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=5)
+    with pytest.raises(InvalidValueError, match="Backlog: a policy of steps"):
+        count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    steps = [
+        appscaling.ScalingInterval(upper=10, change=-1),
+        appscaling.ScalingInterval(lower=50, change=1),
+    ]
+    metric = cloudwatch.Metric(namespace="Own", metric_name="Queue")
+    with pytest.raises(InvalidValueError, match="Queue: a policy of steps"):
+        count.scale_on_metric("Queue", metric=metric, scaling_steps=steps)
+    assert not count.tracked_metrics
+
+
+def test_function_is_shared_within_a_stack(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Two guarded endpoints have one function, and each a guard of its own."""
+    write_model(tmp_path, "model")
+    repository = add_repository(stack, tmp_path)
+    for name in ("First", "Second"):
+        TritonEndpoint(
+            stack,
+            name,
+            model_repository=repository,
+            model="model",
+            instance_type=InstanceType.of("ml.g5.xlarge"),
+            scaling_guard=True,
+        )
+    template = synthesize(stack)
+    kinds = [each["Type"] for each in template["Resources"].values()]
+    assert kinds.count("Custom::TritonScalingGuard") == 2
+    assert kinds.count("AWS::Lambda::Function") == 1

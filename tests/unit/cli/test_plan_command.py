@@ -1,0 +1,153 @@
+"""``constructs-triton plan``: the plans on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.cli import plan
+from constructs_triton.errors import InvalidValueError
+
+BENCHMARK = Path(__file__).parents[1] / "planning" / "bert_benchmark.csv"
+GUIDE = Path(__file__).parents[3] / "docs" / "planning.md"
+PRICES = ("ml.g4dn.xlarge=0.7364", "ml.g4dn.2xlarge=0.94", "ml.g4dn.12xlarge=4.89")
+
+
+def run(*words: str, latency_ms: str = "500", path: Path = BENCHMARK) -> int:
+    parser = argparse.ArgumentParser()
+    plan.add_arguments(parser)
+    return plan.run(
+        parser.parse_args([str(path), "--requests-per-second", "500", "--latency-ms", latency_ms, *words])
+    )
+
+
+def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """All 24 rows, those within the bound first, exactly one with a mark, and what to do below."""
+    assert run("--price", *PRICES) == 0
+    _, headings, *rows, summary = capsys.readouterr().out.splitlines()
+    assert headings.split()[:3] == ["configuration", "instance", "type"]
+    assert len(rows) == 24
+    assert [row.split() for row in rows if row.startswith("*")] == [
+        ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62", "45", "42.30", "667.5"]
+    ]
+    assert [row.split()[-6] for row in rows] == ["yes"] * 5 + ["no"] * 19
+    assert summary.startswith(
+        "* cheapest within 500 ms: trt-db on ml.g4dn.2xlarge, 23 instances at 21.62 an hour"
+    )
+
+
+def test_guide_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example in the guide is the command's own output."""
+    run("--price", *PRICES)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "\n".join([*lines[:4], "...", lines[-1]]) in GUIDE.read_text()
+
+
+def test_narrow_terminal_breaks_no_name(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In 80 characters the table leaves out columns, and cuts neither a name nor a number."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    run("--price", *PRICES)
+    _, _, *rows, _ = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out).splitlines()
+    assert len(rows) == 24
+    assert max(map(len, rows)) <= 80
+    assert rows[0].split() == ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62"]
+
+
+def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    """The cheapest and all others, with numbers as numbers; options are the requirement's."""
+    words = ("--headroom", "0.2", "--safety-factor", "0.8", "--min-capacity", "2", "--json")
+    assert run("--price", *PRICES, *words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert len(answer["plans"]) == 24
+    best = answer["cheapest"]
+    assert best in answer["plans"]
+    assert (best["initial_instance_count"], best["min_capacity"], best["max_capacity"]) == (27, 2, 34)
+    assert (best["cost_per_hour"], best["target_invocations_per_minute"]) == (25.38, 1068)
+
+
+def test_prices_from_a_file_and_from_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A price on the command line goes before that of the file."""
+    prices = tmp_path / "prices.csv"
+    prices.write_text(
+        "instance_type,price_per_hour\nml.g4dn.xlarge,0.7364\nml.g4dn.2xlarge,0.94\nml.g4dn.12xlarge,4.89\n"
+    )
+    assert run("--prices", str(prices), "--price", "ml.g4dn.12xlarge=3", "--json") == 0
+    best = json.loads(capsys.readouterr().out)["cheapest"]
+    assert (best["instance_type"], best["latency_ms"], best["cost_per_hour"]) == ("ml.g4dn.12xlarge", 278, 18)
+
+
+def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    """Where nothing meets the bound no row is marked, and the error names the quickest."""
+    with pytest.raises(InvalidValueError, match=r"the quickest is trt-db on ml\.g4dn\.12xlarge with 278 ms"):
+        run("--price", *PRICES, latency_ms="100")
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == 2 + 24
+    assert "*" not in out
+    with pytest.raises(InvalidValueError):
+        run("--price", *PRICES, "--json", latency_ms="100")
+    assert json.loads(capsys.readouterr().out)["cheapest"] is None
+
+
+def test_price_given_twice_is_refused() -> None:
+    """Two different prices of one type are not guessed between; the same one again is no harm."""
+    with pytest.raises(InvalidValueError, match=r'--price: must be given once .*, got "ml\.g4dn\.xlarge"'):
+        run("--price", *PRICES, "--price", "ml.g4dn.xlarge=1")
+    assert run("--price", *PRICES, "--price", PRICES[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--price", "ml.g5.xlarge"), "argument --price: TYPE=PRICE"),
+        (("--price", "ml.g5.xlarge=$1"), 'argument --price: ml.g5.xlarge: must be a number, got "$1"'),
+        (("--price", "g5.xlarge=1"), 'did you mean "ml.g5.xlarge"?'),
+        (("--headroom", "20%"), 'argument --headroom: must be a number, got "20%"'),
+    ],
+)
+def test_bad_word_is_a_usage_error(
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What cannot be read is refused by the parser, with the option's name."""
+    with pytest.raises(SystemExit) as stop:
+        run(*words)
+    assert stop.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_configuration_that_looks_like_markup_is_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names are printed as they are."""
+    path = tmp_path / "benchmark.csv"
+    path.write_text(
+        "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour\n"
+        "[red]fp16[/red],ml.g5.xlarge,60000,5,1.41\n"
+    )
+    assert run(path=path) == 0
+    out = capsys.readouterr().out
+    assert out.count("[red]fp16[/red]") == 2
+    assert "1 instance at 1.41 an hour" in out
+
+
+def test_json_needs_nothing_heavy() -> None:
+    """Neither the CDK nor NumPy, boto3 or rich is loaded to plan."""
+    code = f"""
+import argparse, sys
+from constructs_triton.cli import plan
+parser = argparse.ArgumentParser()
+plan.add_arguments(parser)
+plan.run(parser.parse_args({[str(BENCHMARK), "--requests-per-second", "500", "--json", "--price", *PRICES]}))
+heavy = {{"jsii", "aws_cdk", "numpy", "boto3", "rich", "google", "grpc"}}
+print(sorted(heavy & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -1,0 +1,119 @@
+"""The queue of an asynchronous endpoint, with a container that is played by a function."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec
+
+PREFIX = "X-Amzn-SageMaker-"
+
+
+class Container:
+    """Answers with the body it got, after it is told to; notes what it saw and how many calls ran at once."""
+
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+        self.seen: list[tuple[Mapping[str, str], bytes, float]] = []
+        self.running = self.most_running = 0
+
+    async def send(self, headers: Mapping[str, str], body: bytes, timeout: float) -> bytes:
+        self.seen.append((headers, body, timeout))
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        await self.may_answer.wait()
+        self.running -= 1
+        return b"answer to " + body
+
+
+async def _post(
+    folder: Path, container: Container, *requests: Mapping[str, str], body: bytes = b"", running: int = 0
+) -> Sequence[tuple[int, str, Mapping[str, str]]]:
+    """Post requests to a queue of two at once, let the container answer, and wait for the end.
+
+    The container keeps its answers back until ``running`` calls have reached it.
+    """
+    output = AsyncInferenceSpec("s3://out/good", "s3://out/bad/", max_concurrent_invocations=2)
+    queue = AsyncInvocations(EndpointSpec("e", "s", ()), output, BucketFolder(folder), container.send)
+
+    async def handle(request: web.Request) -> web.Response:
+        try:
+            return await queue.accept(request)
+        except RuntimeApiError as error:
+            return error.response()
+
+    application = web.Application()
+    application.router.add_post("/", handle)
+    async with TestClient(TestServer(application)) as client:
+        answers = [await client.post("/", data=body, headers=request) for request in requests]
+        found = [(answer.status, await answer.text(), answer.headers) for answer in answers]
+        expected = sum(status == 202 for status, *_ in found)
+        async with asyncio.timeout(20):
+            while container.running < running:
+                await asyncio.sleep(0.01)
+            container.may_answer.set()
+            while len(list(folder.glob("out/**/*.out"))) < expected:
+                await asyncio.sleep(0.01)
+    return found
+
+
+def test_requests_wait_for_a_slot_and_carry_their_own_headers(tmp_path: Path) -> None:
+    """Two run at once; the container gets the request's content type and the time-out that was asked for."""
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        (tmp_path / "in" / str(number)).write_text(str(number))
+    container = Container()
+    requests = [
+        {
+            f"{PREFIX}InputLocation": f"s3://in/{number}",
+            f"{PREFIX}Content-Type": "text/csv",
+            f"{PREFIX}InvocationTimeoutSeconds": "5",
+        }
+        for number in range(4)
+    ]
+    answers = asyncio.run(_post(tmp_path, container, *requests, running=2))
+    assert container.most_running == 2
+    assert {(headers["Content-Type"], timeout) for headers, _, timeout in container.seen} == {("text/csv", 5)}
+    written = [tmp_path / headers[f"{PREFIX}OutputLocation"].removeprefix("s3://") for *_, headers in answers]
+    assert [path.read_text() for path in written] == [f"answer to {number}" for number in range(4)]
+
+
+def test_a_body_stands_in_for_an_object(tmp_path: Path) -> None:
+    """InvokeEndpointAsync takes a small request in its body."""
+    (answer,) = asyncio.run(_post(tmp_path, Container(), {f"{PREFIX}Inference-Id": "i"}, body=b"x"))
+    assert answer[:2] == (202, '{"InferenceId": "i"}')
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({}, "needs InputLocation or a body"),
+        ({f"{PREFIX}InputLocation": "s3://bucket"}, "must be s3://bucket/key"),
+        ({f"{PREFIX}InputLocation": "s3://b/../../secret"}, "must be s3://bucket/key"),
+        (
+            {f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}InvocationTimeoutSeconds": "3601"},
+            "InvocationTimeoutSeconds must be 1 to 3600",
+        ),
+        (
+            {f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}RequestTTLSeconds": "59"},
+            "RequestTTLSeconds must be 60 to 21600",
+        ),
+        ({f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}Filename": "f"}, "Filename does not work"),
+    ],
+)
+def test_wrong_requests_are_refused_before_they_wait(
+    tmp_path: Path, headers: dict[str, str], words: str
+) -> None:
+    """A 400 with what is wrong, and nothing is sent or written."""
+    container = Container()
+    ((status, text, _),) = asyncio.run(_post(tmp_path, container, headers))
+    assert (status, container.seen) == (400, [])
+    assert words in text

@@ -1,0 +1,123 @@
+"""What `local up` makes of a path: assembly, repository, archive, or a refusal that says what to do."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import LocalEndpointError, RepositoryError
+from constructs_triton.local.sources.sources import read_source
+from constructs_triton.local.sources.specs import ContainerSpec
+
+IDENTITY = """
+backend: "identity"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+ENSEMBLE = """
+platform: "ensemble"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+ensemble_scheduling { step { model_name: "net" model_version: -1
+  input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } }
+"""
+
+
+def _repository(folder: Path, **configs: str) -> Path:
+    for name, text in configs.items():
+        (folder / name / "1").mkdir(parents=True)
+        (folder / name / "config.pbtxt").write_text(text)
+    return folder
+
+
+def _archive(path: Path, *models: str) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for model in models:
+            member = tarfile.TarInfo(f"{model}/config.pbtxt")
+            member.size = len(IDENTITY)
+            tar.addfile(member, io.BytesIO(IDENTITY.encode()))
+    return path
+
+
+def _container(path: Path, scratch: Path, model: str | None = None, *, multi: bool = False) -> ContainerSpec:
+    (endpoint,) = read_source(path, scratch, model=model, is_multi_model=multi)
+    (variant,) = endpoint.variants
+    return variant.container
+
+
+def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(tmp_path: Path) -> None:
+    """The ensemble is the default model, its step is in the archive, and the folder gives the name."""
+    repository = _repository(tmp_path / "my_models.v2", whole=ENSEMBLE, net=IDENTITY)
+    (endpoint,) = read_source(repository, tmp_path / "scratch")
+    assert endpoint.name == "my-models-v2"
+    container = endpoint.variants[0].container
+    assert container.environment == {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "whole"}
+    assert container.archive is not None
+    with tarfile.open(container.archive) as tar:
+        assert {name.split("/")[0] for name in tar.getnames()} == {"whole", "net"}
+
+
+def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
+    """The refusal names the models and both ways out, and each way works."""
+    repository = _repository(tmp_path / "models", a=IDENTITY, b=IDENTITY)
+    with pytest.raises(LocalEndpointError, match=r"one top-level model, got a, b; .*--model.*--multi-model"):
+        read_source(repository, tmp_path / "scratch")
+    assert _container(repository, tmp_path / "one", "b").model == "b"
+    many = _container(repository, tmp_path / "many", multi=True)
+    assert many.is_multi_model
+    assert sorted(many.archives) == ["a.tar.gz", "b.tar.gz"]
+    assert many.environment == {"SAGEMAKER_TRITON_PING_MODE": "live"}
+
+
+def test_an_archive_runs_under_its_files_name(tmp_path: Path) -> None:
+    """Its only model is the default; of several one is chosen, or the archive is one of a prefix."""
+    (endpoint,) = read_source(_archive(tmp_path / "a_b.tar.gz", "m"), tmp_path)
+    assert (endpoint.name, endpoint.variants[0].container.model) == ("a-b", "m")
+    two = _archive(tmp_path / "two.tar.gz", "m", "n")
+    with pytest.raises(LocalEndpointError, match=r"two\.tar\.gz: holds m, n; .*--model"):
+        read_source(two, tmp_path)
+    assert _container(two, tmp_path, "n").model == "n"
+    assert _container(two, tmp_path, multi=True).archives == {"two.tar.gz": two}
+
+
+def test_a_folder_of_archives_stands_for_a_prefix(tmp_path: Path) -> None:
+    """Archives are target models by their path below it."""
+    (tmp_path / "models" / "v1").mkdir(parents=True)
+    archive = _archive(tmp_path / "models" / "v1" / "m.tar.gz", "m")
+    assert _container(tmp_path / "models", tmp_path, multi=True).archives == {"v1/m.tar.gz": archive}
+
+
+def test_what_would_not_load_is_refused_with_its_findings(tmp_path: Path) -> None:
+    """The check comes before the packing; nothing is packed then."""
+    repository = _repository(tmp_path / "models", m=IDENTITY + "max_batchsize: 1")
+    with pytest.raises(RepositoryError, match="max_batchsize"):
+        read_source(repository, tmp_path / "scratch")
+    assert not (tmp_path / "scratch").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("absent", {}, "there is no cloud assembly here"),
+        ("empty", {}, "neither a cloud assembly nor a model; .*cdk synth"),
+        ("text", {}, "is no archive; name a .tar.gz"),
+        ("assembly", {"model": "m"}, "--model and --multi-model are for a repository"),
+        ("empty", {"stack": "S"}, "--stack is for a cloud assembly"),
+        ("m.tar.gz", {"stack": "S"}, "--stack is for a cloud assembly"),
+        ("m.tar.gz", {"model": "m", "is_multi_model": True}, "has no default model, got --model m"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(
+    tmp_path: Path, name: str, options: dict[str, object], words: str
+) -> None:
+    """Each refusal names the path and what to do instead."""
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "text").touch()
+    (tmp_path / "assembly").mkdir()
+    (tmp_path / "assembly" / "manifest.json").write_text("{}")
+    _archive(tmp_path / "m.tar.gz", "m")
+    with pytest.raises(LocalEndpointError, match=words):
+        read_source(tmp_path / name, tmp_path / "scratch", **options)  # type: ignore[arg-type]  # a table

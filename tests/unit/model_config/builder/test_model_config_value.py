@@ -1,0 +1,265 @@
+"""``ModelConfig``: composing, reading, changing and writing configurations."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton import model_config
+from constructs_triton.errors import InvalidValueError, ModelConfigError
+from constructs_triton.model_config import (
+    Backend,
+    DaliBackend,
+    FilBackend,
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelOutput,
+    ModelResponseCache,
+    ModelTransactionPolicy,
+    OnnxruntimeBackend,
+    OpenvinoBackend,
+    PythonBackend,
+    PytorchBackend,
+    TensorflowBackend,
+    TensorrtBackend,
+    TensorrtllmBackend,
+    VllmBackend,
+    parse_model_config,
+)
+
+# For values whose types are wrong on purpose, out of a type checker's sight.
+untyped: Any = model_config
+
+PLAIN = ModelConfig(
+    name="plain",
+    backend="python",
+    max_batch_size=8,
+    input=[ModelInput(name="x", data_type="TYPE_FP32", dims=[-1])],
+    output=[ModelOutput(name="y", data_type="TYPE_FP32", dims=[-1])],
+)
+FILE = """# comments are lost
+name: 'plain'  max_batch_size: 8,
+backend: "python"
+input [ { name: "x" data_type: TYPE_FP32 dims: -1 reshape { shape: [ ] } optional: true } ]
+output { name: "y" data_type: TYPE_FP32 dims: [ 1 ] }
+metric_tags { key: "team" value: "ähm" }
+model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" } } }
+instance_group [ {
+  count: 2 host_policy: "numa0" rate_limiter { resources { name: "r" global: true count: 1 } } } ]
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda: PLAIN.with_(max_batch_size=-1),
+            'model "plain": max_batch_size is negative, got -1; write 0',
+        ),
+        (lambda: PLAIN.with_(max_batch=4), "got 'max_batch'; did you mean \"max_batch_size\"?"),
+        (
+            lambda: PLAIN.with_(dynamic_batching=ModelDynamicBatching(preferred_batch_size=[16])),
+            "preferred_batch_size must be between 1 and max_batch_size, got 16",
+        ),
+        (
+            lambda: PLAIN.with_(input=[ModelInput(name="x", data_type="TYPE_FP32", dims=[0])]),
+            'input "x" has a dim of 0',
+        ),
+        (
+            lambda: PLAIN.with_(
+                response_cache=ModelResponseCache(enable=True),
+                model_transaction_policy=ModelTransactionPolicy(decoupled=True),
+            ),
+            "response_cache",
+        ),
+        (lambda: ModelConfig(platform="python"), 'write backend: "python"'),
+        (lambda: PLAIN.with_(parameters={"threads": 4}), "ModelConfig.parameters: must be text, got 4"),
+        (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be read"),
+    ],
+)
+def test_refused_where_it_is_written(change: Callable[[], object], message: str) -> None:
+    """What Triton would refuse is refused by the call that says it."""
+    with pytest.raises(InvalidValueError) as caught:
+        change()
+    assert message in str(caught.value)
+
+
+def test_with_keeps_the_rest_and_the_original() -> None:
+    """A change yields a copy that differs in what was named, and nothing else."""
+    changed = PLAIN.with_(name="other", response_cache=ModelResponseCache(enable=True))
+    assert PLAIN.response_cache is None
+    assert changed.with_(name="plain", response_cache=None) == PLAIN
+
+
+def test_read_change_write_loses_comments_alone(tmp_path: Path) -> None:
+    """A file that is read, changed and written equals the text with that change made by hand."""
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    (folder / "config.pbtxt").write_text(FILE, encoding="utf-8")
+    read = ModelConfig.read(folder)
+    read.with_(max_batch_size=4).write(folder)
+    text = (folder / "config.pbtxt").read_text(encoding="utf-8")
+    assert parse_model_config(text) == parse_model_config(
+        FILE.replace("max_batch_size: 8", "max_batch_size: 4")
+    )
+    assert "comment" not in text
+    assert [path.name for path in folder.iterdir()] == ["config.pbtxt"]
+
+
+def test_faulty_file_can_be_read_and_mended() -> None:
+    """Errors that a file brings along do not stand in the way of the change that mends one of them."""
+    faulty = ModelConfig.from_text('platform: "python" max_batch_size: -1')
+    assert len(faulty.check().errors) >= 2
+    half = faulty.with_(platform="", backend="python")
+    assert half.with_(max_batch_size=0).max_batch_size == 0
+    with pytest.raises(InvalidValueError, match="has a dim of 0"):
+        half.with_(input=[ModelInput(name="x", dims=[0])])
+
+
+def test_equal_configurations_give_equal_text() -> None:
+    """The order of a map does not show, and an ensemble's platform has SageMaker's spelling."""
+    one = PLAIN.with_(parameters={"a": "1", "b": "2"})
+    other = PLAIN.with_(parameters={"b": "2", "a": "1"})
+    assert one.to_text() == other.to_text()
+    text = ModelConfig.from_text("platform : 'ensemble' ensemble_scheduling { }").to_text()
+    assert 'platform: "ensemble"\n' in text
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "config.pbtxt: cannot be read (no such file or directory); name a config.pbtxt"),
+        ("max_batch: 1", 'config.pbtxt:1:1: ModelConfig has no field "max_batch"'),
+    ],
+)
+def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message: str) -> None:
+    """A file that is absent or does not parse is refused with its path and place."""
+    path = tmp_path / "config.pbtxt"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(ModelConfigError) as caught:
+        ModelConfig.read(path)
+    assert message in str(caught.value)
+
+
+def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    """A configuration that cannot be written is an error of ours and changes nothing."""
+    with pytest.raises(InvalidValueError, match=r"missing/config.pbtxt: cannot be written"):
+        PLAIN.write(tmp_path / "missing" / "config.pbtxt")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "text"),
+    [
+        (
+            PythonBackend(execution_env_path="env.tar.gz", force_cpu_only_input_tensors=False),
+            'backend: "python" parameters { key: "EXECUTION_ENV_PATH" '
+            'value { string_value: "$$TRITON_MODEL_DIRECTORY/env.tar.gz" } } '
+            'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "no" } }',
+        ),
+        (
+            PythonBackend(execution_env_path=Path("/opt/env.tar.gz")),
+            'backend: "python" '
+            'parameters { key: "EXECUTION_ENV_PATH" value { string_value: "/opt/env.tar.gz" } }',
+        ),
+        (
+            OnnxruntimeBackend(intra_op_thread_count=2),
+            'platform: "onnxruntime_onnx" '
+            'parameters { key: "intra_op_thread_count" value { string_value: "2" } }',
+        ),
+        (TensorrtBackend(), 'platform: "tensorrt_plan"'),
+        (
+            PytorchBackend(inference_mode=True),
+            'platform: "pytorch_libtorch" '
+            'parameters { key: "INFERENCE_MODE" value { string_value: "true" } }',
+        ),
+        (TensorflowBackend(), 'platform: "tensorflow_savedmodel"'),
+        (
+            DaliBackend(num_threads=4),
+            'backend: "dali" parameters { key: "num_threads" value { string_value: "4" } }',
+        ),
+        (
+            FilBackend(model_type="xgboost_json", output_class=True, threshold=0.3),
+            'backend: "fil" parameters { key: "model_type" value { string_value: "xgboost_json" } } '
+            'parameters { key: "output_class" value { string_value: "true" } } '
+            'parameters { key: "threshold" value { string_value: "0.3" } }',
+        ),
+        (
+            OpenvinoBackend(num_streams="AUTO", reshape_io_layers=True),
+            'backend: "openvino" parameters { key: "NUM_STREAMS" value { string_value: "AUTO" } } '
+            'parameters { key: "RESHAPE_IO_LAYERS" value { string_value: "YES" } }',
+        ),
+        (VllmBackend(), 'backend: "vllm" instance_group { kind: KIND_MODEL count: 1 }'),
+        (
+            TensorrtllmBackend(gpt_model_path="/opt/ml/model/llama/1"),
+            'backend: "tensorrtllm" '
+            'parameters { key: "gpt_model_path" value { string_value: "/opt/ml/model/llama/1" } } '
+            'parameters { key: "gpt_model_type" value { string_value: "inflight_fused_batching" } }',
+        ),
+        ("kaldi", 'backend: "kaldi"'),
+    ],
+    ids=lambda value: getattr(value, "NAME", None),
+)
+def test_backend_is_written_as_it_asks_to_be(backend: Backend | str, text: str) -> None:
+    """Each backend becomes its name or platform with its own parameters, spelt as its documentation does."""
+    assert ModelConfig(backend=backend).to_message() == parse_model_config(text)
+
+
+def test_backend_names_tensors_by_position() -> None:
+    """PyTorch's and FIL's tensors get the names that the backends go by; a name that is given stays."""
+    inputs = [ModelInput(data_type="TYPE_FP32", dims=[1]), ModelInput(name="mask", dims=[1])]
+    outputs = [ModelOutput(data_type="TYPE_FP32", dims=[1])]
+    pytorch = ModelConfig(backend=PytorchBackend(), input=inputs, output=outputs)
+    assert [tensor.name for tensor in pytorch.input] == ["INPUT__0", "mask"]
+    assert [tensor.name for tensor in pytorch.output] == ["OUTPUT__0"]
+    assert ModelConfig(backend=FilBackend(), output=outputs).output[0].name == "output__0"
+
+
+def test_another_backend_replaces_the_platform() -> None:
+    """Changing the backend drops the old platform; parameters that were given stay."""
+    pytorch = ModelConfig(backend=PytorchBackend(), parameters={"mine": "1"})
+    changed = pytorch.with_(backend=OnnxruntimeBackend(execution_mode=1))
+    assert changed.platform == "onnxruntime_onnx"
+    assert dict(changed.parameters) == {"mine": "1", "execution_mode": "1"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PythonBackend(execution_env_path=""), "must name an archive, got ''; leave it out"),
+        (
+            lambda: untyped.TensorflowBackend(format="pb"),
+            "TensorflowBackend.format: does not fit, got 'pb'; give one of 'savedmodel', 'graphdef'",
+        ),
+        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; give one of 0, 1"),
+        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; give one of int"),
+        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; give one of 'xgboost', 'xgboost_json'"),
+        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: must be given, got None"),
+        (
+            lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
+            "ModelConfig.input: must be a list, got 3",
+        ),
+    ],
+)
+def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message: str) -> None:
+    """An option that the backend would not understand is refused at once."""
+    with pytest.raises(InvalidValueError) as caught:
+        make()
+    assert message in str(caught.value)
+
+
+def test_import_loads_no_protobuf() -> None:
+    """Importing the builder costs neither protobuf nor the rules; its names are all there."""
+    code = (
+        "import sys, constructs_triton.model_config as m; m.ModelConfig; "
+        "print('google.protobuf' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "False\n"

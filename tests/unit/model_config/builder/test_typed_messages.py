@@ -1,0 +1,148 @@
+"""Typed messages: what they take, what they refuse, what they keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from constructs_triton import model_config
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config import (
+    ModelDynamicBatching,
+    ModelInput,
+    ModelOptimizationPolicy,
+    ModelQueuePolicy,
+    ModelRateLimiter,
+    ModelSequenceBatching,
+    ModelTensorReshape,
+    ModelWarmup,
+    load_schema,
+)
+
+# Values whose types are wrong on purpose, out of a type checker's sight.
+wrong: Any = model_config
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: wrong.ModelInput(data_type="FP32"),
+            r'ModelInput.data_type: .* got \'FP32\'; write "TYPE_FP32"',
+        ),
+        (lambda: wrong.ModelInput(data_type="BYTES"), r'got \'BYTES\'; write "TYPE_STRING"'),
+        (
+            lambda: wrong.ModelInput(format="FORMAT_NCWH"),
+            r'got \'FORMAT_NCWH\'; did you mean "FORMAT_NCHW"\?',
+        ),
+        (lambda: wrong.ModelInput(dims=3), r"ModelInput.dims: must be a list, got 3; put it into brackets"),
+        (lambda: wrong.ModelInput(dims="3"), r"ModelInput.dims: must be a list, got '3'"),
+        (
+            lambda: wrong.ModelInput(dims=[2**63]),
+            r"ModelInput.dims: .* got 9223372036854775808; .* int64 can hold",
+        ),
+        (lambda: wrong.ModelInput(name=7), r"ModelInput.name: does not fit its field, got 7"),
+        (
+            lambda: wrong.ModelInstanceGroup(count=True),
+            r"ModelInstanceGroup.count: .* got True; .* int32 can hold",
+        ),
+        (lambda: wrong.ModelWarmup(inputs=[]), r"ModelWarmup.inputs: must be a mapping, got \[\]"),
+        (
+            lambda: wrong.ModelWarmup(inputs={"x": 1}),
+            r"ModelWarmup.inputs: must be a ModelWarmup.Input, got 1",
+        ),
+        (
+            lambda: wrong.ModelInput(reshape=[1]),
+            r"ModelInput.reshape: must be a ModelTensorReshape, got \[1\]",
+        ),
+        (
+            lambda: wrong.ModelWarmup.Input(zero_data=True, random_data=False),
+            r"ModelWarmup.Input: .* got zero_data and random_data; keep one of them",
+        ),
+        (
+            lambda: wrong.ModelVersionPolicy(
+                all=wrong.ModelVersionPolicy.All(), latest=wrong.ModelVersionPolicy.Latest(num_versions=1)
+            ),
+            r"ModelVersionPolicy: policy_choice takes one of its fields, got latest and all",
+        ),
+        (lambda: wrong.ModelInput(extra="optionl: true"), r"ModelInput.extra: cannot be read .*optionl"),
+    ],
+)
+def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str) -> None:
+    """A value that does not fit is refused where it is given, naming the field, the value and the mend."""
+    with pytest.raises(InvalidValueError, match=message):
+        make()
+
+
+def test_presence_is_kept() -> None:
+    """``False`` in a choice and an empty message count as given, as they do in the file."""
+    schema = load_schema()
+    given = ModelWarmup.Input(zero_data=False).to_message()
+    assert given.WhichOneof("input_data_type") == "zero_data"
+    assert ModelWarmup.Input().to_message() == schema.ModelWarmup.Input()
+    reshaped = ModelInput(reshape=ModelTensorReshape()).to_message()
+    assert reshaped.HasField("reshape")
+
+
+def test_later_changes_of_arguments_do_not_reach_the_value() -> None:
+    """Lists and mappings are copied, so a value stays what it was."""
+    dims, inputs = [1, 2], {"x": ModelWarmup.Input()}
+    tensor, warmup = ModelInput(dims=dims), ModelWarmup(inputs=inputs)
+    dims.append(3)
+    inputs.clear()
+    assert tensor == ModelInput(dims=[1, 2])
+    assert list(warmup.inputs) == ["x"]
+
+
+def test_keyword_of_python_is_reached() -> None:
+    """The field ``global`` of a resource is ``global_``."""
+    resource = ModelRateLimiter.Resource(name="gpu", global_=True, count=2)
+    assert getattr(resource.to_message(), "global")
+    assert ModelRateLimiter.Resource.from_message(resource.to_message()) == resource
+
+
+def test_nested_messages_are_written_whole() -> None:
+    """Messages inside lists, maps and messages arrive where the schema has them."""
+    policy = ModelOptimizationPolicy(
+        execution_accelerators=ModelOptimizationPolicy.ExecutionAccelerators(
+            gpu_execution_accelerator=[
+                ModelOptimizationPolicy.ExecutionAccelerators.Accelerator(
+                    name="tensorrt", parameters={"precision_mode": "FP16"}
+                )
+            ]
+        )
+    ).to_message()
+    accelerator = policy.execution_accelerators.gpu_execution_accelerator[0]
+    assert dict(accelerator.parameters) == {"precision_mode": "FP16"}
+    batching = ModelDynamicBatching(
+        priority_levels=2, priority_queue_policy={1: ModelQueuePolicy(max_queue_size=8)}
+    ).to_message()
+    assert batching.priority_queue_policy[1].max_queue_size == 8
+    state = ModelSequenceBatching(
+        state=[
+            ModelSequenceBatching.State(initial_state=[ModelSequenceBatching.InitialState(zero_data=True)])
+        ]
+    )
+    assert ModelSequenceBatching.from_message(state.to_message()) == state
+
+
+def test_what_has_no_field_is_kept_as_extra() -> None:
+    """An enum number without a name stays in ``extra`` and is written again."""
+    message = load_schema().ModelInput(name="x", data_type=99)
+    typed = ModelInput.from_message(message)
+    assert typed.extra == "data_type: 99"
+    assert typed.to_message() == message
+
+
+def test_extra_is_merged_on_top() -> None:
+    """Text in ``extra`` reaches fields in the syntax of ``config.pbtxt``."""
+    tensor = ModelInput(name="x", dims=[1], extra="optional: true dims: [ 2 ]").to_message()
+    assert tensor.optional
+    assert list(tensor.dims) == [1, 2]
+
+
+def test_repr_shows_what_was_given() -> None:
+    """The text of a value is the call that makes it, without defaults."""
+    assert repr(ModelInput(name="x", dims=[-1])) == "ModelInput(name='x', dims=(-1,))"

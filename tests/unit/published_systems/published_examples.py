@@ -1,0 +1,28 @@
+"""The examples that rebuild published systems, synthesized once a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "published_systems"
+
+
+@cache
+def templates(example: str) -> dict[str, dict[str, Any]]:
+    """The templates of an example by stack, as ``cdk synth`` writes them, CDK's validation included."""
+    context = json.loads((EXAMPLES / example / "cdk.json").read_text())["context"]
+    with TemporaryDirectory() as folder:
+        directory = Path(folder) / "cdk.out"
+        environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context)}
+        subprocess.run([sys.executable, "app.py"], cwd=EXAMPLES / example, env=environment, check=True)
+        return {
+            path.name.removesuffix(".template.json"): json.loads(path.read_text())
+            for path in directory.glob("*.template.json")
+        }

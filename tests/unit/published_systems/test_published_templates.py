@@ -1,0 +1,94 @@
+"""The templates of the examples that rebuild published systems, beside what the documents send by boto3."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from article_calls import Difference, differences, explained, template_calls
+from published_examples import EXAMPLES, templates
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+STACKS = [
+    ("dali_inception", "DaliInception"),
+    ("dali_inception", "DaliInceptionOnnx"),
+    ("dali_inception", "DaliInceptionTensorrt"),
+    ("dali_inception", "DaliInceptionTwin"),
+    ("bert_benchmark", "Bert"),
+    ("bert_benchmark", "SmallBert"),
+    ("resnet_autoscaling", "ResNet50"),
+    ("resnet_autoscaling", "SmallNetwork"),
+]
+
+METRICS = {
+    "LoadedModelCount",
+    "GPUUtilization",
+    "GPUMemoryUtilization",
+    "DiskUtilization",
+    "CPUUtilization",
+    "MemoryUtilization",
+    "ModelLoadingWaitTime",
+    "ModelUnloadingTime",
+    "ModelDownloadingTime",
+    "ModelCacheHit",
+    "ModelLatency",
+    "OverheadLatency",
+    "Invocation4XXErrors",
+    "Invocation5XXErrors",
+}
+
+pytestmark = pytest.mark.xdist_group("seed_templates")
+
+
+@pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])
+def test_serving_part_of_the_template(example: str, stack: str, snapshot: SnapshotAssertion) -> None:
+    """What SageMaker and Application Auto Scaling are told stays as it is."""
+    kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::")
+    resources = templates(example)[stack]["Resources"]
+    part = {name: each for name, each in resources.items() if each["Type"].startswith(kinds)}
+    text = re.sub(r"[0-9a-f]{64}", "<digest>", json.dumps(part))
+    assert json.loads(text) == snapshot.use_extension(JSONSnapshotExtension)
+
+
+@pytest.mark.parametrize(
+    ("example", "stack"), [("dali_inception", "DaliInception"), ("resnet_autoscaling", "ResNet50")]
+)
+def test_every_difference_from_the_document_is_explained(example: str, stack: str) -> None:
+    """Each parameter of the document's calls is ours, or stands in the README's table with the reason."""
+    document = json.loads((EXAMPLES / example / "document.json").read_text())
+    found = differences(document, template_calls(templates(example)[stack]))
+    assert found == explained(EXAMPLES / example / "README.md")
+
+
+def test_a_parameter_that_is_not_as_the_document_has_it_is_found() -> None:
+    """Another value, one that is missing and one too many are differences; a placeholder takes any text."""
+    document = {"create_model": {"ModelName": "<NAME>", "Mode": "MultiModel", "Image": "<IMAGE>"}}
+    ours = {"create_model": {"Mode": "SingleModel", "Image": {"Ref": "Uri"}, "Extra": [{"Key": True}]}}
+    assert differences(document, ours) == {
+        Difference("create_model", "ModelName", "<NAME>", "-"),
+        Difference("create_model", "Mode", "MultiModel", "SingleModel"),
+        Difference("create_model", "Extra[0].Key", "-", "true"),
+    }
+
+
+def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
+    """What runs here is deployed in the same way: only names and the models' content are others."""
+    stacks = templates("resnet_autoscaling")
+    calls = [template_calls(stacks[name]) for name in ("ResNet50", "SmallNetwork")]
+    names = [call["create_endpoint"].pop("EndpointName") for call in calls]
+    assert names == ["resnet-mme-gpu", "small-network"]
+    assert calls[0] == calls[1]
+
+
+def test_dashboard_shows_the_metrics_of_the_document() -> None:
+    """All metrics of instances, of model loading and of latency that the document names are on it."""
+    resources = templates("resnet_autoscaling")["ResNet50"]["Resources"].values()
+    (body,) = [
+        each["Properties"]["DashboardBody"]
+        for each in resources
+        if each["Type"] == "AWS::CloudWatch::Dashboard"
+    ]
+    text = "".join(part for part in body["Fn::Join"][1] if isinstance(part, str))
+    assert {name for name in METRICS if f'"{name}"' in text} == METRICS
