@@ -33,7 +33,7 @@ def handler(event, context):
     id = event.get("PhysicalResourceId", "made")
     answer = {"Status": "FAILED" if fails else "SUCCESS", "Reason": "as asked", "PhysicalResourceId": id,
               "StackId": event["StackId"], "RequestId": event["RequestId"],
-              "LogicalResourceId": event["LogicalResourceId"], "Data": {"PropertyType": event["RequestType"]}}
+              "LogicalResourceId": event["LogicalResourceId"], "Data": {"Kind": event["RequestType"]}}
     request = urllib.request.Request(event["ResponseURL"], json.dumps(answer).encode(), method="PUT")
     urllib.request.urlopen(request).read()
 """
@@ -206,11 +206,11 @@ def test_bucket_with_objects_stops_the_deletion(aws: LoopbackAws) -> None:
 
 def test_functions_answer_for_custom_resources(aws: LoopbackAws) -> None:
     """A function is run for create, update and delete; its data are the resource's attributes."""
-    outputs = {"PropertyType": {"Value": {"Fn::GetAtt": ["Answered", "PropertyType"]}}}
+    outputs = {"Kind": {"Value": {"Fn::GetAtt": ["Answered", "Kind"]}}}
     stack = deploy(aws, "Answering", custom(Colour="red"), Outputs=outputs)
-    assert (stack.status, stack.output_values) == ("CREATE_COMPLETE", {"PropertyType": "Create"})
+    assert (stack.status, stack.output_values) == ("CREATE_COMPLETE", {"Kind": "Create"})
     deploy(aws, "Answering", custom(Colour="blue"), Outputs=outputs)
-    assert (stack.status, stack.output_values) == ("UPDATE_COMPLETE", {"PropertyType": "Update"})
+    assert (stack.status, stack.output_values) == ("UPDATE_COMPLETE", {"Kind": "Update"})
     aws.destroy("Answering")
     assert stack.status == "DELETE_COMPLETE"
 
