@@ -205,6 +205,11 @@ TWINS: dict[str, Twin] = {
         'model_metrics { metric_control [ { metric_identifier { family: "f" } } ] }\n',
         'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n',
     ),
+    "backend-pytorch-names": foreign(
+        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
+        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
+        "model.pt",
+    ),
     # --- tensors --------------------------------------------------------------------------------------------
     "tensor-name": tensor_twin("{ data_type: TYPE_FP32 dims: [ 4 ] }", X),
     "tensor-data-type": tensor_twin('{ name: "X" dims: [ 4 ] }', X),
@@ -216,6 +221,11 @@ TWINS: dict[str, Twin] = {
         one('backend: "python"\n' + IMAGE_INPUT % "3, 224, 224"),
     ),
     "tensor-tensorrt-only": tensor_twin(X.replace("dims", "is_shape_tensor: true dims"), X),
+    "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
+    "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
+    "tensor-missing": Twin(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
+    "tensor-data-type-number": tensor_twin(X.replace("TYPE_FP32", "99"), X),
+    "tensor-batch-axis": Twin(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
     "tensor-label-file": Twin(
         one(HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'),
         one(
@@ -242,6 +252,9 @@ TWINS: dict[str, Twin] = {
         'batch_output [ { target_name: "Y" source_input: "X" } ]\n',
     ),
     # --- schedulers -----------------------------------------------------------------------------------------
+    "scheduler-dynamic-batching": Twin(
+        one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'), one(HEAD + "dynamic_batching { }\n")
+    ),
     "scheduler-preferred-batch-size": added(
         "dynamic_batching { preferred_batch_size: [ 16 ] }\n",
         "dynamic_batching { preferred_batch_size: [ 4 ] }\n",
@@ -249,6 +262,9 @@ TWINS: dict[str, Twin] = {
     "scheduler-priority": added(
         "dynamic_batching { priority_levels: 2 }\n",
         "dynamic_batching { priority_levels: 2 default_priority_level: 1 }\n",
+    ),
+    "scheduler-priority-default": added(
+        "dynamic_batching { default_priority_level: 1 }\n", "dynamic_batching { }\n"
     ),
     "scheduler-preserve-ordering": added(
         "dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }\n",
@@ -333,6 +349,7 @@ TWINS: dict[str, Twin] = {
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "true" } }\n',
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "yes" } }\n',
     ),
+    "python-no-tensors": Twin(one(""), one(HEAD)),
     # --- ensembles ------------------------------------------------------------------------------------------
     "ensemble-field": graph(pipe(step("a", "X", "Y"), more="instance_group [ { count: 1 } ]\n"), ONE_STEP),
     "ensemble-no-step": graph(
@@ -418,23 +435,5 @@ TWINS: dict[str, Twin] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": b"\0" * (2 << 20)},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
         Target(default_model="m", gpu_count=1, gpu_memory_mib=1),
-    ),
-    # --- regrets --------------------------------------------------------------------------------------------
-    "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
-    "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
-    "python-no-tensors": Twin(one(""), one(HEAD)),
-    "tensor-missing": Twin(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
-    "tensor-data-type-number": tensor_twin(X.replace("TYPE_FP32", "99"), X),
-    "tensor-batch-axis": Twin(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
-    "scheduler-priority-default": added(
-        "dynamic_batching { default_priority_level: 1 }\n", "dynamic_batching { }\n"
-    ),
-    "scheduler-dynamic-batching": Twin(
-        one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'), one(HEAD + "dynamic_batching { }\n")
-    ),
-    "backend-pytorch-names": foreign(
-        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
-        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
-        "model.pt",
     ),
 }

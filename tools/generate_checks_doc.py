@@ -37,7 +37,6 @@ CHAPTERS = {
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
     "target": "The endpoint",
-    "regrets": "What the server accepts and its user regrets",
 }
 
 

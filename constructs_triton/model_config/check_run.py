@@ -1,4 +1,4 @@
-"""Asks every rule about every model of a repository, and says what the server would say."""
+"""Runs every rule on every model of a repository."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cache
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.rules import RULES, Rule
+from constructs_triton.model_config.rules import RULES, Problem, Rule
 
-__all__ = ["all_rules", "judge"]
+__all__ = ["all_rules", "run_checks"]
 
 
 @cache
 def all_rules() -> dict[str, Rule]:
-    """Every rule by its code."""
+    """Return every rule by its code."""
     from constructs_triton.model_config import checks  # noqa: PLC0415 - importing registers; rules import us
 
     assert checks.__all__
@@ -24,8 +24,8 @@ def all_rules() -> dict[str, Rule]:
 
 
 @cache
-def _concerning(scopes: tuple[str, ...], fields: frozenset[str], local_files: bool) -> tuple[Rule, ...]:
-    """The rules for a model of these kinds with these fields: a repository has few different ones."""
+def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: bool) -> tuple[Rule, ...]:
+    """The rules for a model of these scopes with these fields; a repository has few combinations."""
     return tuple(
         rule
         for rule in all_rules().values()
@@ -35,35 +35,44 @@ def _concerning(scopes: tuple[str, ...], fields: frozenset[str], local_files: bo
     )
 
 
-def judge(around: RepositoryContext, repository: str) -> Report:
-    """All findings of a repository, sorted by place, with the server's verdict.
+def run_checks(context: RepositoryContext, repository: str) -> Report:
+    """Return all findings of a repository, sorted by place, with the server's verdict.
 
-    A model that the endpoint does not load cannot keep it from starting: its errors become warnings.
+    An error in a model that the endpoint does not load becomes a warning: the endpoint starts without it.
     """
     findings: list[Finding] = []
     rejected = False
-    for rule, finding in _repository_findings(around):
+    for rule, finding in _repository_findings(context):
         findings.append(finding)
         rejected = rejected or rule.refuses
-    for subject in around.subjects.values():
-        is_loaded = subject.name in around.loaded
-        for rule, finding in _model_findings(subject):
+    for model in context.models.values():
+        is_loaded = model.name in context.loaded
+        for rule, finding in _model_findings(model):
             rejected = rejected or (rule.refuses and is_loaded)
             findings.append(finding if is_loaded else _as_not_loaded(finding))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     return Report(repository, tuple(findings), "rejected" if rejected else "loads")
 
 
-def _repository_findings(around: RepositoryContext) -> Iterator[tuple[Rule, Finding]]:
-    for rule in _concerning(("repository",), frozenset(), around.target.local_files):
-        for finding in rule.repository_findings(around):
-            yield rule, finding
+def _repository_findings(context: RepositoryContext) -> Iterator[tuple[Rule, Finding]]:
+    for rule in _rules_for(("repository",), frozenset(), context.target.local_files):
+        for problem in rule.function(context):
+            yield rule, _finding(rule, problem, problem.path or ".", None)
 
 
-def _model_findings(subject: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
-    for rule in _concerning(subject.scopes, subject.fields, subject.target.local_files):
-        for problem in rule.function(subject):
-            yield rule, rule.finding(subject, problem)
+def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
+    for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
+        for problem in rule.function(model):
+            if problem.path is not None:
+                yield rule, _finding(rule, problem, problem.path, None)
+            else:
+                yield rule, _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
+
+
+def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
+    line, column = place or (problem.line, problem.column)
+    hint = rule.hint_for(problem)
+    return Finding(rule.code, rule.severity, path, problem.message, hint, rule.source, line, column)
 
 
 def _as_not_loaded(finding: Finding) -> Finding:

@@ -1,4 +1,4 @@
-"""What a rule is asked about: a model, completed as Triton completes it, among its neighbours."""
+"""What a rule looks at: one model, completed as Triton completes it, and the repository it is in."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from constructs_triton.model_config.backends import Backend, infer_backend
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_source import PythonSource
-from constructs_triton.model_config.rules import Problem
 from constructs_triton.model_config.target import Target
 
 __all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
 
 
 class ArchiveContent(NamedTuple):
-    """One archive of a multi-model endpoint: the model that is meant, and all folders in it.
+    """One archive of a multi-model endpoint: the model it is meant to serve, and all folders in it.
 
-    ``is_given``: whether the archive is taken as it is, and not made for that model.
+    ``is_given``: whether the user supplied the archive, instead of packing making it for that model.
     """
 
     model: str
@@ -31,16 +30,25 @@ class ArchiveContent(NamedTuple):
 
 @dataclass(frozen=True)
 class RepositoryContext:
-    """The repository around a model.
+    """The repository that a model is in, and the endpoint that loads it.
 
-    ``directories`` are the sub-directories of the root, hidden ones included, each with whether it is a
-    link. ``root`` is the model whose ``config.pbtxt`` stands at the root of the repository. ``loaded`` are
-    the models that the endpoint loads, ``served`` those that it loads by name and not as a step.
-    ``archives`` are those of a multi-model endpoint. ``front_end``: whether SageMaker's front end is part of
-    what is judged. ``is_packed``: whether the archives are made by packing, which leaves out strays.
+    ``folders``
+        The folder of each model, by name.
+    ``directories``
+        The sub-directories of the root, hidden ones included, each with whether it is a link.
+    ``root``
+        The model whose ``config.pbtxt`` is at the root of the repository.
+    ``loaded``, ``served``
+        The models that the endpoint loads, and those that it loads by name and not only as a step.
+    ``archives``
+        The archives of a multi-model endpoint.
+    ``front_end``
+        Whether the rules of SageMaker's front end apply.
+    ``is_packed``
+        Whether packing makes the archives, which leaves out stray files.
     """
 
-    models: Mapping[str, ModelFolder]
+    folders: Mapping[str, ModelFolder]
     directories: Mapping[str, bool]
     root: ModelFolder | None
     target: Target
@@ -51,48 +59,47 @@ class RepositoryContext:
     is_packed: bool = True
 
     @cached_property
-    def subjects(self) -> dict[str, ModelUnderCheck]:
-        """Every model as a subject, by name."""
-        return {name: ModelUnderCheck(model, self) for name, model in self.models.items()}
+    def models(self) -> dict[str, ModelUnderCheck]:
+        """Every model by name."""
+        return {name: ModelUnderCheck(folder, self) for name, folder in self.folders.items()}
 
     def is_decoupled(self, name: str) -> bool:
         """Whether a model, or any step of it at any depth, is decoupled."""
         seen: set[str] = set()
         waiting = [name]
         while waiting:
-            model = self.models.get(waiting.pop())
-            if model is None or model.name in seen or model.config is None:
+            folder = self.folders.get(waiting.pop())
+            if folder is None or folder.name in seen or folder.config is None:
                 continue
-            if model.config.model_transaction_policy.decoupled:
+            if folder.config.model_transaction_policy.decoupled:
                 return True
-            seen.add(model.name)
-            waiting.extend(model.step_models)
+            seen.add(folder.name)
+            waiting.extend(folder.step_models)
         return False
 
 
 class ModelUnderCheck:
-    """One model under check; what several rules need is worked out once and kept."""
+    """One model under check; caches what several rules need."""
 
-    def __init__(self, model: ModelFolder, around: RepositoryContext) -> None:
-        self.model = model
-        self.around = around
-        self.target = around.target
-        self.config: Any = model.config
+    def __init__(self, folder: ModelFolder, context: RepositoryContext) -> None:
+        self.folder = folder
+        self.context = context
+        self.target = context.target
+        self.config: Any = folder.config
 
     @property
     def name(self) -> str:
-        return self.model.name
+        return self.folder.name
 
-    def place(self, problem: Problem) -> str:
-        """The path of a finding: the file that the problem names, else ``config.pbtxt``, else the folder."""
-        if problem.path is not None:
-            return problem.path
-        return self.model.config_path if self.model.has_config else self.model.path
+    @property
+    def config_place(self) -> str:
+        """The path of a finding about the configuration: ``config.pbtxt``, or the folder if there is none."""
+        return self.folder.config_path if self.folder.has_config else self.folder.path
 
     @cached_property
     def completed(self) -> Backend:
         """Backend, platform and model file as Triton fills them in."""
-        return infer_backend(self.model)
+        return infer_backend(self.folder)
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -119,7 +126,7 @@ class ModelUnderCheck:
     @cached_property
     def graph(self) -> EnsembleGraph:
         """The graph of an ensemble."""
-        return EnsembleGraph.from_model(self.model)
+        return EnsembleGraph.from_model(self.folder)
 
     @cached_property
     def completes_tensors(self) -> bool:
@@ -128,7 +135,7 @@ class ModelUnderCheck:
         Backends other than Python do so only where something is missing. Source: triton documentation,
         "Auto-Generated Model Configuration".
         """
-        if self.model.is_ensemble:
+        if self.folder.is_ensemble:
             return False
         if self.backend == "python":
             missing = not self.python_sources
@@ -143,9 +150,9 @@ class ModelUnderCheck:
             return ()
         found = []
         for version in self.versions_to_load:
-            content = self.model.read(version, *file.split("/"))
+            content = self.folder.read(version, *file.split("/"))
             if content is not None:
-                found.append(PythonSource(self.model.relative(version, file), content))
+                found.append(PythonSource(self.folder.relative(version, file), content))
         return tuple(found)
 
     @property
@@ -168,7 +175,7 @@ class ModelUnderCheck:
     def versions_to_load(self) -> tuple[str, ...]:
         """Names of the version directories that the version policy loads, newest first."""
         numbers: dict[int, str] = {}
-        for name, number in self.model.version_directories.items():
+        for name, number in self.folder.version_directories.items():
             # Beside "1abc", which also counts as 1, the folder that is found is "1".
             if number is not None and (number not in numbers or name == str(number)):
                 numbers[number] = name
@@ -189,10 +196,10 @@ class ModelUnderCheck:
     @cached_property
     def scopes(self) -> tuple[str, ...]:
         """The kinds of rules that concern this model."""
-        if self.model.config_fault is not None:
+        if self.folder.config_fault is not None:
             return ("model", "fault")
         scopes = ["model", "config"] if self.config is not None else ["model"]
-        if self.model.is_ensemble:
+        if self.folder.is_ensemble:
             scopes.append("ensemble")
         elif self.backend == "python":
             scopes.append("python")

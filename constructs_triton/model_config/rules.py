@@ -1,26 +1,27 @@
-"""What a rule is: a function that looks at one model and tells of problems, with what is known about it."""
+"""A rule: a function that looks at one model or one repository and yields its problems."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from constructs_triton.findings import Finding, Severity
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.locations import FieldPath
-
-if TYPE_CHECKING:
-    from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
 Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "repository"]
-"""When a rule is asked: of every folder; of texts that do not parse; of configurations that parse; of
-ensembles; of models with ``sequence_batching``; of models of the Python backend; once a repository."""
+"""What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
+ensembles; models with ``sequence_batching``; models of the Python backend; the repository as a whole."""
 
 
 class Problem(NamedTuple):
-    """One thing wrong. ``field`` is where in ``config.pbtxt``; ``path`` a file or folder in its place."""
+    """One thing that is wrong.
+
+    ``field`` is the place in ``config.pbtxt``. ``path`` names another file or folder instead. ``hint``
+    replaces the hint of the rule.
+    """
 
     message: str
     field: FieldPath = ()
@@ -31,16 +32,16 @@ class Problem(NamedTuple):
 
 
 RuleFunction = Callable[[Any], Iterable[Problem]]
-"""Takes a ``ModelUnderCheck``, or the ``RepositoryContext`` where the scope is ``"repository"``."""
+"""Takes a ``ModelUnderCheck``, or a ``RepositoryContext`` if the scope is ``"repository"``."""
 
 
 @dataclass(frozen=True)
 class Rule:
     """A rule, as the documentation lists it.
 
-    ``refuses``: whether the server itself refuses to load. ``needs_files``: whether the rule judges by what
-    lies beside ``config.pbtxt``, and is left out where weights are stored elsewhere. ``when``: fields of the
-    configuration without which there is nothing to judge; empty for any configuration.
+    ``refuses``: whether Triton refuses to load the model. ``needs_files``: whether the rule looks at files
+    beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
+    if one of these fields of the configuration is set; empty means always.
     """
 
     code: str
@@ -55,12 +56,12 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """The rule in a sentence."""
+        """The rule in one sentence."""
         return (self.function.__doc__ or "").split("\n\n")[0].replace("\n    ", " ").strip()
 
     @property
     def reason(self) -> str:
-        """Why the rule is there."""
+        """The reason for the rule."""
         return " ".join((self.function.__doc__ or "").split("\n\n", 1)[-1].split())
 
     @property
@@ -68,19 +69,9 @@ class Rule:
         """The module of the rule, which is its chapter in the documentation."""
         return self.function.__module__.rsplit(".", 1)[-1]
 
-    def finding(self, subject: ModelUnderCheck, problem: Problem) -> Finding:
-        """A problem that the rule told of, as a finding."""
-        place = subject.model.locate(problem.field) if problem.path is None else None
-        line, column = place or (problem.line, problem.column)
-        hint = self.hint if problem.hint is None else problem.hint
-        path = subject.place(problem)
-        return Finding(self.code, self.severity, path, problem.message, hint, self.source, line, column)
-
-    def repository_findings(self, around: RepositoryContext) -> Iterator[Finding]:
-        """The findings of a rule that is asked once for the whole repository."""
-        for problem in self.function(around):
-            hint = self.hint if problem.hint is None else problem.hint
-            yield Finding(self.code, self.severity, problem.path or ".", problem.message, hint, self.source)
+    def hint_for(self, problem: Problem) -> str:
+        """The hint of a problem: its own, or the rule's."""
+        return self.hint if problem.hint is None else problem.hint
 
 
 RULES: dict[str, Rule] = {}
@@ -98,11 +89,14 @@ def rule(
     needs_files: bool = False,
     when: tuple[str, ...] = (),
 ) -> Callable[[RuleFunction], RuleFunction]:
-    """Register a function as the rule ``code``; errors are the server's refusals unless said otherwise."""
+    """Register a function as the rule ``code``.
+
+    By default Triton refuses to load what breaks a rule of severity error.
+    """
 
     def register(function: RuleFunction) -> RuleFunction:
         if code in RULES:
-            raise ValueError(f"two rules are called {code}")
+            raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
         server_refuses = severity is Severity.ERROR if refuses is None else refuses
         RULES[code] = Rule(code, severity, scope, source, hint, server_refuses, needs_files, when, function)
         return function

@@ -131,15 +131,13 @@ class ModelRepository:
         packing makes of it. ``is_archive`` says that it is the content of one archive, however it looks.
         Nothing is executed.
         """
-        from constructs_triton.model_config.check_run import judge  # noqa: PLC0415 - the rules cost 20 ms
+        from constructs_triton.model_config.check_run import run_checks  # noqa: PLC0415 - the rules cost 20 ms
 
         has_front_end = target is not None if front_end is None else front_end
-        around = self._neighbourhood(
-            target or Target(), is_packed and not is_archive, has_front_end, is_archive
-        )
-        return judge(around, str(self.path))
+        context = self._context(target or Target(), is_packed and not is_archive, has_front_end, is_archive)
+        return run_checks(context, str(self.path))
 
-    def _neighbourhood(
+    def _context(
         self, endpoint: Target, is_packed: bool, front_end: bool, is_archive: bool
     ) -> RepositoryContext:
         from constructs_triton.model_config.model_under_check import RepositoryContext  # noqa: PLC0415 - as above
@@ -147,7 +145,7 @@ class ModelRepository:
         models = self._models_for(endpoint, front_end)
         served = self._served(endpoint, models) if front_end else tuple(models)
         return RepositoryContext(
-            models=models,
+            folders=models,
             directories=self._directories,
             root=self.root_model,
             target=endpoint,

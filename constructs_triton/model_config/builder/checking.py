@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.check_run import all_rules, judge
+from constructs_triton.model_config.check_run import all_rules, run_checks
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.locations import FieldPath
 from constructs_triton.model_config.model_under_check import RepositoryContext
 from constructs_triton.model_config.report import Report
-from constructs_triton.model_config.rules import Problem
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import TextFault, format_model_config
 
@@ -78,37 +77,33 @@ def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusa
     ``steps`` are the configurations of an ensemble's models; without them, and for a model that is not among
     them, nothing is judged that depends on it.
     """
-    subject = _neighbourhood(config, steps or ()).subjects[config.name or UNNAMED]
+    model = _context(config, steps or ()).models[config.name or UNNAMED]
     for rule in all_rules().values():
-        if rule.scope not in subject.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
+        if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
             continue
-        for problem in rule.function(subject):
+        for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
-                yield _refusal(rule.code, rule.hint, problem)
-
-
-def _refusal(code: str, hint: str, problem: Problem) -> Refusal:
-    return Refusal(code, problem.message, hint if problem.hint is None else problem.hint, problem.field)
+                yield Refusal(rule.code, problem.message, rule.hint_for(problem), problem.field)
 
 
 def report(config: Any) -> Report:
     """Everything that can be said of one configuration alone, warnings included."""
-    return judge(_neighbourhood(config, ()), config.name or UNNAMED)
+    return run_checks(_context(config, ()), config.name or UNNAMED)
 
 
-def _neighbourhood(config: Any, steps: Iterable[Any]) -> RepositoryContext:
-    models: dict[str, ModelFolder] = {
+def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
+    folders: dict[str, ModelFolder] = {
         # A step's tensors are those that its configuration lists, whatever its model.py may add.
         step.name: ModelInMemory(step, is_complete=True)
         for step in steps
     }
-    model = models[config.name or UNNAMED] = ModelInMemory(config)
+    model = folders[config.name or UNNAMED] = ModelInMemory(config)
     return RepositoryContext(
-        models=models,
-        directories=dict.fromkeys(models, False),
+        folders=folders,
+        directories=dict.fromkeys(folders, False),
         root=None,
         target=Target(local_files=False),
-        loaded=frozenset(models),
+        loaded=frozenset(folders),
         served=(model.name,),
         front_end=False,
     )

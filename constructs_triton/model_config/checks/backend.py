@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.backends import KNOWN_BACKENDS
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
@@ -22,24 +23,24 @@ _COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm"
     hint='name one, for example backend: "python"',
     needs_files=True,
 )
-def cannot_be_told(subject: ModelUnderCheck) -> Iterator[Problem]:
+def cannot_be_told(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is named, or can be told from a file such as ``model.onnx`` in the first version directory.
 
     Triton also takes it from a model name of the form ``name.backend``.
     """
-    if subject.model.config_fault is not None or not subject.model.version_directories:
+    if model.folder.config_fault is not None or not model.folder.version_directories:
         return
-    if not any((subject.backend, subject.completed.platform, subject.completed.model_file)):
+    if not any((model.backend, model.completed.platform, model.completed.model_file)):
         yield Problem("no backend is named and no file tells it")
 
 
 @rule("backend-platform", source=_VALIDATE)
-def unexpected_platform(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model without ``backend`` has a ``platform`` that stands for one.
 
     ``platform: "python"`` is the common mistake: the Python backend is named by ``backend``.
     """
-    backend, platform, model_file = subject.completed
+    backend, platform, model_file = model.completed
     if backend or platform == "ensemble" or not (platform or model_file):
         return
     if not platform:
@@ -60,29 +61,29 @@ def _platforms() -> tuple[str, ...]:
 
 
 @rule("backend-platform-pair", source=_VALIDATE, hint="keep one of the two; the other is filled in")
-def pair(subject: ModelUnderCheck) -> Iterator[Problem]:
+def pair(model: ModelUnderCheck) -> Iterator[Problem]:
     """``backend`` and ``platform`` name the same framework.
 
     Only backends that Triton's core knows are compared; Python, DALI and custom ones take any platform.
     """
-    known = KNOWN_BACKENDS.get(subject.backend)
-    platform = subject.completed.platform
+    known = KNOWN_BACKENDS.get(model.backend)
+    platform = model.completed.platform
     if known is None or platform in (*known.default_files, "ensemble"):
         return
-    field = ("platform",) if subject.config.platform else ("backend",)
+    field = ("platform",) if model.config.platform else ("backend",)
     got = f'"{platform}"' if platform else "no platform"
     hint = None if platform else "name the platform: " + " or ".join(known.default_files)
     yield Problem(f'backend "{known.name}" needs its own platform, got {got}', field, hint)
 
 
 @rule("backend-of-ensemble", when=("backend",), source=_VALIDATE, hint="remove backend")
-def backend_of_ensemble(subject: ModelUnderCheck) -> Iterator[Problem]:
+def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has a platform and no backend.
 
     It has no library of its own: its steps are what runs.
     """
-    if subject.config.backend and subject.config.platform == "ensemble":
-        yield Problem(f'an ensemble has no backend, got "{subject.config.backend}"', ("backend",))
+    if model.config.backend and model.config.platform == "ensemble":
+        yield Problem(f'an ensemble has no backend, got "{model.config.backend}"', ("backend",))
 
 
 @rule(
@@ -90,12 +91,12 @@ def backend_of_ensemble(subject: ModelUnderCheck) -> Iterator[Problem]:
     when=("platform", "ensemble_scheduling"),
     source="triton core ValidateEnsembleSchedulingConfig",
 )
-def ensemble_platform(subject: ModelUnderCheck) -> Iterator[Problem]:
+def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     """``ensemble_scheduling`` stands exactly in models with ``platform: "ensemble"``.
 
     Either one without the other is refused, the first with a misleading message about the backend.
     """
-    config = subject.config
+    config = model.config
     scheduled = config.HasField("ensemble_scheduling")
     if scheduled and config.platform != "ensemble":
         message = f'ensemble_scheduling needs platform "ensemble", got "{config.platform}"'
@@ -118,13 +119,13 @@ def ensemble_platform(subject: ModelUnderCheck) -> Iterator[Problem]:
     source=_VALIDATE,
     hint="write 0 for a model that does not batch",
 )
-def max_batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
+def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """``max_batch_size`` is zero or more.
 
     Zero, which is also what leaving it out means, is a model whose dims are the whole shape.
     """
-    if subject.config.max_batch_size < 0:
-        yield Problem(f"max_batch_size is negative, got {subject.config.max_batch_size}", ("max_batch_size",))
+    if model.config.max_batch_size < 0:
+        yield Problem(f"max_batch_size is negative, got {model.config.max_batch_size}", ("max_batch_size",))
 
 
 @rule(
@@ -133,13 +134,13 @@ def max_batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core TritonBackendManager",
     hint="",
 )
-def misspelt(subject: ModelUnderCheck) -> Iterator[Problem]:
+def misspelt(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is no misspelling of one that the images carry.
 
     There is no list of all backends, since any library may be added to an image; only names one or two
     letters from a common one are refused.
     """
-    name = subject.config.backend
+    name = model.config.backend
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
     guess = closest(name, _COMMON_BACKENDS)
@@ -170,12 +171,12 @@ def _distance_is_small(name: str, known: str) -> bool:
     source="triton core TritonRepoAgentManager",
     hint="leave model_repository_agents out, or build an image that has the agent",
 )
-def repository_agent(subject: ModelUnderCheck) -> Iterator[Problem]:
+def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
     """Repository agents are installed in the image.
 
     The server carries one, ``checksum``; any other must be built into the image.
     """
-    for index, agent in enumerate(subject.config.model_repository_agents.agents):
+    for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name != "checksum":
             place = ("model_repository_agents", "agents", index)
             yield Problem(f'the server has no repository agent "{agent.name}"', place)
@@ -187,11 +188,30 @@ def repository_agent(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core ValidateModelMetrics",
     hint="give family and buckets",
 )
-def model_metrics(subject: ModelUnderCheck) -> Iterator[Problem]:
+def model_metrics(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each ``metric_control`` names a metric family and the buckets of its histogram.
 
     The server refuses one that is incomplete.
     """
-    for index, control in enumerate(subject.config.model_metrics.metric_control):
+    for index, control in enumerate(model.config.model_metrics.metric_control):
         if not control.metric_identifier.family or not control.histogram_options.buckets:
             yield Problem("metric_control is incomplete", ("model_metrics", "metric_control", index))
+
+
+@rule(
+    "backend-pytorch-names",
+    severity=Severity.WARNING,
+    source="triton pytorch_backend, model_instance_state.cc",
+    hint="name them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
+)
+def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The tensors of a PyTorch model follow ``name__index`` all together, or not at all.
+
+    Names that do not follow it are taken in the order of the configuration, mixed ones surprisingly so.
+    """
+    if model.backend != "pytorch":
+        return
+    names = [tensor.name for _, _, tensor in model.tensors]
+    following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
+    if following and len(following) < len(names):
+        yield Problem(f'only some names follow name__index, such as "{following[0]}"', ("input",))

@@ -17,12 +17,12 @@ STEPS = ("ensemble_scheduling", "step")
 
 
 @rule("ensemble-field", "ensemble", source=_VALIDATE, hint="remove it; set it on the steps' own models")
-def field(subject: ModelUnderCheck) -> Iterator[Problem]:
+def field(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has no instance group, no optimization and no warm-up.
 
     It runs nothing itself.
     """
-    config = subject.config
+    config = model.config
     for name, given in (
         ("instance_group", bool(config.instance_group)),
         ("optimization", config.HasField("optimization")),
@@ -33,34 +33,34 @@ def field(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-no-step", "ensemble", source=_VALIDATE, hint="add a step")
-def no_step(subject: ModelUnderCheck) -> Iterator[Problem]:
+def no_step(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has at least one step.
 
     It cannot pass its input through.
     """
-    if subject.config.HasField("ensemble_scheduling") and not subject.graph.steps:
+    if model.config.HasField("ensemble_scheduling") and not model.graph.steps:
         yield Problem("ensemble_scheduling has no step", ("ensemble_scheduling",))
 
 
 @rule("ensemble-step-incomplete", "ensemble", source=_BUILD, hint="add it")
-def step_incomplete(subject: ModelUnderCheck) -> Iterator[Problem]:
+def step_incomplete(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each step names a model and maps at least one input and one output.
 
     Outputs that nobody needs may be left out, but not all of them.
     """
-    for step in subject.graph.steps:
+    for step in model.graph.steps:
         for name in ("model_name", "input_map", "output_map"):
             if not getattr(step, name):
                 yield Problem(f"{step.title} has no {name}", (*STEPS, step.index))
 
 
 @rule("ensemble-written-twice", "ensemble", source=_BUILD, hint="give each its own tensor")
-def written_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
+def written_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor is written by one output of one step.
 
     There is no merging: two writers would race.
     """
-    for tensor, steps in subject.graph.producers.items():
+    for tensor, steps in model.graph.producers.items():
         if len(steps) > 1:
             writers = " and ".join(dict.fromkeys(step.title for step in steps))
             yield Problem(
@@ -69,12 +69,12 @@ def written_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-unused-input", "ensemble", source=_VALIDATE)
-def unused_input(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of the ensemble is used by a step.
 
     A key given twice in an ``input_map`` counts once, the last value wins: a common cause.
     """
-    graph = subject.graph
+    graph = model.graph
     if not graph.steps:
         return
     for name in graph.unused_inputs:
@@ -83,12 +83,12 @@ def unused_input(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-unproduced", "ensemble", source=_VALIDATE)
-def unproduced(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step reads, and every output, is written by a step or is an input.
 
     Names are compared exactly.
     """
-    graph = subject.graph
+    graph = model.graph
     if not graph.steps:
         return
     there = sorted({*graph.inputs, *graph.producers})
@@ -108,12 +108,12 @@ def unproduced(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-unread", "ensemble", source=_VALIDATE)
-def unread(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step writes is read by a step or is an output.
 
     An output that nobody needs is left out of ``output_map`` instead.
     """
-    graph = subject.graph
+    graph = model.graph
     wanted = [*graph.unproduced]
     for tensor in graph.unread:
         step = graph.producers[tensor][0]
@@ -124,14 +124,14 @@ def unread(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-cycle", "ensemble", source=_VALIDATE, hint="break the cycle")
-def cycle(subject: ModelUnderCheck) -> Iterator[Problem]:
+def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No tensor depends on itself.
 
     The order of the steps is free, since the tensors say what comes first.
     """
-    waiting = subject.graph.in_cycle
+    waiting = model.graph.in_cycle
     if waiting:
-        step = subject.graph.producers[waiting[0]][0]
+        step = model.graph.producers[waiting[0]][0]
         yield Problem(f"tensors wait for each other: {quoted(waiting)}", (*STEPS, step.index))
 
 
@@ -142,12 +142,12 @@ def cycle(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="observed with triton server 2.51",
     hint="give the step's output a tensor of its own",
 )
-def writes_input(subject: ModelUnderCheck) -> Iterator[Problem]:
+def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """No step writes an input of the ensemble.
 
     The server loads it, answers ``/ping``, and then every request hangs.
     """
-    graph = subject.graph
+    graph = model.graph
     for tensor in sorted(set(graph.inputs) & set(graph.producers)):
         step = graph.producers[tensor][0]
         yield Problem(f'{step.title} writes the ensemble\'s own input "{tensor}"', (*STEPS, step.index))
@@ -160,12 +160,12 @@ def writes_input(subject: ModelUnderCheck) -> Iterator[Problem]:
     refuses=False,
     hint="keep one",
 )
-def duplicate_tensor(subject: ModelUnderCheck) -> Iterator[Problem]:
+def duplicate_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble declares each input and each output once.
 
     The server accepts it twice; requests then cannot name all of them.
     """
-    for kind, names in (("input", subject.graph.inputs), ("output", subject.graph.outputs)):
+    for kind, names in (("input", model.graph.inputs), ("output", model.graph.outputs)):
         for name, count in Counter(names).items():
             if count > 1:
                 yield Problem(f'{kind} "{name}" is declared {count} times', (kind, names.index(name) + 1))

@@ -20,23 +20,23 @@ _MAPPING = "triton core ValidateTensorMapping"
 _CONSISTENCY = "triton core ValidateTensorConsistency"
 
 
-def steps(subject: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
+def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
     """The steps whose models can be judged, with these."""
-    for step in subject.graph.steps:
-        model = subject.around.subjects.get(step.model_name)
-        if model is not None and model.config is not None:
-            yield step, model
+    for step in model.graph.steps:
+        step_model = model.context.models.get(step.model_name)
+        if step_model is not None and step_model.config is not None:
+            yield step, step_model
 
 
 @rule("ensemble-unknown-model", "ensemble", source=_DEPENDENCIES)
-def unknown_model(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model of every step is in the repository.
 
     In a multi-model endpoint it must lie in the ensemble's own archive; packing puts it there.
     """
-    for step in subject.graph.steps:
-        if step.model_name and step.model_name not in subject.around.models:
-            there = [name for name in subject.around.models if name != subject.name]
+    for step in model.graph.steps:
+        if step.model_name and step.model_name not in model.context.folders:
+            there = [name for name in model.context.folders if name != model.name]
             hint = did_you_mean(step.model_name, there, "add its folder beside the ensemble's")
             message = f'step {step.index + 1}: no such model, got "{step.model_name}"'
             yield Problem(message, (*STEPS, step.index, "model_name"), hint)
@@ -45,33 +45,33 @@ def unknown_model(subject: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "ensemble-model-cycle", "ensemble", source="triton core CircularDependencyCheck", hint="break the cycle"
 )
-def model_cycle(subject: ModelUnderCheck) -> Iterator[Problem]:
+def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No ensemble is a step of itself, directly or through others.
 
     Nested ensembles are fine otherwise.
     """
     reached: set[str] = set()
-    waiting = list(subject.model.step_models)
+    waiting = list(model.folder.step_models)
     while waiting:
         name = waiting.pop()
-        if name in subject.around.models and name not in reached:
+        if name in model.context.folders and name not in reached:
             reached.add(name)
-            waiting.extend(subject.around.models[name].step_models)
-    if subject.name in reached:
+            waiting.extend(model.context.folders[name].step_models)
+    if model.name in reached:
         yield Problem("the ensemble is a step of itself", STEPS)
 
 
 @rule("ensemble-step-version", "ensemble", source="triton core CheckNode", needs_files=True)
-def step_version(subject: ModelUnderCheck) -> Iterator[Problem]:
+def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The version that a step asks for is loaded; ``-1`` takes the newest.
 
     Left out, ``model_version`` means 0, not the newest.
     """
-    for step in subject.graph.steps:
-        model = subject.around.subjects.get(step.model_name)
-        if model is None or model.model.config_fault or step.model_version == -1:
+    for step in model.graph.steps:
+        step_model = model.context.models.get(step.model_name)
+        if step_model is None or step_model.folder.config_fault or step.model_version == -1:
             continue
-        loaded = [model.model.version_directories[name] for name in model.versions_to_load]
+        loaded = [step_model.folder.version_directories[name] for name in step_model.versions_to_load]
         if not loaded or step.model_version in loaded:
             continue
         got = (
@@ -87,14 +87,14 @@ def step_version(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-batch-size", "ensemble", source="triton core ValidateEnsembleConfig")
-def batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
+def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A step's ``max_batch_size`` is 0 or at least the ensemble's.
 
     A step that does not batch takes the batch axis as an ordinary one.
     """
-    wanted = subject.config.max_batch_size
-    for step, model in steps(subject):
-        size = model.config.max_batch_size
+    wanted = model.config.max_batch_size
+    for step, step_model in steps(model):
+        size = step_model.config.max_batch_size
         if size != 0 and size < wanted:
             hint = f"lower the ensemble's to {size}, or raise the model's to {wanted}"
             message = f"{step.title} has max_batch_size {size}, the ensemble {wanted}"
@@ -102,16 +102,16 @@ def batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-unknown-tensor", "ensemble", source=_MAPPING)
-def unknown_tensor(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """The keys of ``input_map`` and ``output_map`` are inputs and outputs of the step's model.
 
     Not judged where the model's backend completes its inputs and outputs.
     """
-    for step, model in steps(subject):
-        if model.completes_tensors:
+    for step, step_model in steps(model):
+        if step_model.completes_tensors:
             continue
         for field, given in (("input", step.input_map), ("output", step.output_map)):
-            names = [tensor.name for tensor in getattr(model.config, field)]
+            names = [tensor.name for tensor in getattr(step_model.config, field)]
             for key in sorted(given):
                 if key not in names:
                     message = f'{step.title} {field}_map: the model has no {field} "{key}"'
@@ -120,15 +120,15 @@ def unknown_tensor(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-unmapped-input", "ensemble", source=_MAPPING, hint="map it, or make it optional")
-def unmapped_input(subject: ModelUnderCheck) -> Iterator[Problem]:
+def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a step's model is mapped, unless it is optional.
 
     Outputs may be left out.
     """
-    for step, model in steps(subject):
+    for step, step_model in steps(model):
         if not step.input_map:
             continue
-        for tensor in model.config.input:
+        for tensor in step_model.config.input:
             if tensor.name and tensor.name not in step.input_map and not tensor.optional:
                 place = (*STEPS, step.index, "input_map")
                 yield Problem(f'{step.title} input_map: input "{tensor.name}" is not mapped', place)
@@ -147,25 +147,25 @@ class End(NamedTuple):
     place: tuple[str | int, ...]
 
 
-def ends(subject: ModelUnderCheck) -> Iterator[tuple[str, End]]:
+def ends(model: ModelUnderCheck) -> Iterator[tuple[str, End]]:
     """Every tensor with each declaration of it, the ensemble's own first, as the server goes through them.
 
     A ``reshape`` counts for the ensemble's own inputs and outputs and not for those of the steps.
     """
-    batching = subject.config.max_batch_size > 0
+    batching = model.config.max_batch_size > 0
     for field in ("input", "output"):
-        for index, tensor in enumerate(getattr(subject.config, field)):
+        for index, tensor in enumerate(getattr(model.config, field)):
             dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
             if tensor.dims:
                 yield tensor.name, _end("the ensemble", tensor, dims, batching, (field, index))
-    for step, model in steps(subject):
-        if model.completes_tensors and model.config.max_batch_size == 0:
+    for step, step_model in steps(model):
+        if step_model.completes_tensors and step_model.config.max_batch_size == 0:
             continue  # the backend may make it batch: its shapes are not known
         for field, given in (("input", step.input_map), ("output", step.output_map)):
-            for tensor in getattr(model.config, field):
+            for tensor in getattr(step_model.config, field):
                 if tensor.name in given and tensor.dims and tensor.data_type:
                     place = (*STEPS, step.index, f"{field}_map", tensor.name)
-                    is_batching = model.config.max_batch_size > 0
+                    is_batching = step_model.config.max_batch_size > 0
                     yield (
                         given[tensor.name],
                         _end(f'"{step.model_name}"', tensor, tensor.dims, is_batching, place),
@@ -177,10 +177,10 @@ def _end(owner: str, tensor: Any, dims: Any, batching: bool, place: tuple[str | 
     return End(owner, tensor.data_type, plain, (-1, *plain) if batching else plain, place)
 
 
-def pairs(subject: ModelUnderCheck) -> Iterator[tuple[str, End, End]]:
+def pairs(model: ModelUnderCheck) -> Iterator[tuple[str, End, End]]:
     """Each later declaration of a tensor beside the first."""
     first: dict[str, End] = {}
-    for tensor, end in ends(subject):
+    for tensor, end in ends(model):
         if tensor in first:
             yield tensor, first[tensor], end
         else:
@@ -193,12 +193,12 @@ def matches(left: Sequence[int], right: Sequence[int]) -> bool:
 
 
 @rule("ensemble-data-type", "ensemble", source=_CONSISTENCY, hint="make them equal; nothing is converted")
-def data_type(subject: ModelUnderCheck) -> Iterator[Problem]:
+def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same type wherever it is declared.
 
     In the ensemble, where it is written, and where it is read.
     """
-    for tensor, one, other in pairs(subject):
+    for tensor, one, other in pairs(model):
         if one.data_type and one.data_type != other.data_type:
             names = data_type_name(one.data_type), data_type_name(other.data_type)
             message = f'tensor "{tensor}" is {names[0]} for {one.owner} and {names[1]} for {other.owner}'
@@ -206,12 +206,12 @@ def data_type(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("ensemble-shape", "ensemble", source=_CONSISTENCY, hint="make them equal, or -1 where they vary")
-def shape(subject: ModelUnderCheck) -> Iterator[Problem]:
+def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     """A tensor has the same shape wherever it is declared: as declared, or with the batch axis before it.
 
     ``-1`` agrees with anything, and is found out at run time.
     """
-    for tensor, one, other in pairs(subject):
+    for tensor, one, other in pairs(model):
         if not matches(one.dims, other.dims) and not matches(one.full_dims, other.full_dims):
             message = (
                 f'tensor "{tensor}" has shape {list(one.full_dims)} for {one.owner} '
@@ -227,12 +227,12 @@ def shape(subject: ModelUnderCheck) -> Iterator[Problem]:
     source=_CONSISTENCY,
     hint="give the model that does not batch the batch axis, as -1",
 )
-def batch_axis(subject: ModelUnderCheck) -> Iterator[Problem]:
+def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     """Where one model batches and the next does not, the shapes agree with the batch axis.
 
     The server also lets pass what agrees without it; at run time the axis is one too many.
     """
-    for tensor, one, other in pairs(subject):
+    for tensor, one, other in pairs(model):
         batching = len(one.full_dims) - len(one.dims), len(other.full_dims) - len(other.dims)
         mixed = batching[0] != batching[1] and matches(one.dims, other.dims)
         if mixed and not matches(one.full_dims, other.full_dims):
@@ -246,11 +246,11 @@ def batch_axis(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core ValidateEnsembleConfig",
     hint="join them in one model",
 )
-def decoupled_branches(subject: ModelUnderCheck) -> Iterator[Problem]:
+def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
     """No step joins tensors from differently decoupled models.
 
     One side may answer many times and the other once.
     """
-    decoupled = {name for name in subject.model.step_models if subject.around.is_decoupled(name)}
-    for step in subject.graph.joins_decoupled_branches(decoupled) if decoupled else ():
+    decoupled = {name for name in model.folder.step_models if model.context.is_decoupled(name)}
+    for step in model.graph.joins_decoupled_branches(decoupled) if decoupled else ():
         yield Problem(f"{step.title} joins differently decoupled branches", (*STEPS, step.index))

@@ -21,10 +21,10 @@ _INDEX = re.compile(r"\s*\+?\d")  # the server reads the number at the start and
 _AUTO, _GPU, _CPU, _MODEL = range(4)
 
 
-def groups(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def groups(model: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """The instance groups with their places; an ensemble has none to judge."""
-    if not subject.config.HasField("ensemble_scheduling"):
-        for index, group in enumerate(subject.config.instance_group):
+    if not model.config.HasField("ensemble_scheduling"):
+        for index, group in enumerate(model.config.instance_group):
             yield ("instance_group", index), group
 
 
@@ -42,17 +42,17 @@ def resolved_kind(group: Any, gpu_count: int | None) -> int:
     source=_SOURCE,
     hint="remove gpus, or write KIND_GPU",
 )
-def gpus_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
+def gpus_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """Only instances on GPUs list ``gpus``.
 
     Without a kind, a group that lists an absent GPU becomes KIND_CPU and is then refused for its list.
     """
-    for place, group in groups(subject):
-        kind = resolved_kind(group, subject.target.gpu_count)
+    for place, group in groups(model):
+        kind = resolved_kind(group, model.target.gpu_count)
         if not group.gpus or kind not in (_CPU, _MODEL):
             continue
         if group.kind == _AUTO:
-            hint = f"remove gpus: the instance has {subject.target.gpu_count} GPUs"
+            hint = f"remove gpus: the instance has {model.target.gpu_count} GPUs"
             yield Problem(f"gpus that are not there, got {list(group.gpus)}", (*place, "gpus"), hint)
         else:
             name = "KIND_CPU" if kind == _CPU else "KIND_MODEL"
@@ -60,15 +60,15 @@ def gpus_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("instance-no-gpu", when=("instance_group",), source=_SOURCE)
-def no_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
+def no_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """KIND_GPU needs a GPU on the instance, and lists only GPUs that it has.
 
     GPUs count from 0.
     """
-    count = subject.target.gpu_count
+    count = model.target.gpu_count
     if count is None:
         return
-    for place, group in groups(subject):
+    for place, group in groups(model):
         if group.kind != _GPU:
             continue
         if count == 0:
@@ -87,24 +87,24 @@ def no_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
     source=_SOURCE,
     hint="write KIND_AUTO, KIND_GPU, KIND_CPU or KIND_MODEL",
 )
-def kind_unknown(subject: ModelUnderCheck) -> Iterator[Problem]:
+def kind_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     """The kind is one that the schema knows.
 
     Numbers stand for enum values in the text format, and any number parses.
     """
-    for place, group in groups(subject):
+    for place, group in groups(model):
         if group.kind not in range(4):
             yield Problem(f"no such kind, got {group.kind}", (*place, "kind"))
 
 
 @rule("instance-profile", when=("instance_group",), source=_SOURCE)
-def profile(subject: ModelUnderCheck) -> Iterator[Problem]:
+def profile(model: ModelUnderCheck) -> Iterator[Problem]:
     """``profile`` is TensorRT's alone, and holds indices from 0.
 
     Optimization profiles are part of a TensorRT plan.
     """
-    is_tensorrt = subject.may_be_tensorrt
-    for place, group in groups(subject):
+    is_tensorrt = model.may_be_tensorrt
+    for place, group in groups(model):
         if group.profile and not is_tensorrt:
             yield Problem("profile needs TensorRT", (*place, "profile"), "remove profile")
         elif any(not _INDEX.match(index) for index in group.profile):
@@ -120,12 +120,12 @@ def profile(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core NormalizeInstanceGroup",
     hint="write the number that you mean",
 )
-def count(subject: ModelUnderCheck) -> Iterator[Problem]:
+def count(model: ModelUnderCheck) -> Iterator[Problem]:
     """``count`` is not negative.
 
     The server reads anything below 1 as its default without a word.
     """
-    for place, group in groups(subject):
+    for place, group in groups(model):
         if group.count < 0:
             yield Problem(f"count is taken as the default, got {group.count}", (*place, "count"))
 
@@ -137,11 +137,11 @@ def count(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core TritonModelInstance::SetInstances",
     hint="use count for several instances on one GPU",
 )
-def gpu_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
+def gpu_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     """A group lists each GPU once.
 
     A GPU listed twice gets twice the instances, and twice the memory is used.
     """
-    for place, group in groups(subject):
+    for place, group in groups(model):
         if len(set(group.gpus)) < len(group.gpus):
             yield Problem(f"a GPU is listed twice, got {list(group.gpus)}", (*place, "gpus"))

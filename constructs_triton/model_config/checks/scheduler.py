@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 
@@ -18,13 +19,31 @@ _VALUE_LISTS = ("int32_false_true", "fp32_false_true", "bool_false_true")
 _CORRELATION_TYPES = {4: "TYPE_UINT32", 5: "TYPE_UINT64", 8: "TYPE_INT32", 9: "TYPE_INT64", 13: "TYPE_STRING"}
 
 
+@rule(
+    "scheduler-dynamic-batching",
+    when=("dynamic_batching",),
+    severity=Severity.WARNING,
+    source="triton model configuration documentation: dynamic batcher",
+    hint="raise max_batch_size, or remove dynamic_batching",
+)
+def dynamic_batching(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``dynamic_batching`` stands with a ``max_batch_size`` of at least 1.
+
+    Without it no batch is ever formed. Not judged where the backend may raise ``max_batch_size`` itself.
+    """
+    config = model.config
+    if config.HasField("dynamic_batching") and config.max_batch_size == 0 and not model.completes_tensors:
+        message = "max_batch_size: must be at least 1 when dynamic_batching is set, got 0"
+        yield Problem(message, ("dynamic_batching",))
+
+
 @rule("scheduler-preferred-batch-size", when=("dynamic_batching", "sequence_batching"), source=_VALIDATE)
-def preferred_batch_size(subject: ModelUnderCheck) -> Iterator[Problem]:
+def preferred_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each preferred batch size is between 1 and ``max_batch_size``.
 
     Holds for dynamic batching and for the oldest strategy of sequence batching.
     """
-    config = subject.config
+    config = model.config
     for place, sizes in (
         (("dynamic_batching",), config.dynamic_batching.preferred_batch_size),
         (("sequence_batching", "oldest"), config.sequence_batching.oldest.preferred_batch_size),
@@ -45,12 +64,12 @@ def _batch_size_hint(size: int, max_batch_size: int) -> str:
 
 
 @rule("scheduler-priority", when=("dynamic_batching",), source=_VALIDATE)
-def priority(subject: ModelUnderCheck) -> Iterator[Problem]:
+def priority(model: ModelUnderCheck) -> Iterator[Problem]:
     """With ``priority_levels`` the default level and the levels of queue policies are among them.
 
     Levels count from 1, and the default level must be given.
     """
-    batching = subject.config.dynamic_batching
+    batching = model.config.dynamic_batching
     levels = batching.priority_levels
     if levels == 0:
         return
@@ -66,17 +85,35 @@ def priority(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule(
+    "scheduler-priority-default",
+    when=("dynamic_batching",),
+    severity=Severity.WARNING,
+    source="triton core ValidateModelConfig",
+    hint="set priority_levels, or remove it",
+)
+def priority_default(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``default_priority_level`` stands with ``priority_levels``.
+
+    Alone it has no effect.
+    """
+    batching = model.config.dynamic_batching
+    if batching.default_priority_level and not batching.priority_levels:
+        place = ("dynamic_batching", "default_priority_level")
+        yield Problem("default_priority_level has no effect without priority_levels", place)
+
+
+@rule(
     "scheduler-preserve-ordering",
     when=("dynamic_batching",),
     source=_VALIDATE,
     hint="remove preserve_ordering",
 )
-def preserve_ordering(subject: ModelUnderCheck) -> Iterator[Problem]:
+def preserve_ordering(model: ModelUnderCheck) -> Iterator[Problem]:
     """``preserve_ordering`` goes with one priority level and no delayed time-outs.
 
     Both would let a later request overtake an earlier one.
     """
-    batching = subject.config.dynamic_batching
+    batching = model.config.dynamic_batching
     if not batching.preserve_ordering:
         return
     place = ("dynamic_batching", "preserve_ordering")
@@ -88,12 +125,12 @@ def preserve_ordering(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("scheduler-response-cache", when=("response_cache",), source=_VALIDATE, hint="disable response_cache")
-def response_cache(subject: ModelUnderCheck) -> Iterator[Problem]:
+def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
     """The response cache goes with neither sequence batching nor decoupled models.
 
     A cache that the server was not started with is no error: the model loads and is not cached.
     """
-    config = subject.config
+    config = model.config
     if not config.response_cache.enable:
         return
     for conflicts, what in (
@@ -108,12 +145,12 @@ def response_cache(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("scheduler-control-name", "sequence", source=_CONTROLS)
-def control_name(subject: ModelUnderCheck) -> Iterator[Problem]:
+def control_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each control input has a name of its own.
 
     One tensor cannot carry the controls of two entries.
     """
-    names = [control.name for control in subject.config.sequence_batching.control_input]
+    names = [control.name for control in model.config.sequence_batching.control_input]
     counts = Counter(names)
     for index, name in enumerate(names):
         place = ("sequence_batching", "control_input", index)
@@ -124,25 +161,25 @@ def control_name(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("scheduler-control-twice", "sequence", source=_CONTROLS, hint="keep one of them")
-def control_twice(subject: ModelUnderCheck) -> Iterator[Problem]:
+def control_twice(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each kind of control is given once.
 
     START, READY, END and CORRID each have one tensor.
     """
     seen: set[int] = set()
-    for place, control in _controls(subject):
+    for place, control in _controls(model):
         if control.kind in seen:
             yield Problem(f"{_kind_name(control)} is given twice", place)
         seen.add(control.kind)
 
 
 @rule("scheduler-control-values", "sequence", source=_CONTROLS)
-def control_values(subject: ModelUnderCheck) -> Iterator[Problem]:
+def control_values(model: ModelUnderCheck) -> Iterator[Problem]:
     """START, READY and END have exactly one pair of false and true values; CORRID has none.
 
     The pair stands in ``int32_false_true``, ``fp32_false_true`` or ``bool_false_true``.
     """
-    for place, control in _controls(subject):
+    for place, control in _controls(model):
         given = [name for name in _VALUE_LISTS if len(getattr(control, name))]
         if control.kind == _CORRID:
             if given:
@@ -158,31 +195,31 @@ def control_values(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("scheduler-correlation-type", "sequence", source="triton core GetTypedSequenceControlProperties")
-def correlation_type(subject: ModelUnderCheck) -> Iterator[Problem]:
+def correlation_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The correlation id is a 32 or 64 bit integer or a string.
 
     ``data_type`` must be given for it.
     """
-    for place, control in _controls(subject):
+    for place, control in _controls(model):
         if control.kind == _CORRID and control.data_type not in _CORRELATION_TYPES:
             hint = f"write one of {', '.join(_CORRELATION_TYPES.values())}"
             yield Problem("CONTROL_SEQUENCE_CORRID has an unfit data_type", place, hint)
 
 
 @rule("scheduler-slot-utilization", "sequence", source=_VALIDATE, hint="write a fraction between 0 and 1")
-def slot_utilization(subject: ModelUnderCheck) -> Iterator[Problem]:
+def slot_utilization(model: ModelUnderCheck) -> Iterator[Problem]:
     """``minimum_slot_utilization`` is a fraction.
 
     Zero, which is the default, never waits for other sequences.
     """
-    value = subject.config.sequence_batching.direct.minimum_slot_utilization
+    value = model.config.sequence_batching.direct.minimum_slot_utilization
     if value < 0 or value > 1:
         place = ("sequence_batching", "direct", "minimum_slot_utilization")
         yield Problem(f"minimum_slot_utilization must be between 0 and 1, got {value:g}", place)
 
 
-def _controls(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    for index, entry in enumerate(subject.config.sequence_batching.control_input):
+def _controls(model: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    for index, entry in enumerate(model.config.sequence_batching.control_input):
         for position, control in enumerate(entry.control):
             yield ("sequence_batching", "control_input", index, "control", position), control
 

@@ -17,13 +17,13 @@ _SOURCE = "triton core SequenceBatchScheduler"
 
 
 @rule("state-initial-count", "sequence", source=_SOURCE, hint="keep one initial_state")
-def initial_count(subject: ModelUnderCheck) -> Iterator[Problem]:
+def initial_count(model: ModelUnderCheck) -> Iterator[Problem]:
     """A state has at most one initial state, and a state input only one description.
 
     The field is repeated in the schema only for the future's sake.
     """
     seen: set[str] = set()
-    for place, state in _states(subject):
+    for place, state in _states(model):
         if len(state.initial_state) > 1:
             yield Problem(f'state "{state.input_name}" has {len(state.initial_state)} initial states', place)
         if state.initial_state and state.input_name in seen:
@@ -32,12 +32,12 @@ def initial_count(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("state-initial", "sequence", source=_SOURCE)
-def initial(subject: ModelUnderCheck) -> Iterator[Problem]:
+def initial(model: ModelUnderCheck) -> Iterator[Problem]:
     """An initial state has a name, the state's type, fixed dims that fit, and data.
 
     Data is ``zero_data`` or a ``data_file`` in the model's folder ``initial_state``.
     """
-    for place, state in _states(subject):
+    for place, state in _states(model):
         if len(state.initial_state) != 1:
             continue
         start = state.initial_state[0]
@@ -55,22 +55,22 @@ def initial(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)
-def initial_file(subject: ModelUnderCheck) -> Iterator[Problem]:
+def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """The file of an initial state lies in the folder ``initial_state`` and is long enough.
 
     Strings are taken as they are, at any length.
     """
-    for place, state in _states(subject):
+    for place, state in _states(model):
         for start in state.initial_state:
             if start.WhichOneof("state_data") == "data_file":
-                fault = file_fault(subject, "initial_state", start.data_file, start)
+                fault = file_fault(model, "initial_state", start.data_file, start)
                 if fault:
                     yield Problem(*fault[:1], (*place, "initial_state", "data_file"), fault[1])
 
 
-def file_fault(subject: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
+def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
     """What is wrong with a file of raw tensor data, and the mend; ``None`` where it will do."""
-    size = subject.model.size_of(folder, *file.split("/"))
+    size = model.folder.size_of(folder, *file.split("/"))
     if size is None:
         return f'no such file in {folder}, got "{file}"', f"add {folder}/{file}"
     row = by_data_type(data_type_name(tensor.data_type))
@@ -88,6 +88,6 @@ def _fits(start: Any, state: Any) -> bool:
     return all(dim != -1 and other in (-1, dim) for dim, other in zip(start, state, strict=True))
 
 
-def _states(subject: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    for index, state in enumerate(subject.config.sequence_batching.state):
+def _states(model: ModelUnderCheck) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    for index, state in enumerate(model.config.sequence_batching.state):
         yield ("sequence_batching", "state", index), state

@@ -32,15 +32,15 @@ _FIELD_SINCE = {
 
 
 @rule("target-field-too-new", source=_PROTO)
-def field_too_new(subject: ModelUnderCheck) -> Iterator[Problem]:
+def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every field is known to the chosen image version.
 
     An older server refuses the text for a field that a newer one added.
     """
-    version = subject.target.image_version
+    version = model.target.image_version
     if version is None:
         return
-    for name, place in _new_fields(subject.config):
+    for name, place in _new_fields(model.config):
         since = _FIELD_SINCE[name]
         if not is_at_least(version, since):
             hint = f"remove it, or choose image {since} or newer"
@@ -61,18 +61,18 @@ def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
 
 
 @rule("target-backend-removed", source="triton server build.py by release branch")
-def backend_removed(subject: ModelUnderCheck) -> Iterator[Problem]:
+def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
     """The chosen image version still carries the backend.
 
     TensorFlow's was removed in 25.03.
     """
-    version = subject.target.image_version
-    if version is None or not subject.backend:
+    version = model.target.image_version
+    if version is None or not model.backend:
         return
-    if subject.backend in image_version(version).removed_backends:
+    if model.backend in image_version(version).removed_backends:
         hint = "choose an older image, or convert the model to ONNX"
-        place = ("backend",) if subject.config.backend else ("platform",)
-        yield Problem(f"image {version} has no backend {subject.backend}", place, hint)
+        place = ("backend",) if model.config.backend else ("platform",)
+        yield Problem(f"image {version} has no backend {model.backend}", place, hint)
 
 
 @rule(
@@ -81,13 +81,13 @@ def backend_removed(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton tensorrt_backend, ModelInstanceState",
     hint="choose a GPU instance, or serve the model as ONNX",
 )
-def tensorrt_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
+def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     """A TensorRT plan runs on an instance with a GPU.
 
     The configuration is valid anywhere; it is the backend that cannot read a plan without a GPU.
     """
-    if subject.backend == "tensorrt" and subject.target.gpu_count == 0:
-        place = ("backend",) if subject.config.backend else ("platform",)
+    if model.backend == "tensorrt" and model.target.gpu_count == 0:
+        place = ("backend",) if model.config.backend else ("platform",)
         yield Problem("a TensorRT plan needs a GPU and the instance has none", place)
 
 
@@ -101,16 +101,16 @@ def tensorrt_without_gpu(subject: ModelUnderCheck) -> Iterator[Problem]:
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
     hint="lower the instance counts or the shared memory of each, or choose a larger instance",
 )
-def shared_memory(around: RepositoryContext) -> Iterator[Problem]:
+def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The Python instances fit into shared memory: half of the instance's memory.
 
     Each takes 16 MiB at start and, while busy, some two and a half times its tensors. What is full is not
     grown: requests fail.
     """
-    memory = around.target.memory_gib
+    memory = context.target.memory_gib
     if memory is None:
         return
-    needed = sum(_shared_bytes(around.subjects[name]) for name in sorted(around.loaded))
+    needed = sum(_shared_bytes(context.models[name]) for name in sorted(context.loaded))
     available = memory * 2**30 / 2
     if needed > available:
         yield Problem(
@@ -118,21 +118,21 @@ def shared_memory(around: RepositoryContext) -> Iterator[Problem]:
         )
 
 
-def _shared_bytes(subject: ModelUnderCheck) -> float:
-    if subject.backend != "python" or subject.config is None:
+def _shared_bytes(model: ModelUnderCheck) -> float:
+    if model.backend != "python" or model.config is None:
         return 0
-    batch = max(1, subject.config.max_batch_size)
-    sides = [sum(_bytes(tensor) for tensor in side) for side in (subject.config.input, subject.config.output)]
-    return float(instance_count(subject) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides)))
+    batch = max(1, model.config.max_batch_size)
+    sides = [sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)]
+    return float(instance_count(model) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides)))
 
 
-def instance_count(subject: ModelUnderCheck) -> int:
+def instance_count(model: ModelUnderCheck) -> int:
     """How many instances of the model one machine runs; a GPU group counts for each of its GPUs."""
     total = 0
-    for _, group in groups(subject):
-        on_gpu = resolved_kind(group, subject.target.gpu_count) == 1
+    for _, group in groups(model):
+        on_gpu = resolved_kind(group, model.target.gpu_count) == 1
         total += max(1, group.count) * (
-            max(1, len(group.gpus) or subject.target.gpu_count or 1) if on_gpu else 1
+            max(1, len(group.gpus) or model.target.gpu_count or 1) if on_gpu else 1
         )
     return total or 1
 
@@ -150,15 +150,15 @@ def _bytes(tensor: Any) -> int:
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
     hint="lower max_batch_size, or send smaller batches",
 )
-def request_size(subject: ModelUnderCheck) -> Iterator[Problem]:
+def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """A request of ``max_batch_size`` fits into what SageMaker lets through.
 
     Counted in binary form; JSON takes several times as much. Larger batches still form in the server.
     """
-    if not subject.around.front_end or subject.name not in subject.around.served:
+    if not model.context.front_end or model.name not in model.context.served:
         return
-    batch = max(1, subject.config.max_batch_size)
-    size = batch * sum(_bytes(tensor) for tensor in subject.config.input)
+    batch = max(1, model.config.max_batch_size)
+    size = batch * sum(_bytes(tensor) for tensor in model.config.input)
     limit = INVOCATION_PAYLOAD_BYTES
     if size > limit:
         message = (
@@ -175,16 +175,16 @@ def request_size(subject: ModelUnderCheck) -> Iterator[Problem]:
     hint="choose an instance with more storage, or a larger volume",
     needs_files=True,
 )
-def storage(around: RepositoryContext) -> Iterator[Problem]:
+def storage(context: RepositoryContext) -> Iterator[Problem]:
     """The models fit onto the instance's disk.
 
     An archive is unpacked there; a multi-model endpoint holds several at once.
     """
-    limit = around.target.storage_gb
+    limit = context.target.storage_gb
     if limit is None:
         return
-    sizes = {name: around.models[name].total_bytes for name in around.loaded if name in around.models}
-    largest = max(sizes.values(), default=0) if around.target.mode == "multi-model" else sum(sizes.values())
+    sizes = {name: context.folders[name].total_bytes for name in context.loaded if name in context.folders}
+    largest = max(sizes.values(), default=0) if context.target.mode == "multi-model" else sum(sizes.values())
     if largest > limit * 10**9:
         yield Problem(f"the models take {largest / 1e9:.1f} GB, got {limit} GB of storage")
 
@@ -196,17 +196,16 @@ def storage(around: RepositoryContext) -> Iterator[Problem]:
     hint="choose a GPU with more memory, or fewer instances",
     needs_files=True,
 )
-def gpu_memory(subject: ModelUnderCheck) -> Iterator[Problem]:
+def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     """The weights of a model on GPUs fit into the memory of one.
 
     Python models are not judged: they decide themselves what they load and where.
     """
-    memory = subject.target.gpu_memory_mib
-    if not memory or not subject.target.gpu_count or subject.backend in ("python", "", "vllm", "tensorrtllm"):
+    memory = model.target.gpu_memory_mib
+    if not memory or not model.target.gpu_count or model.backend in ("python", "", "vllm", "tensorrtllm"):
         return
     size = sum(
-        subject.model.size_of(version, subject.completed.model_file) or 0
-        for version in subject.versions_to_load
+        model.folder.size_of(version, model.completed.model_file) or 0 for version in model.versions_to_load
     )
     if size > memory * _MIB:
         yield Problem(f"the weights take {size / _MIB:.0f} MiB, a GPU has {memory} MiB")

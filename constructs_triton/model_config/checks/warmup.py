@@ -18,12 +18,12 @@ _Sample = tuple[tuple[str | int, ...], str, Any]
 
 
 @rule("warmup-data", when=("model_warmup",), source=_SOURCE)
-def data(subject: ModelUnderCheck) -> Iterator[Problem]:
+def data(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a warm-up has fixed dims and says where its data comes from.
 
     ``zero_data``, ``random_data`` or ``input_data_file``; a sample of ``batch_size`` 0 is skipped.
     """
-    for place, name, value in _inputs(subject):
+    for place, name, value in _inputs(model):
         if any(dim < 0 for dim in value.dims):
             yield Problem(f'warm-up of "{name}" has a dim of -1', place, "give every dim a size")
         if value.WhichOneof("input_data_type") is None:
@@ -33,28 +33,28 @@ def data(subject: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
-def data_file(subject: ModelUnderCheck) -> Iterator[Problem]:
+def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
     """The data file of a warm-up lies in the folder ``warmup`` and is long enough.
 
     The folder stands beside ``config.pbtxt``.
     """
-    for place, _, value in _inputs(subject):
+    for place, _, value in _inputs(model):
         if value.WhichOneof("input_data_type") == "input_data_file":
-            fault = file_fault(subject, "warmup", value.input_data_file, value)
+            fault = file_fault(model, "warmup", value.input_data_file, value)
             if fault:
                 yield Problem(fault[0], (*place, "value", "input_data_file"), fault[1])
 
 
 @rule("warmup-input", when=("model_warmup",), source=_SOURCE)
-def required_inputs(subject: ModelUnderCheck) -> Iterator[Problem]:
+def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     """A warm-up gives every input that is not optional, with the input's type and shape.
 
     Inputs that the model does not declare are let through: controls and states are given that way.
     """
-    if subject.completes_tensors:
+    if model.completes_tensors:
         return
-    declared = {tensor.name: tensor for tensor in subject.config.input}
-    for index, sample in enumerate(subject.config.model_warmup):
+    declared = {tensor.name: tensor for tensor in model.config.input}
+    for index, sample in enumerate(model.config.model_warmup):
         if sample.batch_size == 0:
             continue
         missing = [
@@ -63,7 +63,7 @@ def required_inputs(subject: ModelUnderCheck) -> Iterator[Problem]:
         if missing:
             message = f'warm-up "{sample.name}" lacks the inputs {quoted(missing)}'
             yield Problem(message, ("model_warmup", index), "give all of them")
-    for place, name, value in _inputs(subject):
+    for place, name, value in _inputs(model):
         tensor = declared.get(name)
         if tensor is not None:
             yield from _mismatch(place, name, value, tensor)
@@ -82,8 +82,8 @@ def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) 
         yield Problem(message, (*place, "value", "dims"), "give the input's dims, without the batch axis")
 
 
-def _inputs(subject: ModelUnderCheck) -> Iterator[_Sample]:
-    for index, sample in enumerate(subject.config.model_warmup):
+def _inputs(model: ModelUnderCheck) -> Iterator[_Sample]:
+    for index, sample in enumerate(model.config.model_warmup):
         if sample.batch_size:
             for name in sorted(sample.inputs):
                 yield ("model_warmup", index, "inputs", name), name, sample.inputs[name]
