@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from constructs_triton.local.gateway.gateway import RunningEndpoint
+    from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 
 __all__ = ["add_arguments", "run"]
 
@@ -110,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         uses_private_mounts=not arguments.no_private_mounts,
         until_stdin_closes=arguments.until_stdin_closes,
     )
-    LocalRun(options, _say, _print_json if arguments.json else _print_ready).run()
+    LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
     return 0
 
 
@@ -131,7 +131,7 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
             )
 
 
-def _say(text: str) -> None:
+def _report(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
@@ -141,11 +141,11 @@ def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
 
 def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
     return {
-        "name": endpoint.plan.name,
-        "stack": endpoint.plan.stack,
+        "name": endpoint.spec.name,
+        "stack": endpoint.spec.stack,
         "variants": {
             name: {
-                "target_models": sorted(variant.plan.container.archives),
+                "target_models": sorted(variant.spec.container.archives),
                 "model_directory": str(variant.multi_model.prefix) if variant.multi_model else None,
                 "process_id": variant.server.process_id,
                 "log": str(variant.server.log),
@@ -157,11 +157,11 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
     for endpoint in endpoints:
-        print(f"\n{endpoint.plan.name}  {url}/endpoints/{endpoint.plan.name}/invocations")
+        print(f"\n{endpoint.spec.name}  {url}/endpoints/{endpoint.spec.name}/invocations")
         targets = [
             line
             for variant in endpoint.variants.values()
-            for line in _variant_lines(variant.plan.name, endpoint)
+            for line in _variant_lines(variant.spec.name, endpoint)
         ]
         print("\n".join(targets))
         print(_snippet(url, endpoint))
@@ -170,7 +170,7 @@ def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
 
 def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
     variant = endpoint.variants[name]
-    container = variant.plan.container
+    container = variant.spec.container
     if variant.multi_model is None:
         model = container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
         return [f"  variant {name}: {model}"]
@@ -184,6 +184,6 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
 
 
 def _snippet(url: str, endpoint: RunningEndpoint) -> str:
-    archives = sorted(endpoint.plan.variants[0].container.archives)
+    archives = sorted(endpoint.spec.variants[0].container.archives)
     target = f', TargetModel="{archives[0]}"' if archives else ""
-    return _SNIPPET.format(url=url, name=endpoint.plan.name, region=endpoint.plan.region, target=target)
+    return _SNIPPET.format(url=url, name=endpoint.spec.name, region=endpoint.spec.region, target=target)

@@ -18,13 +18,9 @@ import aiohttp
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton.local.gateway.gateway import (
-    INVOCATION_TIMEOUT_SECONDS,
-    LocalVariant,
-    RunningEndpoint,
-    gateway_application,
-)
+from constructs_triton.local.gateway.gateway import INVOCATION_TIMEOUT_SECONDS, gateway_application
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
 from constructs_triton.local.server.installation import find_installation, inspect_python
 from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.private_mounts import CONTAINER_FOLDER, why_unavailable
@@ -70,11 +66,11 @@ class RunOptions:
 class LocalRun:
     """Runs the endpoints of an assembly until it is told to stop.
 
-    ``say`` prints a line of progress; ``on_ready`` is called once, with the gateway's URL and the plans.
+    ``report`` prints a line of progress; ``on_ready`` is called once, with the gateway's URL and the specs.
     """
 
     options: RunOptions
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     on_ready: Callable[[str, Sequence[RunningEndpoint]], None]
 
     def run(self) -> None:
@@ -100,13 +96,13 @@ class LocalRun:
         options = self.options
         temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(temporary))
-        plans = await finish(asyncio.create_task(asyncio.to_thread(self._plans, scratch)))
+        specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
         settings = self._settings(scratch)
         listener = stack.enter_context(_listen(options.port))
         session = await stack.enter_async_context(_client_session(options.invocation_timeout_seconds))
-        variants = await _start_variants(plans, settings, session, options.memory_limit_bytes, stack)
-        endpoints = [RunningEndpoint(plan, variants[plan.name]) for plan in plans]
-        by_name = {endpoint.plan.name: endpoint for endpoint in endpoints}
+        variants = await _start_variants(specs, settings, session, options.memory_limit_bytes, stack)
+        endpoints = [RunningEndpoint(spec, variants[spec.name]) for spec in specs]
+        by_name = {endpoint.spec.name: endpoint for endpoint in endpoints}
         application = gateway_application(by_name, session, options.bucket_folder)
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
@@ -119,20 +115,20 @@ class LocalRun:
         if self.options.uses_private_mounts:
             reason = why_unavailable([installation.executable, python.executable]) or ""
         if reason:
-            self.say(
+            self.report(
                 f"{CONTAINER_FOLDER}: cannot be given to each server here ({reason}); models that open files "
                 "by that path do not find them, the path that initialize gets is right in both places"
             )
         return ServerSettings(
             installation=installation,
             python=python,
-            say=self.say,
+            report=self.report,
             startup_timeout_seconds=self.options.startup_timeout_seconds,
             has_private_mounts=not reason,
             run_folders=(scratch,),
         )
 
-    def _plans(self, scratch: Path) -> Sequence[EndpointSpec]:
+    def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
         if options.aws_endpoint_url is None:
             return read_source(
@@ -149,7 +145,7 @@ class LocalRun:
 
 
 async def _start_variants(
-    plans: Sequence[EndpointSpec],
+    specs: Sequence[EndpointSpec],
     settings: ServerSettings,
     session: aiohttp.ClientSession,
     memory_limit_bytes: int | None,
@@ -159,15 +155,15 @@ async def _start_variants(
     starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
     servers: list[TritonServer] = []
     stack.push_async_callback(_stop_all, servers)
-    pairs = [(plan, variant) for plan in plans for variant in (*plan.variants, *plan.shadow_variants)]
+    pairs = [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
     multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
     limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE / max(1, multi_models))
     async with _first_error() as group:
-        for plan, variant in pairs:
-            server = _server_of(plan, variant, settings)
+        for spec, variant in pairs:
+            server = _server_of(spec, variant, settings)
             servers.append(server)
-            start = _start_variant(plan, variant, server, session, limit)
-            starts.setdefault(plan.name, []).append(group.create_task(start))
+            start = _start_variant(spec, variant, server, session, limit)
+            starts.setdefault(spec.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 
 
@@ -185,15 +181,15 @@ async def _stop_all(servers: Sequence[TritonServer]) -> None:
     await asyncio.gather(*(server.stop() for server in servers))
 
 
-def _server_of(plan: EndpointSpec, variant: VariantSpec, settings: ServerSettings) -> TritonServer:
-    server = TritonServer(f"{plan.name}/{variant.name}", variant.container, settings)
+def _server_of(spec: EndpointSpec, variant: VariantSpec, settings: ServerSettings) -> TritonServer:
+    server = TritonServer(f"{spec.name}/{variant.name}", variant.container, settings)
     if variant.startup_timeout_seconds is not None:
         server.startup_timeout_seconds = variant.startup_timeout_seconds
     return server
 
 
 async def _start_variant(
-    plan: EndpointSpec,
+    spec: EndpointSpec,
     variant: VariantSpec,
     server: TritonServer,
     session: aiohttp.ClientSession,
@@ -202,7 +198,7 @@ async def _start_variant(
     await server.start()
     if not variant.container.is_multi_model:
         return LocalVariant(variant, server, None)
-    multi_model = MultiModelContainer(plan, server, session, memory_limit_bytes)
+    multi_model = MultiModelContainer(spec, server, session, memory_limit_bytes)
     multi_model.place(variant.container.archives)
     return LocalVariant(variant, server, multi_model)
 

@@ -70,7 +70,7 @@ def ask_server(path: Path) -> dict[str, str]:
     :raises LocalEndpointError: where the server itself does not start.
     """
     repository = ModelRepository.from_directory(path)
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-verdict-") as folder:
+    with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
         bench = _Bench.prepare(repository, Path(folder))
         answers: dict[str, str] = {}
         while len(answers) < len(repository.models):
@@ -111,7 +111,7 @@ class _Bench:
             yield from self._serve(int(reservation.getsockname()[1]))
 
     def _serve(self, port: int) -> Iterator[int]:
-        prefix = f"triton_verdict_{os.getpid()}_{port}_"
+        prefix = f"triton_check_{os.getpid()}_{port}_"
         python = inspect_python()
         with (self.directory / "server.log").open("ab") as log:
             process = subprocess.Popen(

@@ -37,8 +37,8 @@ def loaded_target_models(local: LocalEndpoint, endpoint: str) -> set[str]:
     return {words[8].rpartition("tar.gz")[0] + "tar.gz" for words in stubs if "tar.gz" in words[8]}
 
 
-def keeper_ids(local: LocalEndpoint) -> list[int]:
-    """The process ids of the servers' keepers."""
+def supervisor_ids(local: LocalEndpoint) -> list[int]:
+    """The process ids of the servers' supervisors."""
     names = [str(folder) for folder in folders(local)]
     found = []
     for process in Path("/proc").glob("[0-9]*"):

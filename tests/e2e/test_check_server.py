@@ -40,7 +40,7 @@ def test_server_decides_each_model(models: Path) -> None:
     assert "max_batch_size" in answers["bad_auto_conflict"]
     assert "weights missing" in answers["bad_py_init_raises"]
     assert answers["bad_warmup_shape"].startswith("rejected: ")
-    assert not list(Path("/dev/shm").glob("triton_verdict_*"))
+    assert not list(Path("/dev/shm").glob("triton_check_*"))
 
 
 def test_command_prints_the_servers_verdict_beside_ours(

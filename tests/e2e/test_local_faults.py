@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from botocore.exceptions import ClientError
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_processes import command_lines_with, folders, keeper_ids, process_ids, traces
+from local_processes import command_lines_with, folders, supervisor_ids, process_ids, traces
 from test_local_endpoints import Caller, eventually
 from triton_server import needs_server
 
@@ -60,12 +60,13 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
 
 
 @pytest.mark.parametrize(
-    ("victims", "words"), [(process_ids, "ended with -9"), (keeper_ids, "ended together with its keeper")]
+    ("victims", "words"),
+    [(process_ids, "ended with -9"), (supervisor_ids, "ended together with its supervisor")],
 )
 def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
 ) -> None:
-    """After SIGKILL, of its keeper too, the container comes back and loads its models once more."""
+    """After SIGKILL, of its supervisor too, the container comes back and loads its models once more."""
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
     os.kill(victims(local)[0], signal.SIGKILL)
@@ -76,7 +77,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
         except caller.runtime.exceptions.ClientError:
             return False
 
-    # The kernel takes the server after its keeper: until then the old one may still answer.
+    # The kernel takes the server after its supervisor: until then the old one may still answer.
     assert eventually(lambda: f"{words}; starting it again" in local.messages)
     assert eventually(answers)
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 from aiohttp import web
 
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec
+from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
 __all__ = ["AsyncInvocations", "BucketFolder", "Send"]
 
@@ -62,10 +62,7 @@ class BucketFolder:
 class AsyncInvocations:
     """The queue of one asynchronous endpoint."""
 
-    def __init__(
-        self, plan: EndpointSpec, output: AsyncInferenceSpec, folder: BucketFolder, send: Send
-    ) -> None:
-        self._plan = plan
+    def __init__(self, output: AsyncInferenceSpec, folder: BucketFolder, send: Send) -> None:
         self._output = output
         self._folder = folder
         self._send = send

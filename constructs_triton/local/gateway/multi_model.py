@@ -27,7 +27,7 @@ from constructs_triton.local.gateway.runtime_errors import (
     model_not_ready,
     validation_error,
 )
-from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.memory import session_bytes
 from constructs_triton.local.server.server import TritonServer
@@ -39,7 +39,7 @@ __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
 
 TARGET_MODEL_HEADER = "X-Amzn-SageMaker-Target-Model"
 #: A caller waits this long for a model to load; the load itself may take longer.
-_CALLER_PATIENCE_SECONDS = 60.0
+_CALLER_TIMEOUT_SECONDS = 60.0
 _LOAD_TIMEOUT = aiohttp.ClientTimeout(total=360.0)
 
 
@@ -137,7 +137,7 @@ class MultiModelContainer:
             load.add_done_callback(lambda _: self._loads.pop(target_model, None))
             # Where every caller has lost patience nobody asks how it went, which asyncio would complain of.
             load.add_done_callback(lambda task: task.cancelled() or task.exception())
-        done, _ = await asyncio.wait({load}, timeout=_CALLER_PATIENCE_SECONDS)
+        done, _ = await asyncio.wait({load}, timeout=_CALLER_TIMEOUT_SECONDS)
         if not done:
             raise model_not_ready(target_model)
         load.result()
@@ -202,12 +202,12 @@ class MultiModelContainer:
     def _prepare(self, model: Path) -> None:
         settings = self._server.settings
         try:
-            refuse_hang_traps(model, Target(mode="multi-model"), settings.python.version)
+            refuse_known_hangs(model, Target(mode="multi-model"), settings.python.version)
         except LocalEndpointError as error:
             # Servers from 25.09 on answer so, where the bundled one would wait for ever.
             shutil.rmtree(model.parent, ignore_errors=True)
             raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
-        prepare_models(model, settings.say)
+        prepare_models(model, settings.report)
 
     def _directory(self, target_model: str) -> Path:
         return self._server.models_directory / _hash(target_model)

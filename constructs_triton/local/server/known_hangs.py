@@ -14,7 +14,7 @@ from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
 
-__all__ = ["refuse_hang_traps"]
+__all__ = ["refuse_known_hangs"]
 
 #: The rules whose breach makes triton 24.10 wait for a Python stub that never speaks.
 _HANGS = frozenset({"python-model-file"})
@@ -22,7 +22,7 @@ _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
-def refuse_hang_traps(repository: Path, target: Target, python: tuple[int, int]) -> None:
+def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]) -> None:
     """Raise ``LocalEndpointError`` naming each model that would hang the server, and the mend.
 
     ``python`` is the minor version that the stub embeds; a packed environment must be of the same.

@@ -29,10 +29,10 @@ _PLATFORM_BACKENDS = {
 }
 
 
-def prepare_models(repository: Path, say: Callable[[str], None]) -> dict[str, Any]:
+def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str, Any]:
     """Rewrite what does not fit this machine and return each model's configuration by directory name.
 
-    A ``config.pbtxt`` at the root, as a multi-model archive may have it, is named ``""``. ``say`` is told
+    A ``config.pbtxt`` at the root, as a multi-model archive may have it, is named ``""``. ``report`` is told
     which models were changed and how; on a machine with a GPU its groups stay as they are.
     """
     configs = dict(_read_configs(repository))
@@ -42,9 +42,9 @@ def prepare_models(repository: Path, say: Callable[[str], None]) -> dict[str, An
     for name in {*relaxed, *limited}:
         (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
     if relaxed:
-        say(f"no GPU here: GPU instance groups run on the CPU: {_names(relaxed)}")
+        report(f"no GPU here: GPU instance groups run on the CPU: {_names(relaxed)}")
     if limited:
-        say(f"{cpus} CPUs here: instance groups with more instances have {cpus}: {_names(limited)}")
+        report(f"{cpus} CPUs here: instance groups with more instances have {cpus}: {_names(limited)}")
     return configs
 
 

@@ -1,7 +1,7 @@
 """Gives a server and its children an ``/opt/ml`` of their own, as in a container; nobody else sees it.
 
 A mount namespace of its own, within a user namespace where the user is not root. It ends with its last
-process, so nothing is ever left mounted. Standard library only, and no import of the package: the keeper
+process, so nothing is ever left mounted. Standard library only, and no import of the package: the supervisor
 loads this file by its path, and so does the probe.
 """
 

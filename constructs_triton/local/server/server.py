@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
-import re
 import shutil
 import socket
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -20,10 +17,9 @@ import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server import private_mounts
-from constructs_triton.local.server import supervisor as keeper
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import (
     count_python_instances,
     prepare_models,
@@ -32,6 +28,8 @@ from constructs_triton.local.server.local_model import (
 from constructs_triton.local.server.memory import fit_shared_memory
 from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, server_command
+from constructs_triton.local.server.server_log import error_excerpt, stub_failure
+from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.model_config.target import Target
@@ -45,18 +43,15 @@ _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 _STARTUP_TIMEOUT_SECONDS = 120.0
 _PING_INTERVAL_SECONDS = 0.05
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
-#: A stub that cannot start makes the server wait for ever; the loader says so in the log.
-_STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
-_ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What all servers of a run share. ``say`` prints a line for the user."""
+    """What all servers of a run share. ``report`` prints a line for the user."""
 
     installation: TritonInstallation
     python: ModelPython
-    say: Callable[[str], None]
+    report: Callable[[str], None]
     startup_timeout_seconds: float | None = None
     #: Whether each server sees its own folder at /opt/ml, as in the container.
     has_private_mounts: bool = False
@@ -66,7 +61,7 @@ class ServerSettings:
 
 @dataclass(slots=True)
 class TritonServer:
-    """One container: a real tritonserver in a private folder, kept by a keeper process."""
+    """One container: a real tritonserver in a private folder, kept by a supervisor process."""
 
     label: str
     container: ContainerSpec
@@ -83,7 +78,7 @@ class TritonServer:
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
     #: Keeps ``port`` for this server.
     _reservation: socket.socket | None = field(init=False, default=None)
-    _keeper: asyncio.subprocess.Process | None = field(init=False, default=None)
+    _supervisor: SupervisorProcess | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     @property
@@ -124,7 +119,7 @@ class TritonServer:
         """
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
         try:
-            await self._start_keeper()
+            await self._start_supervisor()
             await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
             await self._start_process()
         except BaseException:
@@ -138,25 +133,15 @@ class TritonServer:
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
-        if self._keeper is not None and self._keeper.stdin is not None:
-            self._keeper.stdin.close()
-            await self._keeper.wait()
+        if self._supervisor is not None:
+            await self._supervisor.close()
         self._release_port()
-        if self.directory.name:  # a keeper that was killed has left it
+        if self.directory.name:  # a supervisor that was killed has left it
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
-    async def _start_keeper(self) -> None:
-        self._keeper = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            keeper.__file__,
-            self.shm_prefix,
-            str(self.directory),
-            *(str(folder) for folder in self.settings.run_folders),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
+    async def _start_supervisor(self) -> None:
+        folders = (self.directory, *self.settings.run_folders)
+        self._supervisor = await SupervisorProcess.start(self.shm_prefix, *folders)
 
     def _prepare(self) -> None:
         installation, python = self.settings.installation, self.settings.python
@@ -167,8 +152,8 @@ class TritonServer:
             model = self.container_directory / "model"
             unpack(self.container.archive, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
-            refuse_hang_traps(model, Target(default_model=default_model or None), python.version)
-            configs = prepare_models(model, self.settings.say)
+            refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
+            configs = prepare_models(model, self.settings.report)
             require_backends(configs, default_model, installation.backend_names())
             self._fit_to_machine(count_python_instances(configs, default_model))
 
@@ -179,7 +164,7 @@ class TritonServer:
             wanted = int(given or DEFAULT_SHM_BYTES)
             fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
             if fitting != wanted:
-                self.settings.say(f"{self.label}: /dev/shm is small: {_SHM_DEFAULT} is {fitting} here")
+                self.settings.report(f"{self.label}: /dev/shm is small: {_SHM_DEFAULT} is {fitting} here")
                 self._fitted[_SHM_DEFAULT] = str(fitting)
         if instances > 1:  # else numerical libraries would start a thread a CPU in each of them
             self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
@@ -187,11 +172,13 @@ class TritonServer:
     async def _start_process(self) -> None:
         self._reserve_port()
         request = await asyncio.to_thread(self._request)
-        await self._send(request)
-        self.process_id = int(str(await self._read_event("started") or 0))
+        supervisor = self._supervisor
+        assert supervisor is not None
+        await supervisor.send(request)
+        self.process_id = int(str(await supervisor.read_event("started") or 0))
         self.generation += 1
         timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
-        ended = asyncio.create_task(self._read_event("ended"))
+        ended = asyncio.create_task(supervisor.read_event("ended"))
         ready = asyncio.create_task(self._wait_for_ping())
         try:
             done, _ = await asyncio.wait({ended, ready}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -221,7 +208,7 @@ class TritonServer:
         repository = f"--model-repository={single}"
         seen = f"--model-repository={self.as_seen_by_server(single)}"
         for message in command.messages if self.generation == 0 else ():
-            self.settings.say(f"{self.label}: {message}")
+            self.settings.report(f"{self.label}: {message}")
         installation, python = self.settings.installation, self.settings.python
         return {
             "argv": [
@@ -242,7 +229,7 @@ class TritonServer:
         }
 
     def _mounts(self) -> Mapping[str, str] | None:
-        """What the keeper shows the server at /opt/ml, and the program that does it."""
+        """What the supervisor shows the server at /opt/ml, and the program that does it."""
         if not self.settings.has_private_mounts:
             return None
         return {"program": private_mounts.__file__, "source": str(self.container_directory)}
@@ -258,22 +245,6 @@ class TritonServer:
             environment["SAGEMAKER_MULTI_MODEL"] = "true"
         return environment
 
-    async def _send(self, request: Mapping[str, object]) -> None:
-        assert self._keeper is not None
-        assert self._keeper.stdin is not None
-        self._keeper.stdin.write(json.dumps(request).encode() + b"\n")
-        await self._keeper.stdin.drain()
-
-    async def _read_event(self, name: str) -> object:
-        """The keeper's next event of this name; ``None`` when the keeper itself is gone."""
-        assert self._keeper is not None
-        assert self._keeper.stdout is not None
-        while line := await self._keeper.stdout.readline():
-            event = json.loads(line)
-            if name in event:
-                return event[name]
-        return None
-
     async def _wait_for_ping(self) -> None:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2.0)) as session:
             while True:
@@ -281,22 +252,14 @@ class TritonServer:
                     async with session.get(f"{self.url}/ping") as response:
                         if response.status == 200:
                             return
-                found = _STUB_CANNOT_START.search(self._log_text())
-                if found is not None:
-                    raise LocalEndpointError(
-                        f"{self.label}: the Python backend cannot start, got {found[0].strip()}"
-                    )
+                failure = stub_failure(self._log_text())
+                if failure is not None:
+                    raise LocalEndpointError(f"{self.label}: the Python backend cannot start: {failure}")
                 await asyncio.sleep(_PING_INTERVAL_SECONDS)
 
     def _why_not_ready(self, has_ended: bool, timeout: float) -> str:
         how = "ended before it was ready" if has_ended else f"did not answer /ping within {timeout:.0f} s"
-        return f"{self.label}: the Triton server {how}; it said:\n{self.error_excerpt()}"
-
-    def error_excerpt(self, lines: int = 15) -> str:
-        """The lines of the log that tell what went wrong, else its end."""
-        text = self._log_text().splitlines()
-        telling = [line for line in text if _ERROR_LINE.search(line)]
-        return "\n".join(f"  {line.strip()}" for line in (telling or text)[-lines:])
+        return f"{self.label}: the Triton server {how}; its log says:\n{error_excerpt(self._log_text())}"
 
     def _log_text(self) -> str:
         try:
@@ -308,12 +271,13 @@ class TritonServer:
         """Start the server again whenever it has ended, as SageMaker does with a container."""
         failures = 0
         while True:
-            code = await self._read_event("ended")
+            assert self._supervisor is not None
+            code = await self._supervisor.read_event("ended")
             self.is_ready = False
             if code is None:
-                await self._start_keeper()
-            how = "together with its keeper" if code is None else f"with {code}"
-            self.settings.say(f"{self.label}: the Triton server ended {how}; starting it again")
+                await self._start_supervisor()
+            how = "together with its supervisor" if code is None else f"with {code}"
+            self.settings.report(f"{self.label}: the Triton server ended {how}; starting it again")
             while not self.is_ready:
                 await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
                 try:
@@ -321,7 +285,7 @@ class TritonServer:
                     failures = 0
                 except LocalEndpointError as error:
                     failures += 1
-                    self.settings.say(str(error))
+                    self.settings.report(str(error))
 
 
 async def finish(task: asyncio.Task[_Result]) -> _Result:

@@ -37,14 +37,14 @@ def main(shm_prefix: str, *directories: str) -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         for line in sys.stdin:
-            _keep(json.loads(line), shm_prefix)
+            _supervise(json.loads(line), shm_prefix)
     finally:
         _clear_shared_memory(shm_prefix)
         for directory in directories:
             shutil.rmtree(directory, ignore_errors=True)
 
 
-def _keep(request: dict[str, Any], shm_prefix: str) -> None:
+def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
     server = _start(request)
     try:
         ended = _wait_for_end(server.pid)
@@ -52,7 +52,7 @@ def _keep(request: dict[str, Any], shm_prefix: str) -> None:
         _stop(server)
         _clear_shared_memory(shm_prefix)
     if ended:
-        _say({"ended": server.returncode})
+        _send_event({"ended": server.returncode})
 
 
 def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
@@ -67,7 +67,7 @@ def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
             start_new_session=True,
             preexec_fn=_preparation(request.get("mounts")),  # noqa: PLW1509 - a single thread runs here
         )
-    _say({"started": server.pid})
+    _send_event({"started": server.pid})
     return server
 
 
@@ -94,7 +94,7 @@ def _die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def _say(event: dict[str, object]) -> None:
+def _send_event(event: dict[str, object]) -> None:
     with contextlib.suppress(OSError):  # the gateway is gone, and its input ends next
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()

@@ -35,14 +35,14 @@ def read_endpoints(
     """
     stacks = list(_stacks(Path(directory)))
     chosen = _keep_named(stacks, stack, directory)
-    plans = [plan for each in chosen for plan in _StackReader(each).endpoints()]
-    plans = [plan for plan in plans if endpoint in (None, plan.name)]
-    if not plans:
+    specs = [spec for each in chosen for spec in _StackReader(each).endpoints()]
+    specs = [spec for spec in specs if endpoint in (None, spec.name)]
+    if not specs:
         wanted = f"endpoint {endpoint!r}" if endpoint else "an AWS::SageMaker::Endpoint"
         names = ", ".join(each.template.name for each in chosen) or "none"
         raise LocalEndpointError(f"{directory}: no stack holds {wanted}, looked in {names}; name another")
-    _refuse_duplicates(plans)
-    return tuple(plans)
+    _refuse_duplicates(specs)
+    return tuple(specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +62,12 @@ def _keep_named(stacks: Sequence[_Stack], name: str | None, directory: Path) -> 
     return kept
 
 
-def _refuse_duplicates(plans: Sequence[EndpointSpec]) -> None:
-    names = [plan.name for plan in plans]
-    for plan in plans:
-        if names.count(plan.name) > 1:
+def _refuse_duplicates(specs: Sequence[EndpointSpec]) -> None:
+    names = [spec.name for spec in specs]
+    for spec in specs:
+        if names.count(spec.name) > 1:
             raise LocalEndpointError(
-                f"{plan.stack}: two endpoints are called {plan.name!r}; choose one with --stack"
+                f"{spec.stack}: two endpoints are called {spec.name!r}; choose one with --stack"
             )
 
 
@@ -209,11 +209,11 @@ class _StackReader:
                 f"{self._template.name}/{variant['ModelName']}: must have one container, "
                 f"got {len(containers)}; serial inference pipelines do not run here"
             )
-        return self._plan_of(variant["ModelName"], containers[0])
+        return self._container_spec(variant["ModelName"], containers[0])
 
-    def _plan_of(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
+    def _container_spec(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
         url = self._model_data_url(model, container)
-        plan = ContainerSpec(
+        spec = ContainerSpec(
             model=model,
             image=container.get("Image", ""),
             model_data_url=url,
@@ -221,8 +221,8 @@ class _StackReader:
             model_cache_setting=container.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
         )
         if container.get("Mode") == "MultiModel":
-            return replace(plan, archives=self._archives_below(url))
-        return replace(plan, archive=self._asset(_key_of(url), model))
+            return replace(spec, archives=self._archives_below(url))
+        return replace(spec, archive=self._asset(_key_of(url), model))
 
     def _model_data_url(self, model: str, container: Mapping[str, Any]) -> str:
         source = container.get("ModelDataSource", {}).get("S3DataSource", {})
@@ -274,8 +274,8 @@ def _asynchronous(config: Mapping[str, Any] | None) -> AsyncInferenceSpec | None
         return None
     output = config.get("OutputConfig", {})
     at_once = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
-    plan = AsyncInferenceSpec(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
-    return replace(plan, max_concurrent_invocations=int(at_once)) if at_once else plan
+    spec = AsyncInferenceSpec(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
+    return replace(spec, max_concurrent_invocations=int(at_once)) if at_once else spec
 
 
 def _text(value: Any) -> str:

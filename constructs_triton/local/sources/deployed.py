@@ -31,18 +31,18 @@ def read_deployed_endpoints(
     there is no endpoint, or the API refuses an answer.
     """
     try:
-        plans = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
+        specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
     except (BotoCoreError, ClientError) as error:
         raise LocalEndpointError(
             f"--aws-endpoint-url: the API at {endpoint_url} gave no answer that helps, got {error}; "
             "check the address, the credentials and the Region"
         ) from error
-    if not plans:
+    if not specs:
         wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint is called {endpoint!r}"
         raise LocalEndpointError(
             f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy one, or name another"
         )
-    return plans
+    return specs
 
 
 class _Account:

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec
+from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
 PREFIX = "X-Amzn-SageMaker-"
 
@@ -42,7 +42,7 @@ async def _post(
     The container keeps its answers back until ``running`` calls have reached it.
     """
     output = AsyncInferenceSpec("s3://out/good", "s3://out/bad/", max_concurrent_invocations=2)
-    queue = AsyncInvocations(EndpointSpec("e", "s", ()), output, BucketFolder(folder), container.send)
+    queue = AsyncInvocations(output, BucketFolder(folder), container.send)
 
     async def handle(request: web.Request) -> web.Response:
         try:

@@ -68,7 +68,7 @@ def _archive(path: Path) -> Path:
 
 def test_a_slow_load_is_not_ready_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller is told to come back, 429; the one load that was begun serves the caller who does."""
-    monkeypatch.setattr(multi_model, "_CALLER_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(multi_model, "_CALLER_TIMEOUT_SECONDS", 0.05)
 
     async def scenario() -> None:
         played = PlayedContainer(200)

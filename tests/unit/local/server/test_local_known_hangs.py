@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server.known_hangs import refuse_hang_traps
+from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.model_config.target import Target
 
 CONFIG = 'backend: "python"\n'
@@ -29,8 +29,8 @@ def _model(folder: Path, config: str = CONFIG, *, code: bool = True) -> Path:
 def test_a_python_model_without_its_file_is_named(tmp_path: Path) -> None:
     """The version folder and the file; the same model with the file passes."""
     with pytest.raises(LocalEndpointError, match=r"m/1: no model.py in version 1; add 1/model.py"):
-        refuse_hang_traps(_model(tmp_path / "bad", code=False), Target(), (3, 11))
-    refuse_hang_traps(_model(tmp_path / "good"), Target(), (3, 11))
+        refuse_known_hangs(_model(tmp_path / "bad", code=False), Target(), (3, 11))
+    refuse_known_hangs(_model(tmp_path / "good"), Target(), (3, 11))
 
 
 def test_a_packed_environment_of_another_python_is_named(tmp_path: Path) -> None:
@@ -41,5 +41,5 @@ def test_a_packed_environment_of_another_python_is_named(tmp_path: Path) -> None
     with pytest.raises(
         LocalEndpointError, match=r"m/config.pbtxt: EXECUTION_ENV_PATH .* Python 3\.10, .*--python"
     ):
-        refuse_hang_traps(repository, Target(), (3, 11))
-    refuse_hang_traps(repository, Target(), (3, 10))
+        refuse_known_hangs(repository, Target(), (3, 11))
+    refuse_known_hangs(repository, Target(), (3, 10))

@@ -54,9 +54,9 @@ def _write(directory: Path, template: dict[str, Any], *, stack: str = "Demo", **
 def test_follows_endpoint_to_archive(tmp_path: Path) -> None:
     """Endpoint, configuration, model and asset are joined; the environment's values become text."""
     template = _template("digits", Environment={"SAGEMAKER_TRITON_THREAD_COUNT": 4, "A": True})
-    (plan,) = read_endpoints(_write(tmp_path, template))
-    container = plan.variants[0].container
-    assert (plan.name, plan.stack, plan.variants[0].name) == ("digits", "Demo", "AllTraffic")
+    (spec,) = read_endpoints(_write(tmp_path, template))
+    container = spec.variants[0].container
+    assert (spec.name, spec.stack, spec.variants[0].name) == ("digits", "Demo", "AllTraffic")
     assert container.archive == tmp_path / "asset.abc.tar.gz"
     assert container.environment == {"SAGEMAKER_TRITON_THREAD_COUNT": "4", "A": "true"}
     assert not container.is_multi_model
@@ -103,9 +103,9 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
     stage: Any = {"type": "cdk:cloud-assembly", "properties": {"directoryName": "assembly-Prod"}}
     _write(tmp_path, parent, **{"assembly-Prod": stage})
     _write(tmp_path / "assembly-Prod", _template("staged"), stack="Prod")
-    assert [plan.name for plan in read_endpoints(tmp_path)] == ["inner", "staged"]
-    assert [plan.name for plan in read_endpoints(tmp_path, stack="Prod")] == ["staged"]
-    assert [plan.name for plan in read_endpoints(tmp_path, endpoint="inner")] == ["inner"]
+    assert [spec.name for spec in read_endpoints(tmp_path)] == ["inner", "staged"]
+    assert [spec.name for spec in read_endpoints(tmp_path, stack="Prod")] == ["staged"]
+    assert [spec.name for spec in read_endpoints(tmp_path, endpoint="inner")] == ["inner"]
 
 
 def test_a_directory_without_an_assembly_says_how_to_make_one(tmp_path: Path) -> None:

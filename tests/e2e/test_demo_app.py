@@ -21,7 +21,7 @@ from constructs_triton.local import LocalEndpoint
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_road")]
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_app")]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,92 @@
+"""Passes requests to a container and its responses back, without reading the bodies.
+
+Only headers that SageMaker passes on are kept, in both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from uuid import uuid4
+
+import aiohttp
+from aiohttp import web
+from multidict import CIMultiDict
+
+from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
+from constructs_triton.local.gateway.event_stream import payload_part
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
+
+__all__ = ["body_of", "headers_to_container", "relay", "relay_as_events"]
+
+_VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
+#: The caller's headers that the container receives; SageMaker keeps signatures and the rest.
+_TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
+_SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
+_CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+
+
+async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
+    """The container's answer piece by piece as it arrives."""
+    response = web.StreamResponse(headers=_headers_to_caller(answer.headers, variant))
+    response.content_length = answer.content_length
+    await response.prepare(request)
+    try:
+        async for piece in _pieces(answer.content):
+            await response.write(piece)
+    except (aiohttp.ClientError, TimeoutError):
+        # The caller has the head of a good answer already; a broken connection is all that can be said.
+        if request.transport is not None:
+            request.transport.abort()
+    return response
+
+
+async def relay_as_events(
+    request: web.Request, answer: aiohttp.ClientResponse, variant: str
+) -> web.StreamResponse:
+    """The container's answer as an event stream of payload parts."""
+    headers = _headers_to_caller(answer.headers, variant)
+    headers["X-Amzn-SageMaker-Content-Type"] = headers["Content-Type"]
+    headers["Content-Type"] = "application/vnd.amazon.eventstream"
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    async for piece in _pieces(answer.content):
+        await response.write(payload_part(piece))
+    return response
+
+
+async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """The stream as it was received; reading what is there at once would join, that is copy, it first."""
+    async for piece, _ in stream.iter_chunks():
+        if piece:
+            yield piece
+
+
+async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
+    """The body, to be relayed as it arrives; read first where several containers get it."""
+    length = request.content_length
+    if length is not None and length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
+        return _pieces(request.content)
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise RuntimeApiError(
+            413, "413", f"HTTP content length exceeded {INVOCATION_PAYLOAD_BYTES} bytes."
+        ) from None
+
+
+def headers_to_container(request: web.Request) -> dict[str, str]:
+    kept = {name: request.headers[name] for name in _TO_CONTAINER if name in request.headers}
+    sagemaker = {
+        name: value for name, value in request.headers.items() if name.lower().startswith(_SAGEMAKER_PREFIX)
+    }
+    return {"Content-Type": "application/octet-stream", **kept, **sagemaker}
+
+
+def _headers_to_caller(answer: Mapping[str, str], variant: str) -> CIMultiDict[str]:
+    headers: CIMultiDict[str] = CIMultiDict()
+    headers["Content-Type"] = answer.get("Content-Type", "application/octet-stream")
+    headers[_VARIANT_HEADER] = variant
+    headers["x-amzn-RequestId"] = str(uuid4())
+    if _CUSTOM_ATTRIBUTES in answer:
+        headers[_CUSTOM_ATTRIBUTES] = answer[_CUSTOM_ATTRIBUTES]
+    return headers

@@ -1,0 +1,56 @@
+"""The supervisor process of one Triton server, seen from the gateway."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from constructs_triton.local.server import supervisor
+
+__all__ = ["SupervisorProcess"]
+
+
+class SupervisorProcess:
+    """Sends start requests to a supervisor and receives its events, one JSON object per line."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, shm_prefix: str, *directories: Path) -> SupervisorProcess:
+        """Start a supervisor that removes ``directories`` and the shared memory when it ends."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-I",
+            supervisor.__file__,
+            shm_prefix,
+            *(str(directory) for directory in directories),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        return cls(process)
+
+    async def send(self, request: Mapping[str, object]) -> None:
+        """Ask for a server to be started."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        await self._process.stdin.drain()
+
+    async def read_event(self, name: str) -> object:
+        """Return the value of the next event called ``name``; ``None`` when the supervisor has ended."""
+        assert self._process.stdout is not None
+        while line := await self._process.stdout.readline():
+            event = json.loads(line)
+            if name in event:
+                return event[name]
+        return None
+
+    async def close(self) -> None:
+        """End the supervisor, and with it the server."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        await self._process.wait()
