@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from botocore.exceptions import ClientError
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_processes import command_lines_with, folders, supervisor_ids, process_ids, traces
+from local_processes import command_lines_with, folders, process_ids, supervisor_ids, traces
 from test_local_endpoints import Caller, eventually
 from triton_server import needs_server
 
