@@ -1,9 +1,9 @@
-"""One table of Triton's data types, under their three names.
+"""Triton's data types and their three names.
 
 ``datatype`` is the name on the wire ("FP32"), ``data_type`` the name in ``config.pbtxt`` ("TYPE_FP32"),
 ``dtype`` the NumPy type. Source: KServe v2 "Tensor Data Types" and Triton's ``model_config.proto``, enum
-``DataType``. NumPy has no bfloat16 of its own: BF16 travels as ``uint16`` bit patterns unless the optional
-package ``ml_dtypes`` is there.
+``DataType``. NumPy has no bfloat16: BF16 is read as ``uint16`` bit patterns unless the optional package
+``ml_dtypes`` is installed.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ __all__ = ["DATATYPES", "Datatype", "by_data_type", "by_datatype"]
 
 @dataclass(frozen=True, slots=True)
 class Datatype:
-    """One data type; ``item_size`` is in bytes and ``None`` where elements vary in length.
+    """One data type; ``item_size`` is in bytes, or ``None`` if elements vary in length.
 
-    ``dtype`` is NumPy's name for it in little-endian byte order, which is the order on the wire.
+    ``dtype`` is NumPy's name for it, in the little-endian byte order of the wire.
     """
 
     datatype: str
@@ -48,10 +48,10 @@ _BY_DATA_TYPE = {row.data_type: row for row in DATATYPES}
 
 
 def by_datatype(datatype: str) -> Datatype | None:
-    """The row of a wire datatype such as ``"FP32"``, or ``None``."""
+    """Return the row of a wire datatype such as ``"FP32"``, or ``None``."""
     return _BY_DATATYPE.get(datatype)
 
 
 def by_data_type(data_type: str) -> Datatype | None:
-    """The row of a configuration's data type such as ``"TYPE_FP32"``, or ``None``."""
+    """Return the row of a configuration's data type such as ``"TYPE_FP32"``, or ``None``."""
     return _BY_DATA_TYPE.get(data_type)

@@ -3,23 +3,23 @@
 ::
 
     ConstructsTritonError
-    ├── InvalidValueError (ValueError)        a property or argument that is out of range or unknown
-    │   └── FactNotFoundError                 a region, image version or instance type without an entry
-    ├── ModelConfigError                      a config.pbtxt that cannot be read
-    ├── RepositoryError                       a model repository that was refused; carries all findings
-    ├── ArchiveError                          an archive that cannot be written or read
+    ├── InvalidValueError (ValueError)        a property or argument is out of range, malformed or unknown
+    │   └── FactNotFoundError                 nothing is published about a region, image or instance type
+    ├── ModelConfigError                      a config.pbtxt cannot be parsed
+    ├── RepositoryError                       a model repository has errors; carries all findings
+    ├── ArchiveError                          a model archive cannot be written or read
     ├── CodecError (ValueError)
-    │   ├── RequestEncodingError              arrays that cannot become a request
-    │   └── ResponseDecodingError             bytes that are no response
-    ├── InvocationError                       an endpoint answered with an error; carries the status
+    │   ├── RequestEncodingError              arrays cannot be encoded as a request
+    │   └── ResponseDecodingError             bytes cannot be decoded as a response
+    ├── InvocationError                       an endpoint returned an error; carries the status
     │   ├── EndpointThrottledError            too many requests (constructs_triton.client)
-    │   ├── ModelNotReadyError                a multi-model endpoint still loads the model (same place)
-    │   └── ModelOutOfMemoryError             the model does not fit beside the others (same place)
-    ├── LocalEndpointError                    the local run cannot start or go on
-    │   └── ContainerExitError                what the image's start script refuses (constructs_triton.local)
-    └── MissingDependencyError                an optional package or system library is absent
+    │   ├── ModelNotReadyError                a multi-model endpoint is still loading the model (same place)
+    │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones (same place)
+    ├── LocalEndpointError                    a local endpoint cannot start or continue
+    │   └── ContainerExitError                the image's start script exits (constructs_triton.local)
+    └── MissingDependencyError                an optional package or a system library is not installed
 
-Messages read ``<path>: <what is wrong>, got <value>; <the change that mends it>``.
+Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ __all__ = [
 
 
 class ConstructsTritonError(Exception):
-    """Whatever this library raises on purpose."""
+    """Base class of every error that this library raises deliberately."""
 
 
 class InvalidValueError(ConstructsTritonError, ValueError):
-    """A property or argument that is out of range, malformed or contradicts another."""
+    """A property or argument is out of range or malformed, or contradicts another."""
 
 
 class FactNotFoundError(InvalidValueError):
-    """A region, image version or instance type for which nothing is published."""
+    """Nothing is published about this region, image version or instance type."""
 
 
 class ModelConfigError(ConstructsTritonError):
-    """A model configuration that cannot be read; ``finding`` says where and why."""
+    """A model configuration cannot be parsed; ``finding`` says where and why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -65,7 +65,7 @@ class ModelConfigError(ConstructsTritonError):
 
 
 class RepositoryError(ConstructsTritonError):
-    """A model repository that was refused; ``findings`` holds every error, not only the first."""
+    """A model repository has errors; ``findings`` contains all of them."""
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
@@ -75,26 +75,26 @@ class RepositoryError(ConstructsTritonError):
 
 
 class ArchiveError(ConstructsTritonError):
-    """A model archive that cannot be written or read."""
+    """A model archive cannot be written or read."""
 
 
 class CodecError(ConstructsTritonError, ValueError):
-    """Bytes or arrays that do not fit the KServe v2 protocol."""
+    """Bytes or arrays do not follow the KServe v2 protocol."""
 
 
 class RequestEncodingError(CodecError):
-    """Arrays that cannot become a request."""
+    """Arrays cannot be encoded as a request."""
 
 
 class ResponseDecodingError(CodecError):
-    """Bytes that are not the response they claim to be."""
+    """Bytes cannot be decoded as a response."""
 
 
 class InvocationError(ConstructsTritonError):
-    """An endpoint answered with an error.
+    """An endpoint returned an error.
 
-    ``status`` is the HTTP status of the model or the service, ``model_message`` what Triton said, and
-    ``request_id`` what AWS support asks for; each is ``None`` where the transport does not know it.
+    ``status`` is the HTTP status of the model or the service, ``model_message`` is Triton's message, and
+    ``request_id`` is the id that AWS support asks for. Each is ``None`` if the transport does not know it.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class InvocationError(ConstructsTritonError):
 
 
 class LocalEndpointError(ConstructsTritonError):
-    """The local run of an endpoint cannot start or go on."""
+    """A local endpoint cannot start or continue."""
 
 
 class MissingDependencyError(ConstructsTritonError):
-    """An optional package or a system library is absent; the message names the command that installs it."""
+    """An optional package or a system library is not installed; the message contains the install command."""

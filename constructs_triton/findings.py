@@ -1,4 +1,4 @@
-"""What a check says of a model repository, a model configuration or a construct's properties."""
+"""What a check reports about a model repository, a model configuration or a construct's properties."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["Finding", "Severity", "format_findings"]
 
 
 class Severity(StrEnum):
-    """How much a finding hurts.
+    """How serious a finding is.
 
     ``ERROR``: the server refuses it, or it loads and can never serve on SageMaker.
-    ``WARNING``: it loads and serves, but will hurt.
+    ``WARNING``: it loads and serves, but causes trouble later.
     """
 
     ERROR = "error"
@@ -22,11 +22,16 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One mistake, where it is, and the change that mends it.
+    """One mistake: where it is, what is wrong, and how to fix it.
 
-    ``code`` is stable across releases and is what users acknowledge. ``path`` is the file, relative to
-    the folder that was checked, or the property of a construct; ``line`` and ``column`` count from 1 and
-    are ``None`` where the finding concerns no place in a text. ``source`` says where the rule comes from.
+    ``code`` is stable across releases; users acknowledge a finding by it. ``path`` is the file, relative to
+    the folder that was checked, or the property of a construct. ``line`` and ``column`` count from 1, and are
+    ``None`` if the finding has no place in a file. ``source`` says where the rule comes from.
+
+    ``str(finding)`` is the form that ``constructs-triton check`` prints::
+
+        pipe/config.pbtxt:3:1: error[ensemble-no-step]: ensemble_scheduling has no step
+            hint: add a step
     """
 
     code: str
@@ -38,16 +43,26 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
-    def __str__(self) -> str:
-        place = ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
-        text = f"{place}: {self.message}"
+    @property
+    def location(self) -> str:
+        """Path, line and column as editors read them: ``m/config.pbtxt:3:1``."""
+        return ":".join(str(part) for part in (self.path, self.line, self.column) if part is not None)
+
+    @property
+    def one_line(self) -> str:
+        """``location: message; hint``, for a place that shows the code itself, such as an annotation."""
+        text = f"{self.location}: {self.message}"
         return f"{text}; {self.hint}" if self.hint else text
 
+    def __str__(self) -> str:
+        text = f"{self.location}: {self.severity}[{self.code}]: {self.message}"
+        return f"{text}\n    hint: {self.hint}" if self.hint else text
+
     def to_dict(self) -> dict[str, str | int | None]:
-        """The finding as JSON-ready values."""
+        """Return the finding as values that JSON can hold."""
         return asdict(self)
 
 
 def format_findings(findings: Iterable[Finding]) -> str:
-    """All findings, a line each, with severity and code."""
-    return "\n".join(f"{finding.severity}[{finding.code}] {finding}" for finding in findings)
+    """Return all findings as text, one after the other."""
+    return "\n".join(str(finding) for finding in findings)

@@ -10,16 +10,16 @@ from collections.abc import Iterable, Mapping
 
 __all__ = ["is_token"]
 
-# CDK writes a token into a text as "${Token[Name.12]}", into a list as ["#{Token[Name.12]}"], and into a
-# number as a double whose upper bits are a mark, which reads as about -1.888e289.
-_TEXT_TOKEN, _LIST_TOKEN, _NUMBER_TOKEN_BELOW = "${Token[", "#{Token[", -1e288
+# CDK writes a token into a string as "${Token[Name.12]}", into a list as ["#{Token[Name.12]}"], and into a
+# number as a double with a marker in its upper bits, which is about -1.888e289.
+_STRING_TOKEN, _LIST_TOKEN, _NUMBER_TOKEN_BELOW = "${Token[", "#{Token[", -1e288
 
 
 def is_token(value: object) -> bool:
-    """Whether a value is, or holds, a CDK token: text, number, list or mapping. Imports no CDK."""
+    """Return whether a string, number, list or mapping is or contains a CDK token."""
     match value:
         case str():
-            return _TEXT_TOKEN in value or _LIST_TOKEN in value
+            return _STRING_TOKEN in value or _LIST_TOKEN in value
         case int() | float():
             return value < _NUMBER_TOKEN_BELOW
         case Mapping():

@@ -137,9 +137,8 @@ def _painter() -> _Painter:
 
 
 def _block(finding: Finding, root: Path, paint: _Painter) -> list[str]:
-    place = ":".join(str(part) for part in (finding.path, finding.line, finding.column) if part is not None)
     severity = paint(f"{finding.severity.value}[{finding.code}]", _COLOURS[finding.severity])
-    lines = [f"{paint(place, _BOLD)}: {severity}: {_visible(finding.message)}"]
+    lines = [f"{paint(finding.location, _BOLD)}: {severity}: {_visible(finding.message)}"]
     lines += _excerpt(finding, root, paint)
     if finding.hint:
         lines.append(f"    {paint('hint:', _BOLD)} {_visible(finding.hint)}")

@@ -126,7 +126,7 @@ class TritonEnvironment:
         found = self.check(image_version=image_version, multi_model=multi_model)
         errors = [finding for finding in found if finding.severity is Severity.ERROR]
         if errors:
-            raise InvalidValueError("\n".join(str(finding) for finding in errors))
+            raise InvalidValueError("\n".join(finding.one_line for finding in errors))
         result = {**self._keyword_variables(image_version), **self._ping_variables(multi_model), **self.extra}
         check_limits(result)
         return dict(sorted(result.items()))

@@ -336,4 +336,4 @@ def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
     """Show findings at synth; each can be acknowledged by its code."""
     annotations = Annotations.of(construct)
     for finding in findings:
-        annotations.add_warning_v2(f"constructs-triton:{finding.code}", str(finding))
+        annotations.add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)

@@ -28,7 +28,7 @@ def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]
     ``python`` is the minor version that the stub embeds; a packed environment must be of the same.
     """
     report = ModelRepository.from_directory(repository).check(target, is_packed=False)
-    found = [str(finding) for finding in report.findings if finding.code in _HANGS]
+    found = [finding.one_line for finding in report.findings if finding.code in _HANGS]
     found += _foreign_environments(repository, "{}.{}".format(*python))
     if found:
         raise LocalEndpointError("\n".join(found))

@@ -134,8 +134,8 @@ def test_equal_configurations_give_equal_text() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (None, "config.pbtxt: cannot be read (no such file or directory); name a config.pbtxt"),
-        ("max_batch: 1", 'config.pbtxt:1:1: ModelConfig has no field "max_batch"'),
+        (None, "config.pbtxt: error[layout-config-unreadable]: cannot be read (no such file or directory)"),
+        ("max_batch: 1", 'config.pbtxt:1:1: error[text-unknown-field]: ModelConfig has no field "max_batch"'),
     ],
 )
 def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message: str) -> None:
