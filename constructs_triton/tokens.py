@@ -6,24 +6,37 @@ check of a range, a length or a pattern calls :func:`is_token` first. This modul
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from typing import Any
 
 __all__ = ["is_token"]
 
-# CDK writes a token into a string as "${Token[Name.12]}", into a list as ["#{Token[Name.12]}"], and into a
-# number as a double with a marker in its upper bits, which is about -1.888e289.
-_STRING_TOKEN, _LIST_TOKEN, _NUMBER_TOKEN_BELOW = "${Token[", "#{Token[", -1e288
+# The CDK writes a token as "${Token[Name.12]}" inside a string and as ["#{Token[Name.12]}"] in place of a
+# list. In place of a number it writes a double whose upper 16 bits are 0xFBFF: the range below.
+_STRING_TOKEN, _LIST_TOKEN = "${Token[", "#{Token["
+_NUMBER_TOKEN_LOWEST, _NUMBER_TOKEN_HIGHEST = -1.9490628022799996e289, -1.8881545897087498e289
 
 
 def is_token(value: object) -> bool:
-    """Return whether a string, number, list or mapping is or contains a CDK token."""
+    """Return whether a value is only known at deployment.
+
+    Gives the answer of CDK's ``Token.is_unresolved`` for strings, numbers, lists and ``IResolvable`` objects,
+    without a call to the CDK. A ``Duration`` or ``Size`` of a token is a token too.
+    """
     match value:
         case str():
-            return _STRING_TOKEN in value or _LIST_TOKEN in value
+            return _STRING_TOKEN in value
         case int() | float():
-            return value < _NUMBER_TOKEN_BELOW
-        case Mapping():
-            return any(is_token(part) for item in value.items() for part in item)
-        case Iterable():
-            return any(is_token(part) for part in value)
-    return False
+            return _NUMBER_TOKEN_LOWEST <= value <= _NUMBER_TOKEN_HIGHEST
+        case [str() as only]:
+            return _LIST_TOKEN in only
+    return _is_resolvable(value) or _is_unresolved_amount(value)
+
+
+def _is_resolvable(value: object) -> bool:
+    # Two methods of IResolvable, because a pathlib.Path has a resolve method as well.
+    return hasattr(value, "resolve") and hasattr(value, "to_string")
+
+
+def _is_unresolved_amount(value: Any) -> bool:
+    is_unresolved = getattr(value, "is_unresolved", None)
+    return callable(is_unresolved) and bool(is_unresolved())

@@ -18,6 +18,7 @@ from constructs_triton.model_sync.index import Index, read_index, update_index
 from constructs_triton.model_sync.manifest import content_name
 from constructs_triton.model_sync.placement import Placement, SyncError
 from constructs_triton.model_sync.pruning import prune
+from constructs_triton.s3_prefix import check_folder_prefix
 
 __all__ = ["ArchiveFile", "ModelPrefix", "PlacedModel", "find_prefix"]
 
@@ -48,11 +49,8 @@ class ModelPrefix:
     """``prefix`` of ``bucket``, spoken to through ``session``."""
 
     def __init__(self, session: boto3.Session, bucket: str, prefix: str) -> None:
-        if prefix and (not prefix.endswith("/") or prefix.startswith("/")):
-            raise InvalidValueError(
-                f'--prefix: must end with "/" and not begin with it, got {prefix!r}; '
-                f'write "{prefix.strip("/")}/"'
-            )
+        if prefix:
+            check_folder_prefix("--prefix", prefix)
         self._bucket = bucket
         self._prefix = prefix
         self._client = session.client("s3")

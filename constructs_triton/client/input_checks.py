@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from constructs_triton.datatypes import DATATYPES
 from constructs_triton.errors import RequestEncodingError
+from constructs_triton.spelling import did_you_mean, quoted
 from constructs_triton.wire.tensors import resolve_datatype
 
 __all__ = ["ModelConfigLike", "ModelInputLike", "check_inputs"]
@@ -57,11 +58,8 @@ def check_inputs(
 
 
 def _unknown_input(name: str, expected: Mapping[str, ModelInputLike]) -> RequestEncodingError:
-    import difflib  # noqa: PLC0415 - only for a message
-
-    close = difflib.get_close_matches(name, expected, n=1)
-    mend = f'did you mean "{close[0]}"' if close else f"the model's inputs are {sorted(expected)}"
-    return RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {mend}')
+    fix = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
+    return RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {fix}')
 
 
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__ = ["ModelIndex", "split_s3_uri"]
 
@@ -57,11 +58,8 @@ class ModelIndex:
             return self.target_models[name]
         if name.endswith(_ARCHIVE_SUFFIX):
             return name
-        import difflib  # noqa: PLC0415 - only for a message
-
-        close = difflib.get_close_matches(name, self.target_models, n=1)
-        mend = f'did you mean "{close[0]}"' if close else f"the index has {sorted(self.target_models)}"
-        raise InvalidValueError(f'target_model: no model of that name in the index, got "{name}"; {mend}')
+        fix = did_you_mean(name, self.target_models, f"the index has {quoted(sorted(self.target_models))}")
+        raise InvalidValueError(f'target_model: no model of that name in the index, got "{name}"; {fix}')
 
 
 def split_s3_uri(uri: str) -> tuple[str, str]:

@@ -1,8 +1,7 @@
 """Names, lengths, patterns, ranges and timeouts of the SageMaker and Application Auto Scaling APIs.
 
-Every limit stands here once and names its source: ``shape`` is the shape of botocore's service model
-(``sagemaker`` unless it says otherwise) that a check in the build compares it with. Values that CDK fills in
-at deployment, tokens, pass every check untouched: nothing is known of them.
+``shape`` is the source of a limit: the shape in botocore's service model, ``sagemaker`` unless it says
+otherwise. ``tools/facts_check.py`` compares the two.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Length and characters of a text; ``allowed`` says the pattern in words."""
+    """Length and characters of a string; ``allowed`` describes the pattern in words."""
 
     max_length: int
     pattern: str = r"[\s\S]*"
@@ -23,7 +22,7 @@ class TextLimit:
 
 @dataclass(frozen=True, slots=True)
 class RangeLimit:
-    """The least and the greatest value, both allowed; ``None`` is unbounded. ``unit`` is for messages."""
+    """Minimum and maximum, both allowed; ``None`` means no limit. ``unit`` is for messages."""
 
     minimum: float | None
     maximum: float | None
@@ -42,21 +41,16 @@ class RangeLimit:
 
 _HYPHENATED = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"
 _HYPHENATED_WORDS = "letters, digits and hyphens, with a letter or digit at both ends"
-_S3_WORDS = "an s3:// or https:// address"
 
 # Names.
-MODEL_NAME = TextLimit(63, r"[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?", _HYPHENATED_WORDS, 1, "ModelName")
-ENDPOINT_CONFIG_NAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "EndpointConfigName")
 ENDPOINT_NAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "EndpointName")
 VARIANT_NAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "VariantName")
-CONTAINER_HOSTNAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "ContainerHostname")
 SCALING_POLICY_NAME = TextLimit(
     256, r"[^\x00-\x1f\x7f]+", "printable characters", 1, "application-autoscaling:PolicyName"
 )
 
 # The container.
 IMAGE = TextLimit(255, r"[\S]+", "no white space", 1, "ContainerImage")
-MODEL_DATA_URL = TextLimit(1024, r"(https|s3)://([^/]+)/?(.*)", _S3_WORDS, 1, "Url")
 TARGET_MODEL = TextLimit(
     1024, r"\S[^\x00-\x1f\x7f]*", "printable characters", 1, "sagemaker-runtime:TargetModelHeader"
 )
@@ -73,8 +67,6 @@ VOLUME_SIZE_GB = RangeLimit(1, 512, "GB", "ProductionVariantVolumeSizeInGB")
 INITIAL_INSTANCE_COUNT = RangeLimit(1, None, "instances", "InitialTaskCount")
 VARIANT_WEIGHT = RangeLimit(0, None, "", "VariantWeight")
 PRODUCTION_VARIANTS = RangeLimit(1, 10, "variants", "ProductionVariantList")
-# API reference, CreateEndpointConfig: with a shadow variant, exactly one production variant.
-PRODUCTION_VARIANTS_BESIDE_SHADOW = RangeLimit(1, 1, "variants")
 MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS = RangeLimit(
     60, 3600, "seconds", "ProductionVariantModelDataDownloadTimeoutInSeconds"
 )
@@ -85,16 +77,10 @@ VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS = RangeLimit(
     300, 3600, "seconds", "VariantInstanceProvisionTimeoutInSeconds"
 )
 DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(0, 100, "percent", "SamplingPercentage")
-DATA_CAPTURE_DESTINATION = TextLimit(512, r"(https|s3)://([^/])/?(.*)", _S3_WORDS, 1, "DestinationS3Uri")
 ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance")
 
-# Network, keys, tags.
+# The network.
 SECURITY_GROUPS = RangeLimit(1, 5, "security groups", "VpcSecurityGroupIds")
-SUBNETS = RangeLimit(1, 16, "subnets", "Subnets")
-TAGS = RangeLimit(0, 50, "tags", "TagList")
-TAG_KEY = TextLimit(128, min_length=1, shape="TagKey")
-TAG_VALUE = TextLimit(256, shape="TagValue")
-KMS_KEY_ID = TextLimit(2048, r"[a-zA-Z0-9:/_-]*", "letters, digits and : / _ -", 0, "KmsKeyId")
 
 # Deployment. The percentages are in the API reference, not in the service model.
 WAIT_INTERVAL_SECONDS = RangeLimit(0, 3600, "seconds", "WaitIntervalInSeconds")
@@ -105,24 +91,17 @@ CANARY_SIZE_PERCENT = RangeLimit(1, 50, "percent of the fleet")
 LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")
 ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet")
 
-# Automatic scaling. The SageMaker documentation wants one instance at least on a real-time endpoint; zero is
-# for asynchronous ones.
+# Application Auto Scaling. Only an asynchronous endpoint may have no instances.
 MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances")
 MIN_CAPACITY_ASYNC = RangeLimit(0, None, "instances")
 COOLDOWN_SECONDS = RangeLimit(0, None, "seconds")
 SAFETY_FACTOR = RangeLimit(0, 1)
-GPU_UTILIZATION_PERCENT_PER_GPU = 100
-"""``GPUUtilization`` and ``GPUMemoryUtilization`` run from 0 to this number times the GPUs of an instance."""
 
-# Time that passes at run time, from the SageMaker developer guide (hosting) and the sagemaker-runtime model.
-INVOCATION_TIMEOUT_SECONDS = 60
-INVOCATION_CLIENT_READ_TIMEOUT_SECONDS = 70
-STREAMING_TIMEOUT_SECONDS = 8 * 60
-MULTI_MODEL_LOAD_TIMEOUT_SECONDS = 360
-SCALING_COOLDOWN_DEFAULT_SECONDS = 300
+# Invocations: SageMaker developer guide (hosting) and the sagemaker-runtime model.
+INVOCATION_TIMEOUT_SECONDS = 60.0
 INVOCATION_PAYLOAD_BYTES = 25 * 1024 * 1024
 
 
 def plain_number(value: float) -> str:
-    """Whole numbers without a point or an exponent."""
+    """Format a number; a whole number has no decimal point and no exponent."""
     return str(int(value)) if float(value).is_integer() else f"{value:g}"

@@ -18,7 +18,8 @@ import aiohttp
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton.local.gateway.gateway import INVOCATION_TIMEOUT_SECONDS, gateway_application
+from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
+from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
 from constructs_triton.local.server.installation import find_installation, inspect_python

@@ -16,6 +16,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "findings",
         "errors",
         "tokens",
+        "s3_prefix",
         "spelling",
         "datatypes",
         "facts",

@@ -211,7 +211,7 @@ def check_limits(environment: Mapping[str, str]) -> None:
         check_name(f'environment["{name}"]', name, limits.ENVIRONMENT_KEY)
         check_name(f'environment["{name}"]', value, limits.ENVIRONMENT_VALUE)
     total = sum(len(text.encode()) for item in environment.items() for text in item)
-    if not is_token(environment):
+    if not any(is_token(text) for item in environment.items() for text in item):
         check_range("environment, names and values together", total, limits.ENVIRONMENT_TOTAL_BYTES)
 
 

@@ -9,8 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.s3_prefix import check_output_prefix
 
 __all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
 
@@ -70,13 +69,10 @@ def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None
 
 
 def check_prefix(property: str, prefix: str) -> None:
-    """Refuse a prefix that is empty, since the role would get the whole bucket, or that a slash surrounds."""
+    """Check the prefix that SageMaker writes to.
+
+    Raises:
+        InvalidValueError: not a string, empty, or with "/" at an end.
+    """
     check_type(property, prefix, (str, '"captured"'))
-    if is_concrete(prefix) and prefix.strip("/") != prefix:
-        raise InvalidValueError(
-            f'{property}: must not begin or end with "/", got "{prefix}"; write "{prefix.strip("/")}"'
-        )
-    if not prefix:
-        raise InvalidValueError(
-            f'{property}: must not be empty, got ""; name a prefix, so that the role is granted only that'
-        )
+    check_output_prefix(property, prefix)

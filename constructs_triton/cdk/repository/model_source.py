@@ -22,6 +22,7 @@ from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.scratch import scratch_directory
+from constructs_triton.s3_prefix import check_folder_prefix
 
 __all__ = ["ModelSource", "RepositoryBuilder"]
 
@@ -86,11 +87,7 @@ class ModelSource(ABC):
         """
         check_has("bucket", bucket, *BUCKET)
         check_type("prefix", prefix, (str, '"models/llm/"'))
-        if is_concrete(prefix) and (not prefix.endswith("/") or prefix.startswith("/")):
-            raise InvalidValueError(
-                f'prefix: must end with "/" and not begin with it, got "{prefix}"; '
-                f'write "{prefix.strip("/")}/"'
-            )
+        check_folder_prefix("prefix", prefix, "models/llm/")
         return _Stored(UncompressedModels(bucket, prefix))
 
     @abstractmethod

@@ -11,6 +11,7 @@ from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.s3_prefix import check_folder_prefix
 
 __all__ = ["check_bucket", "check_prefix", "check_retention", "check_source", "known_naming"]
 
@@ -30,12 +31,13 @@ def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
 
 
 def check_prefix(prefix: str) -> None:
-    """Refuse a prefix that SageMaker would not join with a target model as it is meant."""
+    """Check the prefix that the archives are stored under.
+
+    Raises:
+        InvalidValueError: not a string, or a prefix that SageMaker would not join with a target model.
+    """
     check_type("prefix", prefix, (str, '"models/"'))
-    if is_concrete(prefix) and not (prefix.endswith("/") and not prefix.startswith("/")):
-        raise InvalidValueError(
-            f'prefix: must end with "/" and not begin with it, got "{prefix}"; write "{prefix.strip("/")}/"'
-        )
+    check_folder_prefix("prefix", prefix)
 
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:

@@ -15,6 +15,7 @@ from constructs import Construct
 from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.backlog_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.checks import TrackedMetric
+from constructs_triton.cdk.scaling.service_linked_role import service_linked_role_arn
 from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, TargetTracking
 from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.cdk.validation.tokens import is_concrete
@@ -24,10 +25,6 @@ __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount
 
 _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
-_SERVICE_LINKED_ROLE = (
-    "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
-    "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
-)
 
 
 class TritonScalableInstanceCount(Construct):
@@ -301,7 +298,7 @@ class TritonScalableInstanceCount(Construct):
 
     def _service_linked_role(self) -> iam.IRole:
         stack = Stack.of(self)
-        arn = f"arn:{stack.partition}:iam::{stack.account}:role/{_SERVICE_LINKED_ROLE}"
+        arn = service_linked_role_arn(stack.partition, stack.account)
         return iam.Role.from_role_arn(self, "ServiceLinkedRole", arn, mutable=False)
 
 

@@ -25,6 +25,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.scaling.service_linked_role import SERVICE_NAME, service_linked_role_arn
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.scaling_guard import (
     CODE_DIRECTORY,
@@ -39,10 +40,6 @@ from constructs_triton.scaling_guard import (
 __all__ = ["ScalingGuard", "ScalingGuardFunction"]
 
 _SERVICE_TIMEOUT_MINUTES = 15
-_SERVICE_LINKED_ROLE = (
-    "aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
-    "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
-)
 # Service authorization reference, Application Auto Scaling: a target's ARN holds nothing of the endpoint's
 # name, so that these keys are as narrow as it gets.
 _ONLY_VARIANTS = {
@@ -199,10 +196,8 @@ def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStateme
         iam.PolicyStatement(
             sid="MakeServicesRole",
             actions=["iam:CreateServiceLinkedRole"],
-            resources=[f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role/{_SERVICE_LINKED_ROLE}"],
-            conditions={
-                "StringEquals": {"iam:AWSServiceName": "sagemaker.application-autoscaling.amazonaws.com"}
-            },
+            resources=[service_linked_role_arn(Aws.PARTITION, Aws.ACCOUNT_ID)],
+            conditions={"StringEquals": {"iam:AWSServiceName": SERVICE_NAME}},
         ),
     ]
 

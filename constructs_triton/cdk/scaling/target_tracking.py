@@ -12,6 +12,7 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_policy, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
+from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_known
 from constructs_triton.facts.limits import RangeLimit
@@ -126,10 +127,6 @@ def _configuration(
         customized_metric_specification=customized_metric(metric),
         target_value=target_value,
         disable_scale_in=options.get("disable_scale_in"),
-        scale_in_cooldown=_seconds(options.get("scale_in_cooldown")),
-        scale_out_cooldown=_seconds(options.get("scale_out_cooldown")),
+        scale_in_cooldown=seconds(options.get("scale_in_cooldown")),
+        scale_out_cooldown=seconds(options.get("scale_out_cooldown")),
     )
-
-
-def _seconds(duration: Duration | None) -> float | None:
-    return None if duration is None else duration.to_seconds()

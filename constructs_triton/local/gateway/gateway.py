@@ -25,8 +25,6 @@ from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, mode
 
 __all__ = ["gateway_application"]
 
-#: AWS documentation: a container must answer within 60 seconds.
-INVOCATION_TIMEOUT_SECONDS = 60.0
 _LARGE_BLOCK_BYTES = 4 << 20
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]

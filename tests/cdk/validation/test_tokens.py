@@ -11,8 +11,8 @@ from aws_cdk import aws_kms as kms
 from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_repository
 
 from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonImage, TritonMultiModelEndpoint
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
 
 
 @pytest.fixture
@@ -112,14 +112,46 @@ def test_number_that_would_have_to_be_multiplied_is_refused(stack: cdk.Stack, tm
         count.scale_on_invocations_per_instance("Calls", max_requests_per_second=number(stack, "Rate"))
 
 
-@pytest.mark.parametrize("value", ["eu-west-1", 1.5, 0, ["a"], True])
-def test_plain_values_are_concrete(value: object) -> None:
-    """Only tokens are not."""
-    assert is_concrete(value)
+PLAIN = ("", "eu-west-1", "#{Token[X.1]}", 1.5, 0, -1e300, True, [], ["a"], ["${Token[X.1]}", "a"])
+# Values that jsii cannot pass to the CDK: infinities end its process.
+NOT_FOR_JSII = (float("-inf"), float("nan"), 10**400, ("a", "b"), {"a": "b"}, Path("models"), None)
 
 
-def test_tokens_are_not_concrete(stack: cdk.Stack) -> None:
-    """Neither alone nor inside a text, nor as a number or list."""
-    parameter = cdk.CfnParameter(stack, "List", type="CommaDelimitedList")
-    tokens = (text(stack, "T"), f"x-{text(stack, 'U')}", number(stack, "N"), parameter.value_as_list)
-    assert [is_concrete(token) for token in tokens] == [False] * 4
+@pytest.mark.parametrize("value", [*PLAIN, *NOT_FOR_JSII], ids=str)
+def test_plain_values_are_not_tokens(value: object) -> None:
+    """A value that is known at synth is not a token."""
+    assert not is_token(value)
+
+
+def test_plain_values_are_resolved_for_the_cdk() -> None:
+    """The CDK agrees that plain values are not tokens."""
+    assert [value for value in PLAIN if cdk.Token.is_unresolved(value)] == []
+
+
+def test_tokens_are_what_the_cdk_calls_unresolved(stack: cdk.Stack) -> None:
+    """Strings, parts of strings, numbers, lists and resolvable objects are tokens, and the CDK agrees."""
+    names = cdk.CfnParameter(stack, "List", type="CommaDelimitedList")
+    key = kms.Key(stack, "Key")
+    tokens = [
+        text(stack, "T"),
+        f"x-{text(stack, 'U')}",
+        cdk.Aws.REGION,
+        key.key_arn,
+        number(stack, "N"),
+        cdk.Token.as_number(cdk.Fn.ref("Other")),
+        names.value_as_list,
+        cdk.Fn.split(",", text(stack, "V")),
+        cdk.Token.as_any({"a": text(stack, "W")}),
+        cdk.Fn.condition_equals("a", "b"),
+    ]
+    assert [is_token(token) for token in tokens] == [True] * len(tokens)
+    assert [cdk.Token.is_unresolved(token) for token in tokens] == [True] * len(tokens)
+
+
+def test_amounts_of_tokens_are_tokens(stack: cdk.Stack) -> None:
+    """A duration or size is a token exactly if the number in it is."""
+    count = number(stack, "N")
+    assert is_token(cdk.Duration.minutes(count))
+    assert is_token(cdk.Size.gibibytes(count))
+    assert not is_token(cdk.Duration.minutes(1))
+    assert not is_token(cdk.Size.gibibytes(1))

@@ -160,7 +160,7 @@ def test_refused_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Comma
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["list", "--prefix", "models"], r'--prefix: must end with "/".*got \'models\'; write "models/"'),
+        (["list", "--prefix", "models"], r'--prefix: must end with "/".*got "models"; write "models/"'),
         (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be 1 at least, got 0"),
         (["add", "net", "r"], "must hold one model.*got one, two; choose one with --model"),
     ],

@@ -1,0 +1,45 @@
+"""Checks the prefix of keys in an S3 bucket: where archives are stored, or where SageMaker writes objects."""
+
+from __future__ import annotations
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["check_folder_prefix", "check_output_prefix"]
+
+
+def check_folder_prefix(property: str, prefix: str, example: str = "models/") -> None:
+    """Check a prefix that object names are appended to: it ends with "/" and does not begin with it.
+
+    SageMaker appends a target model to the prefix without adding a slash. CDK tokens pass.
+
+    Raises:
+        InvalidValueError: the prefix does not end with "/", or begins with it.
+    """
+    if is_token(prefix) or (prefix.endswith("/") and not prefix.startswith("/")):
+        return
+    inner = prefix.strip("/")
+    raise InvalidValueError(
+        f'{property}: must end with "/" and not begin with it, got "{prefix}"; '
+        f'write "{f"{inner}/" if inner else example}"'
+    )
+
+
+def check_output_prefix(property: str, prefix: str, example: str = "captured") -> None:
+    """Check a prefix that SageMaker appends "/" and a key to: it neither begins nor ends with "/".
+
+    It must not be empty, because the execution role would then be allowed to write to the whole bucket. CDK
+    tokens pass.
+
+    Raises:
+        InvalidValueError: the prefix is empty, or begins or ends with "/".
+    """
+    if is_token(prefix):
+        return
+    inner = prefix.strip("/")
+    if not inner:
+        raise InvalidValueError(f'{property}: must not be empty, got "{prefix}"; write "{example}"')
+    if inner != prefix:
+        raise InvalidValueError(
+            f'{property}: must not begin or end with "/", got "{prefix}"; write "{inner}"'
+        )

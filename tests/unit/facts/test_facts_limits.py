@@ -1,0 +1,31 @@
+"""The table of limits."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton.facts import limits
+
+PACKAGE = Path(limits.__file__).parents[1]
+
+
+def names_used(path: Path) -> Iterator[str]:
+    """Names that a module imports from ``facts.limits`` or reads as ``limits.NAME``."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "constructs_triton.facts.limits":
+            yield from (alias.name for alias in node.names)
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id in ("limits", "facts_limits")
+        ):
+            yield node.attr
+
+
+def test_every_limit_is_used() -> None:
+    """Each constant of the table is used by a module of the package."""
+    used = {name for path in PACKAGE.rglob("*.py") for name in names_used(path)}
+    constants = {name for name in vars(limits) if name.isupper() and not name.startswith("_")}
+    assert constants - used == set()
