@@ -98,7 +98,9 @@ def test_plain_environment_keeps_a_multi_model_endpoint_alive(path: Path, name: 
     stack = make_stack()
     options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
     variable = f"SAGEMAKER_TRITON_{name}"
-    with pytest.raises(InvalidValueError, match=rf'"{variable}"\]: .* got "ready"; leave it out, or set'):
+    with pytest.raises(
+        InvalidValueError, match=rf'"{variable}"\]: .* got "ready"\n +hint: leave it out, or set'
+    ):
         TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "ready"}, **options)
     TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "live"}, **options)
 
@@ -112,7 +114,9 @@ def test_plain_environment_is_held_against_the_image(path: Path) -> None:
         "instance_type": GPU,
         "environment": {"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate"},
     }
-    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
+    with pytest.raises(
+        InvalidValueError, match=r"image 24\.09 does not read (?s:.*)use image 25\.03 or later"
+    ):
         TritonEndpoint(stack, "Old", image=TritonImage.dlc("24.09"), **options)
     assert stack.node.try_find_child("Old") is None
     TritonEndpoint(stack, "New", image=TritonImage.dlc("25.04"), **options)

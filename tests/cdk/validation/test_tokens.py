@@ -112,7 +112,18 @@ def test_number_that_would_have_to_be_multiplied_is_refused(stack: cdk.Stack, tm
         count.scale_on_invocations_per_instance("Calls", max_requests_per_second=number(stack, "Rate"))
 
 
-PLAIN = ("", "eu-west-1", "#{Token[X.1]}", 1.5, 0, -1e300, True, [], ["a"], ["${Token[X.1]}", "a"])
+PLAIN: tuple[object, ...] = (
+    "",
+    "eu-west-1",
+    "#{Token[X.1]}",
+    1.5,
+    0,
+    -1e300,
+    True,
+    [],
+    ["a"],
+    ["${Token[X.1]}", "a"],
+)
 # Values that jsii cannot pass to the CDK: infinities end its process.
 NOT_FOR_JSII = (float("-inf"), float("nan"), 10**400, ("a", "b"), {"a": "b"}, Path("models"), None)
 
