@@ -12,12 +12,12 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
+from constructs_triton.custom_resource_handlers.model_sync.index import Index, read_index, update_index
+from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
+from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, SyncError
+from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_sync import RESOURCE_TYPE
-from constructs_triton.model_sync.index import Index, read_index, update_index
-from constructs_triton.model_sync.manifest import content_name
-from constructs_triton.model_sync.placement import Placement, SyncError
-from constructs_triton.model_sync.pruning import prune
 from constructs_triton.s3_prefix import check_folder_prefix
 
 __all__ = ["ArchiveFile", "ModelPrefix", "PlacedModel", "find_prefix"]

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 Files = Mapping[str, str]
 
@@ -100,11 +103,14 @@ class AssemblyBuilder:
         """Add an archive as a file asset; returns its key in the asset bucket."""
         key = f"{digest}.tar.gz"
         write_archive(self.directory / f"asset.{key}", files)
+        self._add_file(digest, key)
+        return key
+
+    def _add_file(self, digest: str, key: str) -> None:
         self.files[digest] = {
             "source": {"path": f"asset.{key}", "packaging": "file"},
             "destinations": {"current_account-current_region": {"bucketName": BUCKET, "objectKey": key}},
         }
-        return key
 
     def single_model(self, name: str, key: str, environment: Files | None = None) -> str:
         """Add a model of one archive; returns its logical id."""
@@ -116,17 +122,18 @@ class AssemblyBuilder:
         """Add a multi-model container with the archives that a custom resource copies; returns its id."""
         self.resources[f"{name}Bucket"] = {"Type": "AWS::S3::Bucket"}
         bucket = {"Ref": f"{name}Bucket"}
+        manifest = Manifest.of([ListedArchive(target, key, target) for target, key in keys.items()])
+        list_key = f"{manifest.digest}.json"
+        (self.directory / f"asset.{list_key}").write_text(manifest.to_json())
+        self._add_file(manifest.digest, list_key)
+        properties = SyncProperties(BUCKET, list_key, manifest.digest, "", "models/").to_cloudformation()
         self.resources[f"{name}Sync"] = {
             "Type": "Custom::TritonModelSync",
             "Properties": {
+                **properties,
                 "ServiceToken": {"Fn::GetAtt": ["Handler", "Arn"]},
                 "SourceBucket": {"Fn::Sub": BUCKET},
                 "DestinationBucket": bucket,
-                "DestinationPrefix": "models/",
-                "Archives": [
-                    {"SourceKey": key, "TargetModel": target, "SizeBytes": "1"}
-                    for target, key in keys.items()
-                ],
             },
         }
         url = {"Fn::Join": ["", ["s3://", bucket, "/models/"]]}

@@ -1,10 +1,9 @@
-"""What the functions that serve custom resources at deployment have in common."""
+"""The AWS Lambda functions that handle custom resources during a deployment."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar, Self, cast
 
 from aws_cdk import Duration, IgnoreMode, Stack
@@ -12,6 +11,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
+
+from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
 
 __all__ = ["DeployFunction", "FunctionDefinition", "newest_python"]
 
@@ -25,17 +26,16 @@ def newest_python() -> lambda_.Runtime:
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """What a function is made of.
+    """What a function consists of.
 
-    ``id`` is the construct's id in its stack. ``code_folder`` holds the modules, and ``handler`` is relative
-    to its parent.
+    ``id`` is the construct's id in its stack. ``folder`` is the name of the function's folder in
+    ``constructs_triton.custom_resource_handlers``.
     """
 
     id: str
     description: str
-    code_folder: Path
-    handler: str
-    timeout_minutes: int
+    folder: str
+    timeout_seconds: int
     memory_mib: int
 
 
@@ -46,25 +46,19 @@ class DeployFunction(Construct):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
-        made_of = self.DEFINITION
-        folder = made_of.code_folder.name
+        definition = self.DEFINITION
         self.log_group = logs.LogGroup(self, "LogGroup", retention=logs.RetentionDays.ONE_MONTH)
         self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
         self.log_group.grant_write(self.role)
         self.function = lambda_.Function(
             self,
             "Resource",
-            description=made_of.description,
+            description=definition.description,
             runtime=newest_python(),
-            handler=made_of.handler,
-            # Only the modules: bytecode and the rest of the package would change the asset's hash.
-            code=lambda_.Code.from_asset(
-                str(made_of.code_folder.parent),
-                exclude=["*", f"!/{folder}", f"!/{folder}/*.py"],
-                ignore_mode=IgnoreMode.GIT,
-            ),
-            timeout=Duration.minutes(made_of.timeout_minutes),
-            memory_size=made_of.memory_mib,
+            handler=f"{CODE_FOLDER}.{definition.folder}.handler.handler",
+            code=_code(definition.folder),
+            timeout=Duration.seconds(definition.timeout_seconds),
+            memory_size=definition.memory_mib,
             role=self.role,
             log_group=self.log_group,
         )
@@ -75,3 +69,13 @@ class DeployFunction(Construct):
         stack = Stack.of(scope)
         existing = stack.node.try_find_child(cls.DEFINITION.id)
         return existing if isinstance(existing, cls) else cls(stack, cls.DEFINITION.id)
+
+
+def _code(folder: str) -> lambda_.AssetCode:
+    """The shared modules and those of the function's folder.
+
+    Bytecode and the rest of the package are left out: they would change the asset's hash.
+    """
+    shipped = (CODE_FOLDER, f"{CODE_FOLDER}/{folder}")
+    included = [f"!/{pattern}" for each in shipped for pattern in (each, f"{each}/*.py")]
+    return lambda_.Code.from_asset(str(CODE_DIRECTORY), exclude=["*", *included], ignore_mode=IgnoreMode.GIT)

@@ -32,11 +32,11 @@ from constructs_triton.cdk.repository.properties import (
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
 from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.model_sync.index import INDEX_FILE
 
 __all__ = ["TritonModelRepository", "annotate"]
 

@@ -14,14 +14,18 @@ from constructs import Construct
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
-from constructs_triton.model_sync import CODE_DIRECTORY, CODE_FOLDER, HANDLER, RESOURCE_TYPE
-from constructs_triton.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton.custom_resource_handlers.model_sync import (
+    FUNCTION_TIMEOUT_SECONDS,
+    RESOURCE_TYPE,
+    SERVICE_TIMEOUT_SECONDS,
+)
+from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
 
 _MOST_NAMED_ARCHIVES = 20
 """Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
-_SERVICE_TIMEOUT_MINUTES = 60  # CloudFormation's maximum; the function calls itself until then
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +42,8 @@ class ModelSyncFunction(DeployFunction):
     DEFINITION = FunctionDefinition(
         id="ConstructsTritonModelSync",
         description="Copies Triton model archives inside S3 (constructs-triton)",
-        code_folder=CODE_DIRECTORY / CODE_FOLDER,
-        handler=HANDLER,
-        timeout_minutes=15,  # AWS Lambda's maximum
+        folder="model_sync",
+        timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
         memory_mib=512,
     )
 
@@ -89,26 +92,25 @@ class ModelSync(Construct):
         given_buckets = _distinct([stored.bucket for _, stored in stored_archives.values()])
         manifest = _manifest(archives, stored_archives, given_buckets)
         asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, "List of model archives")
-        properties: dict[str, object] = {
-            "SourceBucket": asset.bucket_name,
-            "ManifestKey": asset.object_key,
-            "ManifestDigest": manifest.digest,
-            "DestinationBucket": bucket.bucket_name,
-            "DestinationPrefix": prefix,
-        }
+        properties = SyncProperties(
+            source_bucket=asset.bucket_name,
+            manifest_key=asset.object_key,
+            manifest_digest=manifest.digest,
+            destination_bucket=bucket.bucket_name,
+            prefix=prefix,
+            given_buckets=[each.bucket_name for each in given_buckets],
+            prune_after_seconds=None if prune_after is None else prune_after.to_seconds(),
+            remove_on_delete=remove_on_delete,
+        )
         statements = [
             *_read_statements(asset.bucket_name, asset.object_key, [each for _, each in archives.values()]),
             *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements([stored for _, stored in stored_archives.values()]),
             *_place_statements(bucket, prefix),
         ]
-        if given_buckets:
-            properties["GivenBuckets"] = [each.bucket_name for each in given_buckets]
         if prune_after is not None:
-            properties["PruneAfterSeconds"] = str(int(prune_after.to_seconds()))
             statements.append(_prune_statement(bucket, prefix))
         if remove_on_delete:
-            properties["RemoveOnDelete"] = "true"
             statements += _removal_statements(bucket, prefix)
         policy = iam.Policy(self, "Policy", statements=statements, roles=[sync_function.role])
         self.resource = CustomResource(
@@ -116,8 +118,8 @@ class ModelSync(Construct):
             "Resource",
             resource_type=RESOURCE_TYPE,
             service_token=sync_function.function.function_arn,
-            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
-            properties=properties,
+            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
+            properties=properties.to_cloudformation(),
         )
         self.resource.node.add_dependency(policy, sync_function.continuation_policy)
 

@@ -6,8 +6,8 @@ import re
 from enum import StrEnum
 
 from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_sync.manifest import content_name
 
 __all__ = ["TargetModel", "TargetModelNaming", "check_model_name"]
 

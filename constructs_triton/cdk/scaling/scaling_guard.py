@@ -1,6 +1,7 @@
 """The guard that takes variants out of auto scaling while a deployment changes their instances.
 
-How the resources work together, and what a rollback does, is told in ``constructs_triton.scaling_guard``.
+How the resources work together, and what a rollback does, is explained in
+``constructs_triton.custom_resource_handlers.scaling_guard.handler``.
 """
 
 from __future__ import annotations
@@ -26,16 +27,13 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.scaling.service_linked_role import SERVICE_NAME, service_linked_role_arn
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.scaling_guard import (
-    CODE_DIRECTORY,
-    CODE_FOLDER,
+from constructs_triton.custom_resource_handlers.scaling_guard import (
     GUARD_TYPE,
-    HANDLER,
     PARAMETER_FOLDER,
     POLICY_TYPE,
     TARGET_TYPE,
 )
+from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = ["ScalingGuard", "ScalingGuardFunction"]
 
@@ -56,9 +54,8 @@ class ScalingGuardFunction(DeployFunction):
     DEFINITION = FunctionDefinition(
         id="ConstructsTritonScalingGuard",
         description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
-        code_folder=CODE_DIRECTORY / CODE_FOLDER,
-        handler=HANDLER,
-        timeout_minutes=10,
+        folder="scaling_guard",
+        timeout_seconds=10 * 60,
         memory_mib=256,
     )
 

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
+from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["read_endpoints"]
 
-_SYNC_TYPE = "Custom::TritonModelSync"
 _ASSET_MANIFEST, _NESTED_ASSEMBLY, _STACK = (
     "cdk:asset-manifest",
     "cdk:cloud-assembly",
@@ -238,20 +240,14 @@ class _StackReader:
 
     def _archives_below(self, url: str) -> dict[str, Path]:
         """What the deployment would copy below the prefix, by target model."""
-        bucket_and_prefix = url.removeprefix("s3://")
         found: dict[str, Path] = {}
-        for logical_id in self._template.resources_of_type(_SYNC_TYPE):
-            sync = self._template.properties(logical_id)
-            if f"{sync['DestinationBucket']}/{sync['DestinationPrefix']}" == bucket_and_prefix:
-                for archive in self._listed_archives(sync, logical_id):
-                    found[archive["TargetModel"]] = self._asset(archive["SourceKey"], archive["TargetModel"])
+        for logical_id in self._template.resources_of_type(RESOURCE_TYPE):
+            sync = SyncProperties.from_cloudformation(self._template.properties(logical_id))
+            if sync.model_data_url == url:
+                manifest = Manifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
+                for archive in manifest.archives:
+                    found[archive.target_model] = self._asset(archive.source_key, archive.target_model)
         return found
-
-    def _listed_archives(self, sync: Mapping[str, Any], logical_id: str) -> list[dict[str, Any]]:
-        """The archives of a sync: in the list that it names, or in the template itself."""
-        if "ManifestKey" not in sync:
-            return list(sync.get("Archives", []))
-        return list(_read_json(self._asset(sync["ManifestKey"], logical_id))["archives"])
 
     def _asset(self, key: str, wanted_by: str) -> Path:
         path = self._assets.get(key)

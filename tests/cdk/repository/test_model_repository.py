@@ -37,7 +37,6 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.custom_resources.function import newest_python
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_sync import CODE_FOLDER, HANDLER
 
 
 @pytest.fixture
@@ -292,9 +291,9 @@ def test_function_asset_holds_its_modules_alone(path: Path, tmp_path: Path) -> N
     app.synth()
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
-    modules = ("__init__", "handler", "index", "manifest", "placement", "pruning")
-    assert names == {f"{CODE_FOLDER}/{module}.py" for module in modules}
-    assert f"{HANDLER.split('.')[1]}.py" in {file.name for file in asset.rglob("*.py")}
+    shared = {f"custom_resource_handlers/{module}.py" for module in ("__init__", "response", "retries")}
+    modules = ("__init__", "handler", "index", "manifest", "placement", "properties", "pruning")
+    assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
 
 
 def test_given_bucket_is_used(path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.assembly import read_endpoints
 
@@ -37,10 +39,11 @@ def _write(directory: Path, template: dict[str, Any], *, stack: str = "Demo", **
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "asset.abc.tar.gz").write_bytes(b"archive")
     files = {
-        "abc": {
-            "source": {"path": "asset.abc.tar.gz", "packaging": "file"},
-            "destinations": {"d": {"bucketName": BUCKET, "objectKey": "abc.tar.gz"}},
+        path.name: {
+            "source": {"path": path.name, "packaging": "file"},
+            "destinations": {"d": {"bucketName": BUCKET, "objectKey": path.name.removeprefix("asset.")}},
         }
+        for path in directory.glob("asset.*")
     }
     artifact = {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{stack}.json"}}
     assets = {"type": "cdk:asset-manifest", "properties": {"file": f"{stack}.assets.json"}}
@@ -71,15 +74,13 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
     """Only what is synchronized to the bucket and prefix of the model's location belongs to it."""
     url = {"Fn::Join": ["", ["s3://", {"Ref": "Bucket"}, "/models/"]]}
     template = _template(Mode="MultiModel", ModelDataUrl=url)
-    archive = {"SourceKey": "abc.tar.gz", "TargetModel": "a.tar.gz", "SizeBytes": "7"}
     for name, prefix, target in (("Mine", "models/", "a.tar.gz"), ("Other", "others/", "b.tar.gz")):
+        manifest = Manifest.of([ListedArchive("a", "abc.tar.gz", target)])
+        (tmp_path / f"asset.{name}.json").write_text(manifest.to_json())
+        properties = SyncProperties("assets", f"{name}.json", manifest.digest, "", prefix)
         template["Resources"][name] = {
             "Type": "Custom::TritonModelSync",
-            "Properties": {
-                "DestinationBucket": {"Ref": "Bucket"},
-                "DestinationPrefix": prefix,
-                "Archives": [{**archive, "TargetModel": target}],
-            },
+            "Properties": {**properties.to_cloudformation(), "DestinationBucket": {"Ref": "Bucket"}},
         }
     container = read_endpoints(_write(tmp_path, template))[0].variants[0].container
     assert container.is_multi_model

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +23,8 @@ from sync_requests import (
     s3_url,
 )
 
-from constructs_triton.model_sync import CODE_DIRECTORY, CODE_FOLDER, HANDLER, handler, placement
+from constructs_triton.custom_resource_handlers.model_sync import handler, placement
+from constructs_triton.custom_resource_handlers.response import CustomResourceError
 
 __all__ = ["cloudformation", "faults", "s3", "s3_url"]
 
@@ -136,7 +136,7 @@ def test_wrong_size_is_refused_before_copying(s3: Any, cloudformation: CloudForm
     """An archive that is not as long as the template says is not placed."""
     archive = put_archive(s3, "aaaa1", b"first") | {"SizeBytes": 6}
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert f"s3://{SOURCE}/aaaa1.tar.gz holds 5 bytes, expected 6" in cloudformation.answer["Reason"]
+    assert f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.answer["Reason"]
     assert keys(s3) == []
 
 
@@ -167,7 +167,7 @@ def test_answer_is_repeated_until_it_arrives(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two refused answers are followed by a third."""
-    monkeypatch.setattr("constructs_triton.model_sync.handler.time.sleep", lambda _: None)
+    monkeypatch.setattr(time, "sleep", lambda _: None)
     cloudformation.refusals = 2
     handler.handler(make_event(s3, cloudformation, "Create"), Context())
     assert cloudformation.answer["Status"] == "SUCCESS"
@@ -182,15 +182,24 @@ def test_answer_stays_below_cloudformations_limit(s3: Any, cloudformation: Cloud
     assert cloudformation.sizes[0] <= 4096
 
 
-def test_function_stands_alone() -> None:
-    """The shipped files import nothing but each other, boto3, botocore and the standard library."""
-    imported = set()
-    for path in (CODE_DIRECTORY / CODE_FOLDER).glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.level == 0:
-                imported.add(str(node.module).split(".")[0])
-            elif isinstance(node, ast.Import):
-                imported |= {alias.name.split(".")[0] for alias in node.names}
-    assert imported <= {"boto3", "botocore"} | sys.stdlib_module_names
-    assert f"{CODE_FOLDER}.handler.handler" == HANDLER
-    assert callable(handler.handler)
+def test_changed_list_of_archives_is_not_used(s3: Any, cloudformation: CloudFormation) -> None:
+    """A list with another digest than the template's fails, and nothing is placed."""
+    event = make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])
+    key = event["ResourceProperties"]["ManifestKey"]
+    s3.put_object(Bucket=SOURCE, Key=key, Body=b'{"version": 1, "archives": []}')
+    handler.handler(event, Context())
+    assert cloudformation.answer["Status"] == "FAILED"
+    digest = event["ResourceProperties"]["ManifestDigest"]
+    assert f"s3://{SOURCE}/{key}: SHA-256 must be {digest}, got " in cloudformation.answer["Reason"]
+    assert keys(s3) == []
+
+
+def test_response_that_never_arrives_fails_the_run(
+    s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After four attempts the run fails, so that AWS Lambda starts it again."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    cloudformation.refusals = 4
+    with pytest.raises(CustomResourceError, match="could not be sent"):
+        handler.handler(make_event(s3, cloudformation, "Create"), Context())
+    assert cloudformation.refusals == 0

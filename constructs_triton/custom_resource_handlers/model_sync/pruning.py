@@ -1,4 +1,4 @@
-"""Removes archives: those that lost their name long ago, or everything when the bucket goes."""
+"""Deletes archives: those without a name for long enough, or everything below a prefix."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
-    """Delete archives that ``placement``'s owner has placed and that no name stands for; what was deleted.
+    """Delete archives without a name that ``placement``'s owner has placed; returns those deleted.
 
-    The names are read again just before, since another may have given one back.
+    The index is read again just before, since another process may have named one again.
     """
     client, bucket, prefix = placement.client, placement.bucket, placement.prefix
     named = set(read_index(client, bucket, prefix).target_models.values())
@@ -34,7 +34,7 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
 
 
 def empty_prefix(client: Any, bucket: str, prefix: str, is_time_up: Callable[[], bool]) -> bool:
-    """Delete every object below the prefix with all its versions; whether there was time for all of them."""
+    """Delete every version of every object below the prefix; returns whether there was time for all."""
     pages = client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix)
     for page in pages:
         rows = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
@@ -46,7 +46,7 @@ def empty_prefix(client: Any, bucket: str, prefix: str, is_time_up: Callable[[],
 
 
 def _delete(client: Any, bucket: str, objects: list[dict[str, str]]) -> None:
-    answer = client.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
-    refused = [f"{each['Key']}: {each.get('Code')}" for each in answer.get("Errors", ())]
-    if refused:
-        raise SyncError(f"{len(refused)} objects of {bucket} cannot be deleted: " + "; ".join(refused))
+    result = client.delete_objects(Bucket=bucket, Delete={"Objects": objects, "Quiet": True})
+    failures = [f"{each['Key']}: {each.get('Code')}" for each in result.get("Errors", ())]
+    if failures:
+        raise SyncError(f"{len(failures)} objects of {bucket} could not be deleted: " + "; ".join(failures))

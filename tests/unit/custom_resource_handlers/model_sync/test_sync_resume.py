@@ -29,7 +29,7 @@ from sync_requests import (
     s3_url,
 )
 
-from constructs_triton.model_sync import handler, placement
+from constructs_triton.custom_resource_handlers.model_sync import handler, placement
 
 __all__ = ["cloudformation", "faults", "s3", "s3_url"]
 
@@ -37,7 +37,7 @@ PART = 5 * 1024**2
 
 RUN = """
 import json, sys, types
-from constructs_triton.model_sync import handler, placement
+from constructs_triton.custom_resource_handlers.model_sync import handler, placement
 placement.MULTIPART_THRESHOLD_BYTES = placement.MULTIPART_CHUNK_BYTES = 5 * 1024**2
 placement.ABANDONED_SECONDS = 0
 context = types.SimpleNamespace(log_stream_name="x", get_remaining_time_in_millis=lambda: 900_000)
@@ -127,17 +127,69 @@ def test_large_copy_goes_on_with_its_parts(  # noqa: PLR0917 - fixtures
     assert (seen.count("CreateMultipartUpload"), seen.count("UploadPartCopy")) == (1, 6)
 
 
-def test_hour_of_cloudformation_is_not_overrun(
-    s3: Any, cloudformation: CloudFormation, invocations: list[dict[str, Any]]
+LAMBDA_SECONDS = 900
+"""AWS Lambda quotas: the longest run of a function."""
+CLOUDFORMATION_SECONDS = 3600
+"""CloudFormation template reference, ``ServiceTimeout``: how long it waits for a response at most."""
+
+
+class Time:
+    """A clock that the test sets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(time, "time", lambda: self.now)
+
+
+class LongRun(Context):
+    """A run in which so much time passes before anything is copied."""
+
+    def __init__(self, clock: Time, seconds: float) -> None:
+        super().__init__()
+        self._clock = clock
+        self._end = clock.now + seconds
+
+    def get_remaining_time_in_millis(self) -> int:
+        self._clock.now = self._end
+        return 20_000
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(100, 27), (700, 4), (880, 4), (900, 3)])
+def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - fixtures
+    s3: Any,
+    cloudformation: CloudFormation,
+    invocations: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    seconds: float,
+    runs: int,
 ) -> None:
-    """Before CloudFormation stops waiting it is told that there is more to do."""
-    archive = put_archive(s3, "aaaa1", b"first")
-    event = make_event(s3, cloudformation, "Create", [archive])
-    begun = time.time() - handler.SERVICE_SECONDS - 1
-    event["Continuation"] = {"StartedAt": begun, "Cursor": 0, "Uploads": {}}
-    handler.handler(event, Clock(1))
+    """However long a run takes, each one that starts has its 15 minutes, and the reason is sent in time."""
+    clock = Time(monkeypatch)
+    events = [make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])]
+    starts = []
+    while events:
+        starts.append(clock.now)
+        handler.handler(events.pop(), LongRun(clock, seconds))
+        events, invocations[:] = list(invocations), []
+    assert len(starts) == runs
+    assert max(starts) + LAMBDA_SECONDS < CLOUDFORMATION_SECONDS
+    assert clock.now < CLOUDFORMATION_SECONDS
     assert "not everything was done within an hour; deploy again" in cloudformation.answer["Reason"]
-    assert invocations == []
+
+
+@pytest.mark.parametrize(("elapsed", "is_continued"), [(2699, True), (2700, False)])
+def test_function_is_not_invoked_again_in_the_last_quarter_of_an_hour(  # noqa: PLR0917 - fixtures
+    s3: Any,
+    cloudformation: CloudFormation,
+    invocations: list[dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    elapsed: float,
+    is_continued: bool,
+) -> None:
+    """With 15 minutes left or less the deployment fails with a reason instead."""
+    event = make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])
+    handler.handler(event, LongRun(Time(monkeypatch), elapsed))
+    assert (len(invocations), len(cloudformation.answers)) == ((1, 0) if is_continued else (0, 1))
 
 
 OPERATIONS = [

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 from sync_requests import (
     DESTINATION,
     CloudFormation,
@@ -23,9 +26,10 @@ from sync_requests import (
 )
 
 from constructs_triton.client.model_index import ModelIndex
-from constructs_triton.model_sync import handler
-from constructs_triton.model_sync.index import Index, read_index, update_index
-from constructs_triton.model_sync.placement import SyncError
+from constructs_triton.custom_resource_handlers.model_sync import handler
+from constructs_triton.custom_resource_handlers.model_sync.index import Index, read_index, update_index
+from constructs_triton.custom_resource_handlers.model_sync.placement import SyncError
+from constructs_triton.custom_resource_handlers.model_sync.pruning import empty_prefix
 
 __all__ = ["cloudformation", "s3", "s3_url"]
 
@@ -105,7 +109,7 @@ def test_writers_at_the_same_time_lose_nothing(s3: Any, s3_url: str) -> None:
 def test_what_is_no_index_is_not_overwritten(s3: Any, body: bytes) -> None:
     """An object that is no index is named, and stays."""
     s3.put_object(Bucket=DESTINATION, Key="index.json", Body=body)
-    with pytest.raises(SyncError, match=r"index.json: is no index of models"):
+    with pytest.raises(SyncError, match=r"index.json: is not an index of models"):
         update_index(s3, DESTINATION, "", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
     assert s3.get_object(Bucket=DESTINATION, Key="index.json")["Body"].read() == body
 
@@ -132,3 +136,74 @@ def test_bucket_that_goes_is_emptied_of_all_versions(s3: Any, cloudformation: Cl
     assert [row["Key"] for row in found.get("Versions", ())] == ["elsewhere"]
     assert "DeleteMarkers" not in found
     s3.delete_object(Bucket=DESTINATION, Key="elsewhere", VersionId=elsewhere)
+
+
+def test_names_of_another_deployment_still_belong_to_it() -> None:
+    """A deployment that loses a name forgets its own, and no other, under the same prefix."""
+    before = Index({"a": "a-1", "b": "b-1", "c": "c-1"}, {"a": "first", "b": "first", "c": "second"})
+    after = before.with_deployment("first", {"b": "b-2"}, 7.0)
+    assert after.target_models == {"b": "b-2", "c": "c-1"}
+    assert after.deployed == {"b": "first", "c": "second"}
+    assert after.retired == {"a-1": 7.0, "b-1": 7.0}
+
+
+def test_name_that_was_removed_belongs_to_no_deployment() -> None:
+    """The name and its owner leave the index together; other names keep theirs."""
+    before = Index({"a": "a-1", "b": "b-1"}, {"a": "first", "b": "first"})
+    after = before.without_model("a", 7.0)
+    assert (after.target_models, after.deployed) == ({"b": "b-1"}, {"b": "first"})
+
+
+@pytest.mark.parametrize(("now", "expired"), [(100.0, []), (100.5, ["a-1"])])
+def test_archive_expires_after_the_retention(now: float, expired: list[str]) -> None:
+    """An archive that lost its name 90 seconds ago, to the second, is still kept."""
+    assert Index(retired={"a-1": 10.0}).expired(90, now) == expired
+
+
+class RefusingClient:
+    """An S3 without objects that rejects reading or writing with a status."""
+
+    def __init__(self, *, get: int = 404, put: int = 200) -> None:
+        self._statuses = {"GetObject": get, "PutObject": put}
+        self.calls = Counter[str]()
+
+    def get_object(self, **_: object) -> None:
+        self._refuse("GetObject")
+
+    def put_object(self, **_: object) -> None:
+        self._refuse("PutObject")
+
+    def _refuse(self, operation: str) -> None:
+        self.calls[operation] += 1
+        status = self._statuses[operation]
+        if status != 200:
+            raise ClientError({"ResponseMetadata": {"HTTPStatusCode": status}}, operation)  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize("status", [409, 412])
+def test_writing_gives_up_when_others_keep_writing(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After twelve attempts that came too late the error names the index."""
+    monkeypatch.setattr(time, "sleep", lambda _: None)
+    client = RefusingClient(put=status)
+    with pytest.raises(SyncError, match=r"s3://b/p/index.json: cannot be read, or other processes"):
+        update_index(client, "b", "p/", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
+    assert client.calls == {"GetObject": 12, "PutObject": 12}
+
+
+@pytest.mark.parametrize("client", [RefusingClient(get=500), RefusingClient(put=403)])
+def test_other_faults_of_s3_are_raised(client: RefusingClient) -> None:
+    """An error of the service is neither an empty index nor another writer."""
+    with pytest.raises(ClientError):
+        update_index(client, "b", "", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
+    assert client.calls["GetObject"] == 1
+
+
+def test_objects_that_cannot_be_deleted_are_named() -> None:
+    """S3 answers a bulk delete with success even where it has rejected some of the keys."""
+    client = boto3.client("s3")
+    version = {"Key": "models/a.tar.gz", "VersionId": "1"}
+    with Stubber(client) as stub:
+        stub.add_response("list_object_versions", {"Versions": [version], "IsTruncated": False})
+        stub.add_response("delete_objects", {"Errors": [{"Key": "models/a.tar.gz", "Code": "AccessDenied"}]})
+        with pytest.raises(SyncError, match=r"1 objects of b could not be deleted: models/a.*: AccessDenied"):
+            empty_prefix(client, "b", "models/", lambda: False)

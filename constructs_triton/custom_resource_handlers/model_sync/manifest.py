@@ -1,4 +1,4 @@
-"""The list of archives of a repository: one JSON object in S3, however many models there are."""
+"""The list of a repository's archives: one JSON object in S3 for any number of models."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _SHORT_DIGEST = 8
 
 @dataclass(frozen=True)
 class ListedArchive:
-    """One archive: the model's logical name, where it lies, and the name it gets below the prefix.
+    """One archive: the model's logical name, the key of its source, and its name below the prefix.
 
-    ``size_bytes`` is ``None`` where the archive was not at hand when the list was made. ``given_bucket``
-    counts the buckets of the request's ``GivenBuckets``; ``None`` is the bucket of the CDK assets.
+    ``size_bytes`` is ``None`` if the archive was not on the machine that made the list. ``given_bucket`` is
+    an index into the resource's ``GivenBuckets``; ``None`` is the bucket of the CDK assets.
     """
 
     name: str
@@ -33,22 +33,26 @@ class Manifest:
     """All archives that belong below one prefix.
 
     As JSON: ``{"version": 1, "archives": [{"Name": "resnet", "SourceKey": "<digest>.tar.gz",
-    "TargetModel": "resnet-3f9c2a1b.tar.gz", "SizeBytes": 123}]}``, with ``GivenBucket`` where there is one.
+    "TargetModel": "resnet-3f9c2a1b.tar.gz", "SizeBytes": 123}]}``, with ``GivenBucket`` if there is one.
     """
 
     archives: tuple[ListedArchive, ...]
 
     @classmethod
     def of(cls, archives: Iterable[ListedArchive]) -> Manifest:
-        """The archives in the order of their names, so that equal lists make equal text."""
+        """A manifest of these archives, sorted by name, so that equal lists give equal strings."""
         return cls(tuple(sorted(archives, key=lambda archive: archive.name)))
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Manifest:
-        """Read a manifest; raises ``ValueError`` for another version or text that is none."""
+        """Read a manifest.
+
+        Raises:
+            ValueError: the text is not JSON, or not a manifest of this version.
+        """
         value = json.loads(text)
         if not isinstance(value, dict) or value.get("version") != _VERSION:
-            raise ValueError(f"manifest: must be of version {_VERSION}")
+            raise ValueError(f"manifest: must have version {_VERSION}; deploy again")
         return cls(
             tuple(
                 ListedArchive(
@@ -63,7 +67,7 @@ class Manifest:
         )
 
     def to_json(self) -> str:
-        """The text, the same for equal manifests."""
+        """The manifest as JSON; equal manifests give equal strings."""
         rows = [
             {
                 "Name": archive.name,
@@ -79,18 +83,18 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the text, in hexadecimal."""
+        """SHA-256 of the JSON, in hexadecimal."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @property
     def target_models(self) -> dict[str, str]:
-        """Logical name to target model."""
+        """The target model of each logical name."""
         return {archive.name: archive.target_model for archive in self.archives}
 
 
 def content_name(name: str, content_digest: str) -> str:
-    """The target model of a model with this content: ``resnet-3f9c2a1b.tar.gz``.
+    """Return the target model for this content, such as ``resnet-3f9c2a1b.tar.gz``.
 
-    SageMaker never loads a key again that it has loaded once, so that new content needs a new name.
+    SageMaker does not load a key again that it has loaded before, so new content needs a new name.
     """
     return f"{name}-{content_digest[:_SHORT_DIGEST]}.tar.gz"

@@ -1,7 +1,7 @@
-"""Puts one archive below a prefix: copied inside S3, in parts when it is large, and verified.
+"""Copies one archive below a prefix inside S3, in parts if it is large, and verifies the copy.
 
-An archive that is there already, by the source's key and its size, is left alone: so a run that was broken
-off is resumed by running again.
+An archive that is already in place, with the same source key and size, is not copied again. A run that was
+interrupted is therefore resumed by running it again.
 """
 
 from __future__ import annotations
@@ -16,35 +16,37 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from ..response import CustomResourceError
+
 __all__ = ["OWNER_METADATA", "SOURCE_METADATA", "OutOfTimeError", "Placement", "Source", "SyncError", "head"]
 
 LOGGER = logging.getLogger(__name__)
 
 MULTIPART_THRESHOLD_BYTES = 1024**3
-"""CopyObject takes up to 5 GB (Amazon S3 API reference); in parts, several of them at once, it is faster."""
+"""CopyObject copies up to 5 GB (Amazon S3 API reference). Copying several parts at once is faster."""
 MULTIPART_CHUNK_BYTES = 256 * 1024**2
 CONCURRENT_PARTS = 8
 ABANDONED_SECONDS = 20 * 60
-"""An upload that was begun so long ago is nobody's: no run takes longer than Lambda's 15 minutes."""
+"""An upload this old is not in use any more: no run takes longer than Lambda's 15 minutes."""
 SOURCE_METADATA = "triton-source-key"
-"""Object metadata that names the archive's content, so that a repeated run copies nothing again."""
+"""Object metadata with the key of the source, so that a repeated run does not copy it again."""
 OWNER_METADATA = "constructs-triton-owner"
-"""Object metadata that names who placed the archive: nobody else may prune it."""
+"""Object metadata with the owner that placed the archive: only that owner may prune it."""
 _CHECKSUMS = ("ChecksumCRC32", "ChecksumCRC32C", "ChecksumCRC64NVME", "ChecksumSHA1", "ChecksumSHA256")
-_HIDDEN = (403, 404)  # without a permission to list the bucket S3 answers 403 for a key that is not there
+_MISSING = (403, 404)  # without permission to list the bucket, S3 returns 403 for a key that does not exist
 
 
-class SyncError(Exception):
-    """Archives that could not be placed; the message is for the user."""
+class SyncError(CustomResourceError):
+    """Archives could not be placed; the message is for the user."""
 
 
 class OutOfTimeError(Exception):
-    """The time is up before an archive was in place; nothing is wrong with it."""
+    """The run's time ended before an archive was in place; the archive itself is fine."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """An object to copy, and how long it has to be, where that is known."""
+    """An object to copy, and its size in bytes if known."""
 
     bucket: str
     key: str
@@ -57,10 +59,10 @@ class Source:
 
 @dataclass
 class Placement:
-    """Places archives below ``prefix`` of ``bucket`` in the name of ``owner``.
+    """Places archives below ``prefix`` of ``bucket`` for ``owner``.
 
-    ``is_time_up`` is asked between the parts of a large copy. ``uploads`` holds the multipart uploads that
-    were begun and are not complete, by key: hand them to the next run and it goes on with their parts.
+    ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of unfinished
+    multipart uploads. Pass them to the next run, and it continues with the parts that are missing.
     """
 
     client: Any
@@ -74,9 +76,9 @@ class Placement:
         """Copy ``source`` to ``target_model``.
 
         Raises:
-            SyncError: the source, or the copy, is not as it has to be.
-            OutOfTimeError: the time was up between two parts.
-            ClientError: S3 refused.
+            SyncError: the source has another size than expected, or the copy differs from the source.
+            OutOfTimeError: the time ended between two parts.
+            ClientError: S3 rejected a request.
         """
         key = self.prefix + target_model
         if self.is_placed(source.key, source.size_bytes, target_model):
@@ -93,14 +95,14 @@ class Placement:
         LOGGER.info("%s placed, %d bytes", key, placed["ContentLength"])
 
     def is_placed(self, source_key: str, size_bytes: int | None, target_model: str) -> bool:
-        """Whether exactly this content is there: its key names it, so no byte needs to be compared."""
+        """Whether exactly this content is in place, judged by the source's key and the size."""
         found = head(self.client, self.bucket, self.prefix + target_model)
         if found is None or found["Metadata"].get(SOURCE_METADATA) != source_key:
             return False
         return size_bytes is None or bool(found["ContentLength"] == size_bytes)
 
     def metadata(self, source_key: str) -> dict[str, str]:
-        """What an object below the prefix says of itself."""
+        """The metadata of an object below the prefix."""
         return {SOURCE_METADATA: source_key, OWNER_METADATA: self.owner}
 
     def _copy(self, source: Source, key: str, origin: Mapping[str, Any]) -> None:
@@ -150,7 +152,7 @@ class Placement:
         return str(copied["CopyPartResult"]["ETag"])
 
     def _upload(self, source: Source, key: str) -> str:
-        """The upload to go on with, or a new one; what a run that died has begun is given up."""
+        """The upload to continue, or a new one; abandoned uploads of earlier runs are aborted."""
         if key in self.uploads:
             return self.uploads[key]
         self._abort_abandoned(key)
@@ -164,7 +166,7 @@ class Placement:
         found = self.client.list_multipart_uploads(Bucket=self.bucket, Prefix=key)
         for upload in found.get("Uploads", ()):
             if upload["Key"] == key and _age_seconds(upload["Initiated"]) >= ABANDONED_SECONDS:
-                with suppress(ClientError):  # another run may have come first
+                with suppress(ClientError):  # another run may have aborted it already
                     self.client.abort_multipart_upload(
                         Bucket=self.bucket, Key=key, UploadId=upload["UploadId"]
                     )
@@ -175,11 +177,11 @@ class Placement:
 
 
 def head(client: Any, bucket: str, key: str) -> Any:
-    """What S3 says of an object, or ``None`` where it is not there or hidden."""
+    """The attributes of an object, or ``None`` if it does not exist or access is denied."""
     try:
         return client.head_object(Bucket=bucket, Key=key)
     except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _HIDDEN:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _MISSING:
             return None
         raise
 
@@ -194,7 +196,7 @@ def _count_parts(size_bytes: int) -> int:
 
 def _verify_size(found: Mapping[str, Any], expected: int | None, url: str) -> None:
     if expected is not None and found["ContentLength"] != expected:
-        raise SyncError(f"{url} holds {found['ContentLength']} bytes, expected {expected}")
+        raise SyncError(f"{url}: must have {expected} bytes, got {found['ContentLength']}; deploy again")
 
 
 def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str) -> None:
@@ -202,11 +204,11 @@ def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str)
     for name, wanted in _checksums(origin).items():
         found = _checksums(placed).get(name, wanted)
         if found != wanted:
-            raise SyncError(f"{url} has {name} {found}, its source {wanted}")
+            raise SyncError(f"{url}: {name} must be {wanted} as in its source, got {found}; deploy again")
 
 
 def _checksums(found: Mapping[str, Any]) -> dict[str, str]:
-    """The check sums of the whole content: of parts and of encrypted objects, some say something else."""
+    """Checksums of the whole content; those of parts, and MD5 of encrypted objects, are left out."""
     sums = {name: str(found[name]) for name in _CHECKSUMS if name in found and "-" not in found[name]}
     is_md5 = "-" not in found["ETag"] and found.get("ServerSideEncryption", "AES256") == "AES256"
     return {**sums, "ETag": str(found["ETag"])} if is_md5 else sums

@@ -17,7 +17,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.model_sync import handler
+from constructs_triton.custom_resource_handlers.model_sync import handler
 
 __all__ = [
     "DESTINATION",

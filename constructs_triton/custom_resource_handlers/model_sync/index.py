@@ -1,8 +1,8 @@
-"""``index.json`` beside the archives: which target model each logical name stands for now.
+"""``index.json`` beside the archives: the target model of each logical name.
 
-Deployments and the command line write it at the same time: each writes only over what it has read, and reads
-again where another came first. Two fields are for them alone: ``deployed`` says which deployment a name
-belongs to, ``retired`` since when an archive has no name any more.
+Deployments and the command line may write it at the same time. Each writes only over the version that it has
+read, and reads again if another was faster. Two fields are for these writers only: ``deployed`` says which
+deployment a name belongs to, ``retired`` since when an archive has had no name.
 """
 
 from __future__ import annotations
@@ -18,21 +18,25 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from .placement import SyncError
+from .properties import INDEX_FILE
 
-__all__ = ["INDEX_FILE", "Index", "read_index", "update_index"]
+__all__ = ["Index", "read_index", "update_index"]
 
 LOGGER = logging.getLogger(__name__)
 
-INDEX_FILE = "index.json"
 _VERSION = 1
 _ATTEMPTS = 12
-_OVERTAKEN = (409, 412)
-_HIDDEN = (403, 404)
+_WRITTEN_BY_ANOTHER = (409, 412)
+_MISSING = (403, 404)
 
 
 @dataclass(frozen=True)
 class Index:
-    """Logical names to target models, names to their deployments, and nameless archives to a Unix time."""
+    """The names of the models below a prefix.
+
+    ``target_models`` maps logical names to target models, and ``deployed`` maps those that belong to a
+    deployment to its owner. ``retired`` maps archives without a name to the Unix time when they lost it.
+    """
 
     target_models: Mapping[str, str] = field(default_factory=dict)
     deployed: Mapping[str, str] = field(default_factory=dict)
@@ -40,14 +44,18 @@ class Index:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Index:
-        """Read an index; raises ``ValueError`` for text that is none."""
+        """Read an index.
+
+        Raises:
+            ValueError: the text is not JSON, or not an index of this version.
+        """
         value = json.loads(text)
         if not isinstance(value, dict) or value.get("version") != _VERSION:
             raise ValueError(f"must be a JSON object of version {_VERSION}")
         return cls(value["target_models"], value.get("deployed", {}), value.get("retired", {}))
 
     def to_json(self) -> str:
-        """The text, the same for equal indexes."""
+        """The index as JSON; equal indexes give equal strings."""
         value = {
             "version": _VERSION,
             "target_models": dict(self.target_models),
@@ -57,9 +65,10 @@ class Index:
         return json.dumps(value, indent=1, sort_keys=True)
 
     def with_deployment(self, owner: str, target_models: Mapping[str, str], now: float) -> Index:
-        """After a deployment: its names stand for ``target_models``, those it had before and lost are gone.
+        """The index after a deployment that has exactly the names of ``target_models``.
 
-        Names that belong to others stay, unless the deployment has them too.
+        Names that the deployment had before and no longer has are removed. Names that belong to others are
+        kept, unless the deployment has them too.
         """
         lost = {name for name, whose in self.deployed.items() if whose == owner} - target_models.keys()
         kept = {name: target for name, target in self.target_models.items() if name not in lost}
@@ -67,17 +76,17 @@ class Index:
         return self._changed({**kept, **target_models}, {**whose, **dict.fromkeys(target_models, owner)}, now)
 
     def with_models(self, target_models: Mapping[str, str], now: float) -> Index:
-        """After models were added by hand: a name that a deployment has still belongs to it."""
+        """The index after models were added by hand; a name of a deployment still belongs to it."""
         return self._changed({**self.target_models, **target_models}, self.deployed, now)
 
     def without_model(self, name: str, now: float) -> Index:
-        """After a name was taken away; its archive stays."""
+        """The index after a name was removed; its archive is kept."""
         kept = {each: target for each, target in self.target_models.items() if each != name}
         whose = {each: owner for each, owner in self.deployed.items() if each != name}
         return self._changed(kept, whose, now)
 
     def without_retired(self, target_models: set[str]) -> Index:
-        """After archives were deleted."""
+        """The index after archives were deleted."""
         kept = {target: since for target, since in self.retired.items() if target not in target_models}
         return replace(self, retired=kept)
 
@@ -87,21 +96,21 @@ class Index:
 
     def _changed(self, target_models: Mapping[str, str], deployed: Mapping[str, str], now: float) -> Index:
         named = set(target_models.values())
-        gone = set(self.target_models.values()) - named
-        retired = {**dict.fromkeys(gone, now), **self.retired}
+        unnamed = set(self.target_models.values()) - named
+        retired = {**dict.fromkeys(unnamed, now), **self.retired}
         return Index(target_models, deployed, {key: at for key, at in retired.items() if key not in named})
 
 
 def read_index(client: Any, bucket: str, prefix: str) -> Index:
-    """The index of a prefix; an empty one where there is none."""
+    """The index of a prefix; an empty one if there is none."""
     return _read(client, bucket, prefix + INDEX_FILE)[0]
 
 
 def update_index(client: Any, bucket: str, prefix: str, change: Callable[[Index], Index]) -> Index:
-    """Write what ``change`` makes of the index; unchanged, nothing is written.
+    """Change the index and return it; an unchanged index is not written.
 
     Raises:
-        SyncError: the object is no index, or others keep writing it.
+        SyncError: the object is not an index, or it could not be written in twelve attempts.
     """
     key = prefix + INDEX_FILE
     for attempt in range(_ATTEMPTS):
@@ -111,26 +120,28 @@ def update_index(client: Any, bucket: str, prefix: str, change: Callable[[Index]
             return index
         if _write(client, bucket, key, changed, etag):
             return changed
-        LOGGER.info("%s was written by another, attempt %d", key, attempt + 1)
+        LOGGER.info("%s was written by another process, attempt %d", key, attempt + 1)
         time.sleep(random.uniform(0, 0.1 * (attempt + 1)))
-    raise SyncError(f"s3://{bucket}/{key}: cannot be read, or is always written by another; try again")
+    raise SyncError(f"s3://{bucket}/{key}: cannot be read, or other processes keep writing it; deploy again")
 
 
 def _read(client: Any, bucket: str, key: str) -> tuple[Index, str | None]:
     try:
         found = client.get_object(Bucket=bucket, Key=key)
     except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _HIDDEN:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _MISSING:
             return Index(), None
         raise
     try:
         return Index.from_json(found["Body"].read()), found["ETag"]
     except (ValueError, KeyError, AttributeError) as error:
-        raise SyncError(f"s3://{bucket}/{key}: is no index of models, {error}; remove it") from error
+        raise SyncError(
+            f"s3://{bucket}/{key}: is not an index of models ({error}); delete this object, then deploy again"
+        ) from error
 
 
 def _write(client: Any, bucket: str, key: str, index: Index, etag: str | None) -> bool:
-    """Whether it was written: only over what was read, or where nothing was."""
+    """Write over the version that was read; returns whether that was possible."""
     condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
     try:
         client.put_object(
@@ -142,7 +153,7 @@ def _write(client: Any, bucket: str, key: str, index: Index, etag: str | None) -
             **condition,
         )
     except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _OVERTAKEN:
+        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _WRITTEN_BY_ANOTHER:
             return False
         raise
     return True

@@ -1,0 +1,18 @@
+"""AWS Lambda functions that handle CloudFormation custom resources during a deployment.
+
+Each folder in this one is a function. Its code in AWS is that folder and the modules beside the folders,
+without the rest of the package. The modules therefore import only each other (by relative imports), boto3 and
+the standard library. The command line uses some of the same modules.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+__all__ = ["CODE_DIRECTORY", "CODE_FOLDER"]
+
+CODE_FOLDER = Path(__file__).parent.name
+"""Name of this folder, which is the top-level package in AWS."""
+
+CODE_DIRECTORY = Path(__file__).parent.parent
+"""The directory that contains it."""

@@ -1,0 +1,18 @@
+"""Copies model archives to the S3 prefix that a multi-model endpoint loads them from.
+
+``handler.py`` is the entry point of the Lambda function. The command line places models with the same
+modules.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FUNCTION_TIMEOUT_SECONDS", "RESOURCE_TYPE", "SERVICE_TIMEOUT_SECONDS"]
+
+RESOURCE_TYPE = "Custom::TritonModelSync"
+"""CloudFormation type of the custom resource that the function handles."""
+
+FUNCTION_TIMEOUT_SECONDS = 15 * 60
+"""How long one run of the function may take; AWS Lambda's maximum."""
+
+SERVICE_TIMEOUT_SECONDS = 60 * 60
+"""How long CloudFormation waits for the response to a request; CloudFormation's maximum."""

@@ -1,0 +1,79 @@
+"""The properties of ``Custom::TritonModelSync``: written at synth, read by the function and locally."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["INDEX_FILE", "SyncProperties"]
+
+INDEX_FILE = "index.json"
+"""Name of the index below the prefix."""
+
+
+@dataclass(frozen=True)
+class SyncProperties:
+    """The resource's properties, with Python types.
+
+    ``source_bucket``
+        Bucket of the CDK assets.
+    ``manifest_key``, ``manifest_digest``
+        Key of the list of archives in that bucket (see ``Manifest``), and the SHA-256 of the list.
+    ``destination_bucket``
+        Bucket of the model repository.
+    ``prefix``
+        Key prefix below which the archives are placed. Ends with ``/``; ``""`` is the whole bucket.
+    ``given_buckets``
+        Further buckets that hold archives of the list. Default: none.
+    ``prune_after_seconds``
+        Delete an archive that this resource placed and that has had no name for longer. Default: keep it.
+    ``remove_on_delete``
+        Delete every object below the prefix when the resource is deleted. Default: keep them.
+    """
+
+    source_bucket: str
+    manifest_key: str
+    manifest_digest: str
+    destination_bucket: str
+    prefix: str = ""
+    given_buckets: Sequence[str] = ()
+    prune_after_seconds: float | None = None
+    remove_on_delete: bool = False
+
+    @classmethod
+    def from_cloudformation(cls, properties: Mapping[str, Any]) -> SyncProperties:
+        """Read the properties. CloudFormation passes every scalar as a string."""
+        prune_after = properties.get("PruneAfterSeconds")
+        return cls(
+            source_bucket=properties["SourceBucket"],
+            manifest_key=properties["ManifestKey"],
+            manifest_digest=properties["ManifestDigest"],
+            destination_bucket=properties["DestinationBucket"],
+            prefix=properties.get("DestinationPrefix", ""),
+            given_buckets=tuple(properties.get("GivenBuckets") or ()),
+            prune_after_seconds=None if prune_after is None else float(prune_after),
+            remove_on_delete=str(properties.get("RemoveOnDelete", "false")).lower() == "true",
+        )
+
+    def to_cloudformation(self) -> dict[str, object]:
+        """The properties as a template has them; those with their default are left out."""
+        properties: dict[str, object] = {
+            "SourceBucket": self.source_bucket,
+            "ManifestKey": self.manifest_key,
+            "ManifestDigest": self.manifest_digest,
+            "DestinationBucket": self.destination_bucket,
+            "DestinationPrefix": self.prefix,
+        }
+        if self.given_buckets:
+            properties["GivenBuckets"] = list(self.given_buckets)
+        if self.prune_after_seconds is not None:
+            properties["PruneAfterSeconds"] = str(int(self.prune_after_seconds))
+        if self.remove_on_delete:
+            properties["RemoveOnDelete"] = "true"
+        return properties
+
+    @property
+    def model_data_url(self) -> str:
+        """What a multi-model endpoint's ``ModelDataUrl`` is: the bucket and the prefix."""
+        return f"s3://{self.destination_bucket}/{self.prefix}"

@@ -1,0 +1,78 @@
+"""The code of the Lambda functions, as their assets contain it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+from cdk_apps import make_app
+
+from constructs_triton.cdk.custom_resources import function as functions
+from constructs_triton.cdk.custom_resources.function import DeployFunction
+from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
+from constructs_triton.cdk.scaling.scaling_guard import ScalingGuardFunction
+from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
+
+FUNCTIONS = [ModelSyncFunction, ScalingGuardFunction]
+
+
+def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
+    """The folder of a function's code, and its handler."""
+    app = make_app(directory / "cdk.out")
+    stack = cdk.Stack(app, "Test")
+    definition = function.of(stack).function.node.default_child
+    assert isinstance(definition, cdk.aws_lambda.CfnFunction)
+    assert definition.handler is not None
+    app.synth()
+    (asset,) = (directory / "cdk.out").glob("asset.*")
+    return asset, definition.handler
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_handler_can_be_imported_from_the_asset(function: type[DeployFunction], tmp_path: Path) -> None:
+    """A Python that sees only the asset and boto3 finds the handler by Lambda's name of it."""
+    asset, handler = _asset(function, tmp_path)
+    module, name = handler.rsplit(".", 1)
+    # As in AWS, the package itself is not there.
+    script = (
+        "import importlib, sys; sys.modules['constructs_triton'] = None; sys.path.insert(0, sys.argv[1]);"
+        f"module = importlib.import_module({module!r}); assert callable(module.{name});"
+        "assert module.__file__.startswith(sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-I", "-c", script, str(asset)], check=True)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_code_needs_only_boto3_and_the_standard_library(
+    function: type[DeployFunction], tmp_path: Path
+) -> None:
+    """The modules import only each other, boto3, botocore and the standard library."""
+    asset, _ = _asset(function, tmp_path)
+    for path in asset.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names.append(node.module or "")
+            roots = {name.split(".")[0] for name in names}
+            assert roots <= {*sys.stdlib_module_names, "boto3", "botocore"}, path.name
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_code_does_not_depend_on_where_it_is_installed(
+    function: type[DeployFunction], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy with other times, in another folder, without bytecode, has the same asset by its hash."""
+    installed, _ = _asset(function, tmp_path / "a")
+    copy = tmp_path / "installed" / CODE_FOLDER
+    shutil.copytree(CODE_DIRECTORY / CODE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in copy.rglob("*.py"):
+        os.utime(path, (0, 0))
+    monkeypatch.setattr(functions, "CODE_DIRECTORY", copy.parent)
+    copied, _ = _asset(function, tmp_path / "b")
+    assert copied.name == installed.name

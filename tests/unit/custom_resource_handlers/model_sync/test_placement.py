@@ -1,0 +1,61 @@
+"""Copies are compared with their source by size and checksum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, Source, SyncError
+
+SOURCE_HEAD = {"ContentLength": 5, "ETag": '"aa"', "Metadata": {}}
+
+
+def place(origin: dict[str, Any], placed: dict[str, Any]) -> None:
+    """Place an archive with S3 reporting these attributes of the source and of its copy."""
+    client = boto3.client("s3")
+    with Stubber(client) as stub:
+        stub.add_client_error("head_object", "404", http_status_code=404)
+        stub.add_response("head_object", {**SOURCE_HEAD, **origin})
+        stub.add_response("copy_object", {})
+        stub.add_response("head_object", {**SOURCE_HEAD, **placed})
+        Placement(client, "models", "p/", "owner").place(Source("assets", "a.tar.gz", 5), "a.tar.gz")
+        stub.assert_no_pending_responses()
+
+
+@pytest.mark.parametrize("name", ["ChecksumCRC32", "ChecksumCRC64NVME", "ChecksumSHA256"])
+def test_copy_with_another_checksum_is_an_error(name: str) -> None:
+    """A checksum that differs from the source's fails; the same one does not."""
+    place({name: "one"}, {name: "one"})
+    with pytest.raises(SyncError, match=rf"s3://models/p/a.tar.gz: {name} must be one .*, got two"):
+        place({name: "one"}, {name: "two"})
+
+
+def test_copy_with_another_md5_is_an_error() -> None:
+    """Without encryption keys the ETag is the MD5 of the content."""
+    with pytest.raises(SyncError, match="ETag must be"):
+        place({}, {"ETag": '"bb"'})
+
+
+@pytest.mark.parametrize(
+    ("origin", "placed"),
+    [
+        ({"ChecksumCRC32": "one"}, {"ChecksumCRC32": "two-3"}),
+        ({"ChecksumCRC32": "one-3"}, {"ChecksumCRC32": "two"}),
+        ({}, {"ETag": '"bb-3"'}),
+        ({}, {"ETag": '"bb"', "ServerSideEncryption": "aws:kms"}),
+    ],
+)
+def test_checksums_of_parts_and_of_encrypted_objects_are_not_compared(
+    origin: dict[str, Any], placed: dict[str, Any]
+) -> None:
+    """They say nothing about the content: S3 computes them from the parts, or from the encrypted bytes."""
+    place(origin, placed)
+
+
+def test_copy_with_another_size_is_an_error() -> None:
+    """A copy that is shorter than its source fails."""
+    with pytest.raises(SyncError, match=r"s3://models/p/a.tar.gz: must have 5 bytes, got 4"):
+        place({}, {"ContentLength": 4})
