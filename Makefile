@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test examples numpy2 lint types pytest synth clean lock facts-check facts-refresh
+.PHONY: help system demo test examples mutants numpy2 lint types pytest synth clean lock facts-check facts-refresh
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -67,6 +67,12 @@ numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an en
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py
+
+# SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
+COUNT ?= 300
+SEED ?= 1
+mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the package at random and report which changes no test notices
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
 	npx cdk synth --quiet
