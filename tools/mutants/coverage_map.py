@@ -96,9 +96,8 @@ class CoverageMap:
     def seconds(self, tests: Iterable[str]) -> float:
         """Return how long the tests took, each file's shared fixtures included."""
         files = {test.split("::")[0] for test in tests}
-        return sum(self.tests[test]["seconds"] for test in tests) + sum(
-            self.fixtures.get(f, 0) for f in files
-        )
+        shared = sum(self.fixtures.get(file, 0.0) for file in files)
+        return shared + sum(float(self.tests[test]["seconds"]) for test in tests)
 
     @cached_property
     def _data(self) -> coverage.CoverageData:
