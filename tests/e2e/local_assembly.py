@@ -25,7 +25,6 @@ ADDING_MODEL = """
 import os, signal, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
-BALLAST = np.ones({ballast} * 2**17)
 
 
 class TritonPythonModel:
@@ -58,9 +57,9 @@ ensemble_scheduling {
 """
 
 
-def adding_model(constant: float, *, config: str = PYTHON_CONFIG, ballast_mib: int = 0) -> dict[str, str]:
+def adding_model(constant: float, *, config: str = PYTHON_CONFIG) -> dict[str, str]:
     """The files of a Python model that adds a constant."""
-    code = ADDING_MODEL.format(constant=constant, ballast=ballast_mib)
+    code = ADDING_MODEL.format(constant=constant)
     return {"config.pbtxt": config, "1/model.py": code}
 
 

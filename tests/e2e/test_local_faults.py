@@ -56,7 +56,7 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
-    assert local.messages.count("Multi/AllTraffic: a model ended its process") == 1
+    assert local.messages.count("Multi/AllTraffic: a model ended its own process") == 1
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
-"""Asynchronous invocations: the request is read from S3 and the answer written to it.
+"""Asynchronous invocations: requests are read from S3 and responses written to it.
 
-A folder stands for S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. Sources: botocore's service model of
-sagemaker-runtime for headers and bounds; AWS documentation on asynchronous inference for a request's life.
+A folder takes the place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. Sources: botocore's service
+model of sagemaker-runtime for headers and limits; AWS documentation on asynchronous inference.
 """
 
 from __future__ import annotations
@@ -26,23 +26,27 @@ _INPUT, _TIMEOUT, _TTL = (
     f"{_PREFIX}InvocationTimeoutSeconds",
     f"{_PREFIX}RequestTTLSeconds",
 )
-#: AWS documentation: InvocationTimeoutSeconds and RequestTTLSeconds unless the caller says otherwise.
+#: The defaults of InvocationTimeoutSeconds and RequestTTLSeconds (AWS documentation).
 _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
-#: What callers may send that has no counterpart here.
+#: Headers of the API that a local endpoint does not support.
 _UNSUPPORTED = (f"{_PREFIX}S3OutputPathExtension", f"{_PREFIX}Filename")
 
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
-"""Sends headers and a body to the endpoint's container, with a time-out in seconds; answers its body."""
+"""Sends headers and a body to the container, with a timeout in seconds, and returns the response body."""
 
 
 class BucketFolder:
-    """The folder that stands for S3, a sub-folder a bucket."""
+    """A folder in place of S3, with a subfolder for each bucket."""
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
 
     def path_of(self, location: str) -> Path:
-        """Where ``s3://bucket/key`` lies. Raises ``RuntimeApiError`` for what is no such location."""
+        """Return the file for ``s3://bucket/key``.
+
+        Raises:
+            RuntimeApiError: the location has another form, or is outside the bucket's folder.
+        """
         scheme, _, rest = location.partition("://")
         bucket, _, key = rest.partition("/")
         path = (self._root / bucket / key).resolve()
@@ -51,7 +55,7 @@ class BucketFolder:
         return path
 
     def write(self, location: str, content: bytes) -> None:
-        """Put an object, which appears whole."""
+        """Write an object. Readers never see a part of it."""
         path = self.path_of(location)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f".{path.name}.partial")
@@ -70,45 +74,53 @@ class AsyncInvocations:
         self._running: set[asyncio.Task[None]] = set()
 
     async def accept(self, request: web.Request) -> web.Response:
-        """Queue a request and say where its answer will be. Raises ``RuntimeApiError``."""
+        """Queue a request and answer where its output will be written.
+
+        Raises:
+            RuntimeApiError: a header is wrong or not supported, or there is no request body.
+        """
         read = await self._reader(request)
         timeout = _seconds(request, _TIMEOUT, 1, 3600, _DEFAULT_TIMEOUT_SECONDS)
-        patience = _seconds(request, _TTL, 60, 21600, _DEFAULT_TTL_SECONDS)
+        ttl = _seconds(request, _TTL, 60, 21600, _DEFAULT_TTL_SECONDS)
         name = str(uuid4())
-        places = {"OutputLocation": f"{self._output.output_path.rstrip('/')}/{name}.out"}
+        locations = {"OutputLocation": f"{self._output.output_path.rstrip('/')}/{name}.out"}
         if self._output.failure_path:
-            places["FailureLocation"] = f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
-        task = asyncio.create_task(self._run(read, _headers(request), places, timeout, patience))
+            locations["FailureLocation"] = f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
+        task = asyncio.create_task(self._run(read, _headers(request), locations, timeout, ttl))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         inference_id = request.headers.get(f"{_PREFIX}Inference-Id", name)
-        headers = {f"{_PREFIX}{name}": location for name, location in places.items()}
+        headers = {f"{_PREFIX}{name}": location for name, location in locations.items()}
         body = json.dumps({"InferenceId": inference_id})
         return web.Response(status=202, text=body, content_type="application/json", headers=headers)
 
     async def _reader(self, request: web.Request) -> Callable[[], bytes]:
-        """What gives the request's body when its turn comes; the object is read no earlier."""
+        """Return a function that reads the request body when the request is sent."""
         for name in _UNSUPPORTED:
             if name in request.headers:
-                raise validation_error(f"{name.removeprefix(_PREFIX)} does not work on a local endpoint")
+                raise validation_error(
+                    f"{name.removeprefix(_PREFIX)} is not supported by a local endpoint; leave it out"
+                )
         location = request.headers.get(_INPUT)
         body = await request.read()
         if location is not None:
             return self._folder.path_of(location).read_bytes
         if not body:
-            raise validation_error("An asynchronous invocation needs InputLocation or a body")
+            raise validation_error(
+                "An asynchronous invocation needs InputLocation or a body; set one of them"
+            )
         return lambda: body
 
     async def _run(
         self,
         read: Callable[[], bytes],
         headers: Mapping[str, str],
-        places: Mapping[str, str],
+        locations: Mapping[str, str],
         timeout: float,
-        patience: float,
+        ttl: float,
     ) -> None:
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(ttl):
                 await self._slots.acquire()
             try:
                 body = await asyncio.to_thread(read)
@@ -117,18 +129,18 @@ class AsyncInvocations:
                 self._slots.release()
         except (RuntimeApiError, OSError, TimeoutError) as error:
             reason = "the request expired in the queue" if isinstance(error, TimeoutError) else str(error)
-            if "FailureLocation" in places:
-                await self._write(places["FailureLocation"], reason.encode())
+            if "FailureLocation" in locations:
+                await self._write(locations["FailureLocation"], reason.encode())
         else:
-            await self._write(places["OutputLocation"], answer)
+            await self._write(locations["OutputLocation"], answer)
 
     async def _write(self, location: str, content: bytes) -> None:
-        with suppress(OSError, RuntimeApiError):  # the folder was removed: nobody can be told
+        with suppress(OSError, RuntimeApiError):  # the folder was removed, so there is nowhere to report it
             await asyncio.to_thread(self._folder.write, location, content)
 
 
 def _headers(request: web.Request) -> dict[str, str]:
-    """What the container gets: the caller's content type, not that of the asynchronous call."""
+    """Return the container's headers, with the content type of the queued request."""
     kept = {"Content-Type": request.headers.get(f"{_PREFIX}Content-Type", "application/octet-stream")}
     if f"{_PREFIX}Accept" in request.headers:
         kept["Accept"] = request.headers[f"{_PREFIX}Accept"]

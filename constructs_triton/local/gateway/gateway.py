@@ -18,6 +18,7 @@ from aiohttp import web
 
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.freed_memory import keep_freed_memory
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton.local.gateway.relay import body_of, headers_to_container, relay, relay_as_events
 from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
@@ -25,14 +26,13 @@ from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, mode
 
 __all__ = ["gateway_application"]
 
-_LARGE_BLOCK_BYTES = 4 << 20
 _TARGET_VARIANT_HEADER = "X-Amzn-SageMaker-Target-Variant"
 _Relay = Callable[[web.Request, aiohttp.ClientResponse, str], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Invocation:
-    """A caller's request, on its way to a container."""
+    """A caller's request, as the container receives it."""
 
     endpoint: RunningEndpoint
     target_model: str | None
@@ -75,8 +75,8 @@ class _Gateway:
                 )
             if endpoint.spec.name not in self._queues:
                 raise validation_error(
-                    "Asynchronous invocations need a folder that stands for S3; "
-                    "start the local run with --bucket-folder"
+                    "Asynchronous invocations need a folder in place of S3; "
+                    "start the local run with --bucket-folder DIR"
                 )
             return await self._queues[endpoint.spec.name].accept(request)
         except RuntimeApiError as error:
@@ -85,13 +85,13 @@ class _Gateway:
     async def _send(
         self, endpoint: RunningEndpoint, headers: Mapping[str, str], body: bytes, timeout: float
     ) -> bytes:
-        """A queued request's way to the container."""
+        """Send a queued request to the container and return the response body."""
         call = _Invocation(endpoint, None, headers, body, ())
         async with self._call(call, endpoint.choose(None), aiohttp.ClientTimeout(timeout)) as answer:
             return await answer.read()
 
     async def ping(self, _: web.Request) -> web.Response:
-        """200 while every container is ready; for scripts that wait, not part of SageMaker's API."""
+        """Answer 200 while every container is ready. For scripts that wait; SageMaker has no such path."""
         servers = [v.server for endpoint in self._endpoints.values() for v in endpoint.variants.values()]
         return web.Response(status=200 if all(server.is_ready for server in servers) else 503)
 
@@ -123,15 +123,22 @@ class _Gateway:
 
     def _endpoint(self, name: str) -> RunningEndpoint:
         if name not in self._endpoints:
-            known = next(iter(self._endpoints.values())).spec
-            raise validation_error(f"Endpoint {name} of account {known.account} not found.")
+            account = next(iter(self._endpoints.values())).spec.account
+            raise validation_error(
+                f"Endpoint {name} of account {account} not found. "
+                f"Endpoints of this local run: {', '.join(self._endpoints)}"
+            )
         return self._endpoints[name]
 
     @asynccontextmanager
     async def _call(
         self, call: _Invocation, variant: LocalVariant, timeout: aiohttp.ClientTimeout | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The container's answer, which is a good one. Raises ``RuntimeApiError`` for any other."""
+        """Send a request and yield the container's response.
+
+        Raises:
+            RuntimeApiError: the container failed, timed out or answered with another status than 200.
+        """
         spec = call.endpoint.spec
         timeout = timeout or self._session.timeout
         try:
@@ -163,7 +170,7 @@ class _Gateway:
             async with self._call(invocation, shadow) as answer:
                 await answer.read()
         except RuntimeApiError as error:
-            shadow.server.settings.report(f"{shadow.server.label}: the shadow answered: {error}")
+            shadow.server.settings.report(f"{shadow.server.label}: the shadow variant failed: {error}")
 
 
 def gateway_application(
@@ -171,9 +178,9 @@ def gateway_application(
     session: aiohttp.ClientSession,
     bucket_folder: Path | None = None,
 ) -> web.Application:
-    """The web application that answers for these endpoints.
+    """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` stands for S3 where endpoints are asynchronous.
+    ``bucket_folder`` takes the place of S3 for asynchronous endpoints.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, session, bucket_folder)
@@ -185,14 +192,3 @@ def gateway_application(
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
     return application
-
-
-def keep_freed_memory() -> None:
-    """Make glibc reuse the memory of request bodies instead of returning it to the kernel each time.
-
-    asyncio reads a body into blocks of 256 KiB. glibc takes each block above its mmap threshold (128 KiB at
-    first) from the kernel and returns it when it is freed, so every request pays for fresh pages: about a
-    fifth of its time in the gateway. Freeing one larger block raises the threshold to that block's size
-    (mallopt(3), M_MMAP_THRESHOLD), and later blocks come from memory that the process keeps.
-    """
-    bytearray(_LARGE_BLOCK_BYTES)

@@ -1,8 +1,9 @@
-"""The life cycle of the models of a multi-model container, as SageMaker drives it.
+"""Loads and unloads the models of a multi-model container, as SageMaker does.
 
-A model is loaded when it is first called and stays loaded while there is room. When the container says 507
-or the server grows over its memory bound, the least recently used of those that nobody is calling goes; its
-unpacked files stay on disk. With ``ModelCacheSetting`` ``Disabled`` each goes after its call, files and all.
+A model is loaded when it is first called and stays loaded while there is memory. When the container answers
+507, or the server uses more memory than its limit, the least recently used model without a request in
+progress is unloaded; its unpacked files stay on disk. With ``ModelCacheSetting`` ``Disabled`` a model is
+unloaded after each call and its files are deleted.
 Source: AWS documentation on multi-model endpoints; triton server src/sagemaker_server.cc for the answers.
 """
 
@@ -38,8 +39,10 @@ from constructs_triton.model_config.target import Target
 __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
 
 TARGET_MODEL_HEADER = "X-Amzn-SageMaker-Target-Model"
-#: A caller waits this long for a model to load; the load itself may take longer.
+#: How long a caller waits for a model to load. Loading may take longer and continues.
 _CALLER_TIMEOUT_SECONDS = 60.0
+#: At most this many archives are listed in a message.
+_LISTED_ARCHIVES = 20
 _LOAD_TIMEOUT = aiohttp.ClientTimeout(total=360.0)
 
 
@@ -51,8 +54,9 @@ class _Answer(NamedTuple):
 class MultiModelContainer:
     """Loads and unloads the models below a prefix.
 
-    ``prefix`` is the folder that stands for the S3 prefix: an archive that is put there can be called at
-    once. ``memory_limit_bytes`` bounds the memory of the server and its children together.
+    ``prefix`` is the folder in place of the S3 prefix. An archive that is copied there can be called at once.
+    ``memory_limit_bytes`` limits the memory of the server and its child processes together. A single model
+    above the limit stays loaded.
     """
 
     def __init__(
@@ -72,12 +76,12 @@ class MultiModelContainer:
         self._uses: Counter[str] = Counter()
         self._discards: set[asyncio.Task[None]] = set()
         self._caches = server.container.model_cache_setting != "Disabled"
-        # One change at a time: servers before 2.65 lose track when a load and an unload overlap.
+        # One change at a time: servers before 2.65 fail when a load and an unload overlap.
         self._change = asyncio.Lock()
 
     @property
     def prefix(self) -> Path:
-        """The folder that stands for the S3 prefix."""
+        """The folder in place of the S3 prefix."""
         return self._server.directory / "prefix"
 
     @property
@@ -86,16 +90,17 @@ class MultiModelContainer:
         return tuple(self._loaded)
 
     def place(self, archives: Mapping[str, Path]) -> None:
-        """Put the archives that the deployment copies below the prefix."""
+        """Link the archives that the deployment would copy to the prefix."""
         self.prefix.mkdir()
         for target_model, path in archives.items():
             self._link(target_model, path)
 
     @asynccontextmanager
     async def use(self, target_model: str) -> AsyncIterator[str]:
-        """Where to send a request for this model, which stays loaded while the block lasts.
+        """Yield the server's path for requests to this model, and keep the model loaded inside the block.
 
-        Raises ``RuntimeApiError``: no such archive, refused by the server, or not loaded in time.
+        Raises:
+            RuntimeApiError: there is no such archive, the server rejects it, or loading takes too long.
         """
         self._forget_after_restart()
         self._uses[target_model] += 1
@@ -120,7 +125,7 @@ class MultiModelContainer:
     async def _discard(self, target_model: str) -> None:
         async with self._change:
             if target_model in self._loaded and target_model not in self._uses:
-                with suppress(RuntimeApiError):  # the server has just ended: nothing is loaded any more
+                with suppress(RuntimeApiError):  # the server has just ended, so nothing is loaded
                     await self._unload(target_model)
                 await asyncio.to_thread(shutil.rmtree, self._directory(target_model), ignore_errors=True)
 
@@ -135,7 +140,7 @@ class MultiModelContainer:
             load = asyncio.create_task(self._load(target_model))
             self._loads[target_model] = load
             load.add_done_callback(lambda _: self._loads.pop(target_model, None))
-            # Where every caller has lost patience nobody asks how it went, which asyncio would complain of.
+            # Every caller may have stopped waiting, and asyncio warns about an exception that is never read.
             load.add_done_callback(lambda task: task.cancelled() or task.exception())
         done, _ = await asyncio.wait({load}, timeout=_CALLER_TIMEOUT_SECONDS)
         if not done:
@@ -152,12 +157,21 @@ class MultiModelContainer:
             raise validation_error(
                 f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). Please "
                 "ensure that there is an object located at the URL and that the role passed to CreateModel "
-                "has permissions to download the model."
+                "has permissions to download the model. " + self.archives_note()
             )
         return path
 
+    def archives_note(self) -> str:
+        """Return a sentence that lists the archives that can be called, for messages."""
+        if self._server.container.fetch_archive is not None:
+            return f"Its archives are those below {self._server.container.model_data_url}"
+        files = (path for path in self.prefix.rglob("*") if path.is_file())
+        names = sorted(str(path.relative_to(self.prefix)) for path in files)
+        more = ", ..." if len(names) > _LISTED_ARCHIVES else ""
+        return f"Its archives: {', '.join(names[:_LISTED_ARCHIVES]) or 'none'}{more}"
+
     def _fetch(self, target_model: str) -> None:
-        """Bring an archive from where the endpoint is deployed, if it is and has one."""
+        """Download an archive of a deployed endpoint, if there is one."""
         fetch = self._server.container.fetch_archive
         archive = None if fetch is None else fetch(target_model)
         if archive is not None:
@@ -182,7 +196,7 @@ class MultiModelContainer:
             await self._shrink(keep=target_model)
 
     async def _unpack(self, target_model: str, archive: Path) -> str:
-        """Unpack unless it already lies there; returns what the server is given as the model's url."""
+        """Unpack the archive if needed, and return the url under which the server loads the model."""
         directory = self._directory(target_model)
         if not directory.exists():
             try:
@@ -191,9 +205,9 @@ class MultiModelContainer:
                 shutil.rmtree(directory, ignore_errors=True)
                 raise validation_error(f"Failed to extract model data archive: {error}") from error
             await asyncio.to_thread(self._prepare, directory / "model")
-        # With its configuration at the archive's root the server takes the url's parent as the repository,
-        # but only below /opt/ml/models. Without that place, giving the parent itself has the same effect:
-        # its only folder, "model", is the model's.
+        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the repository,
+        # but only below /opt/ml/models. Elsewhere the parent folder itself has the same effect as url: its
+        # only subfolder, "model", is the model.
         needs_parent = not self._server.settings.has_private_mounts
         has_root_config = (directory / "model" / "config.pbtxt").is_file()
         model = directory if has_root_config and needs_parent else directory / "model"
@@ -204,7 +218,7 @@ class MultiModelContainer:
         try:
             refuse_known_hangs(model, Target(mode="multi-model"), settings.python.version)
         except LocalEndpointError as error:
-            # Servers from 25.09 on answer so, where the bundled one would wait for ever.
+            # Servers since 25.09 answer this, while the bundled server would wait forever.
             shutil.rmtree(model.parent, ignore_errors=True)
             raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
         prepare_models(model, settings.report)
@@ -218,7 +232,7 @@ class MultiModelContainer:
         )
 
     async def _unload_oldest(self, keep: str | None = None) -> bool:
-        """Unload the least recently used model that nobody is calling; whether there was one."""
+        """Unload the least recently used idle model; return whether there was one."""
         idle = (name for name in self._loaded if name != keep and name not in self._uses)
         oldest = next(idle, None)
         if oldest is None:
@@ -228,7 +242,7 @@ class MultiModelContainer:
 
     async def _unload(self, target_model: str) -> None:
         del self._loaded[target_model]
-        # Without the header that the model was loaded with, the server waits 350 s and unloads nothing.
+        # Without the header of the load request the server waits 350 s and unloads nothing.
         await self._call("DELETE", f"/models/{_hash(target_model)}", target_model, None)
 
     async def _shrink(self, keep: str) -> None:
@@ -248,10 +262,10 @@ class MultiModelContainer:
                 return _Answer(response.status, await response.read())
         except (aiohttp.ClientError, TimeoutError) as error:
             raise model_error(
-                self._endpoint, 0, f"{type(error).__name__} while the container was called"
+                self._endpoint, 0, f"{type(error).__name__}: the container did not answer"
             ) from error
 
 
 def _hash(target_model: str) -> str:
-    """A name for the model's folder. The server accepts letters, digits, dots and underscores only."""
+    """Return a name for the model's folder. The server accepts only letters, digits, dots and underscores."""
     return blake2b(target_model.encode(), digest_size=16).hexdigest()

@@ -1,6 +1,6 @@
 """Passes requests to a container and its responses back, without reading the bodies.
 
-Only headers that SageMaker passes on are kept, in both directions.
+Only the headers that SageMaker passes on are kept, in both directions.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from aiohttp import web
 from multidict import CIMultiDict
 
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
-from constructs_triton.local.gateway.event_stream import payload_part
+from constructs_triton.local.gateway.event_stream import model_stream_error, payload_part
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 
 __all__ = ["body_of", "headers_to_container", "relay", "relay_as_events"]
 
 _VARIANT_HEADER = "x-Amzn-Invoked-Production-Variant"
-#: The caller's headers that the container receives; SageMaker keeps signatures and the rest.
+#: The caller's headers that the container receives. SageMaker does not pass on signatures and the rest.
 _TO_CONTAINER = ("Content-Type", "Content-Length", "Accept")
 _SAGEMAKER_PREFIX = "x-amzn-sagemaker-"
 _CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 
 
 async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: str) -> web.StreamResponse:
-    """The container's answer piece by piece as it arrives."""
+    """Send the container's response on, piece by piece as it arrives."""
     response = web.StreamResponse(headers=_headers_to_caller(answer.headers, variant))
     response.content_length = answer.content_length
     await response.prepare(request)
@@ -34,7 +34,7 @@ async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: s
         async for piece in _pieces(answer.content):
             await response.write(piece)
     except (aiohttp.ClientError, TimeoutError):
-        # The caller has the head of a good answer already; a broken connection is all that can be said.
+        # The caller has received status 200 already, so only a broken connection can report the failure.
         if request.transport is not None:
             request.transport.abort()
     return response
@@ -43,26 +43,35 @@ async def relay(request: web.Request, answer: aiohttp.ClientResponse, variant: s
 async def relay_as_events(
     request: web.Request, answer: aiohttp.ClientResponse, variant: str
 ) -> web.StreamResponse:
-    """The container's answer as an event stream of payload parts."""
+    """Send the container's response as an event stream of payload parts.
+
+    A failure after the first byte becomes a ``ModelStreamError`` event, as on SageMaker.
+    """
     headers = _headers_to_caller(answer.headers, variant)
     headers["X-Amzn-SageMaker-Content-Type"] = headers["Content-Type"]
     headers["Content-Type"] = "application/vnd.amazon.eventstream"
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)
-    async for piece in _pieces(answer.content):
-        await response.write(payload_part(piece))
+    try:
+        async for piece in _pieces(answer.content):
+            await response.write(payload_part(piece))
+    except (aiohttp.ClientPayloadError, aiohttp.ClientOSError) as error:
+        await response.write(model_stream_error("StreamBroken", f"The container closed the stream: {error}"))
+    except TimeoutError:
+        message = "The container did not finish its response in time."
+        await response.write(model_stream_error("ModelInvocationTimeExceeded", message))
     return response
 
 
 async def _pieces(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """The stream as it was received; reading what is there at once would join, that is copy, it first."""
+    """Yield the stream as it was received; other ways to read it join, and so copy, the pieces first."""
     async for piece, _ in stream.iter_chunks():
         if piece:
             yield piece
 
 
 async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIterator[bytes]:
-    """The body, to be relayed as it arrives; read first where several containers get it."""
+    """Return the body to relay as it arrives, or as bytes if ``is_copied`` to several containers."""
     length = request.content_length
     if length is not None and length <= INVOCATION_PAYLOAD_BYTES and not is_copied:
         return _pieces(request.content)
@@ -75,6 +84,7 @@ async def body_of(request: web.Request, *, is_copied: bool) -> bytes | AsyncIter
 
 
 def headers_to_container(request: web.Request) -> dict[str, str]:
+    """Return the headers that the container receives."""
     kept = {name: request.headers[name] for name in _TO_CONTAINER if name in request.headers}
     sagemaker = {
         name: value for name, value in request.headers.items() if name.lower().startswith(_SAGEMAKER_PREFIX)

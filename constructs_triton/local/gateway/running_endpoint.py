@@ -1,4 +1,4 @@
-"""An endpoint whose servers are running, and the variant that takes each request."""
+"""An endpoint whose servers are running, and the variant that receives each request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["LocalVariant", "RunningEndpoint"]
 
 
 class LocalVariant:
-    """A variant's server, and its models' life cycle where it is a multi-model container."""
+    """A variant's server, and for a multi-model container the models that are loaded."""
 
     def __init__(
         self, spec: VariantSpec, server: TritonServer, multi_model: MultiModelContainer | None
@@ -26,17 +26,21 @@ class LocalVariant:
         self._has_explained = False
 
     def explain(self, message: bytes) -> None:
-        """Tell the user once what the server's words mean for the real endpoint."""
+        """Report once what the server's message means for the deployed endpoint."""
         if b"is not healthy" in message and not self._has_explained:
             self._has_explained = True
             self.server.settings.report(
-                f"{self.server.label}: a model ended its process. The server does not start it again while "
-                "/ping stays 200, so on SageMaker too it fails until the container or the model is replaced"
+                f"{self.server.label}: a model ended its own process. Triton does not restart that process "
+                "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
             )
 
     @asynccontextmanager
     async def use(self, target_model: str | None) -> AsyncIterator[str]:
-        """Where on the server a request goes, while the block lasts. Raises ``RuntimeApiError``."""
+        """Yield the server's path for a request, and keep its model loaded inside the block.
+
+        Raises:
+            RuntimeApiError: the container is starting, or ``target_model`` cannot be used.
+        """
         if not self.server.is_ready:
             raise service_unavailable(
                 f"The container of variant {self.spec.name} is starting; please try again"
@@ -47,13 +51,16 @@ class LocalVariant:
             yield "/invocations"
             return
         if target_model is None:
-            raise validation_error("A multi-model endpoint needs TargetModel; name one of its archives")
+            raise validation_error(
+                "A multi-model endpoint needs TargetModel; set it to one of its archives. "
+                + self.multi_model.archives_note()
+            )
         async with self.multi_model.use(target_model) as path:
             yield path
 
 
 class RunningEndpoint:
-    """An endpoint whose servers are up."""
+    """An endpoint whose servers are running."""
 
     def __init__(self, spec: EndpointSpec, variants: Sequence[LocalVariant]) -> None:
         self.spec = spec
@@ -67,13 +74,16 @@ class RunningEndpoint:
         ]
 
     def choose(self, target_variant: str | None) -> LocalVariant:
-        """The variant that takes a request: the one that is asked for, else by weight."""
+        """Return the variant for a request: ``target_variant`` if given, else chosen by weight."""
         if target_variant is None:
             return self.variants[self._traffic.next()]
         if target_variant not in self.variants:
-            raise validation_error(f"Variant {target_variant} not found for endpoint {self.spec.name}")
+            raise validation_error(
+                f"Variant {target_variant} not found for endpoint {self.spec.name}. "
+                f"Its variants: {', '.join(self.variants)}"
+            )
         return self.variants[target_variant]
 
     def shadows_of_next(self) -> tuple[LocalVariant, ...]:
-        """The shadow variants that get a copy of the next request."""
+        """Return the shadow variants that receive a copy of the next request."""
         return tuple(shadow for shadow, share in self._shadows if share.takes_next())

@@ -1,7 +1,7 @@
-"""The errors of SageMaker's runtime API, as bytes on the wire.
+"""The errors of SageMaker's runtime API.
 
-Source: botocore's service model of sagemaker-runtime (rest-json: the error's name stands in
-``x-amzn-errortype``) and the messages that the service is known to send.
+Source: botocore's service model of sagemaker-runtime (rest-json: the header ``x-amzn-errortype`` contains
+the error's name) and messages that the service has been seen to send.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from constructs_triton.local.sources.specs import EndpointSpec
 
 __all__ = ["RuntimeApiError", "model_error", "model_not_ready", "service_unavailable", "validation_error"]
 
-#: The service's shapes hold messages of at most this many characters.
+#: The longest message that the service model allows, in characters.
 _MESSAGE_LIMIT = 2048
 
 
 class RuntimeApiError(Exception):
-    """An answer of the runtime API that is an error: its HTTP status, its name and its members."""
+    """An error response of the runtime API: its HTTP status, name and members."""
 
     def __init__(self, status: int, code: str, message: str, **members: object) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class RuntimeApiError(Exception):
         self.members = {"Message": message[:_MESSAGE_LIMIT], **members}
 
     def response(self) -> web.Response:
-        """The error as SageMaker's runtime API sends it."""
+        """Return the error as SageMaker's runtime API sends it."""
         return web.Response(
             status=self.status,
             body=json.dumps(self.members).encode(),
@@ -39,24 +39,24 @@ class RuntimeApiError(Exception):
 
 
 def validation_error(message: str) -> RuntimeApiError:
-    """The request itself is wrong."""
+    """Return the error for a wrong request."""
     return RuntimeApiError(400, "ValidationError", message)
 
 
 def model_not_ready(target_model: str) -> RuntimeApiError:
-    """A multi-model endpoint is still loading the model; the load goes on."""
+    """Return the error for a model that is still being loaded. Loading continues."""
     return RuntimeApiError(
         429, "ModelNotReadyException", f"Model {target_model} is not ready for inference; please try again"
     )
 
 
 def service_unavailable(message: str) -> RuntimeApiError:
-    """No container is up."""
+    """Return the error for a container that is not running."""
     return RuntimeApiError(503, "ServiceUnavailable", message)
 
 
 def model_error(endpoint: EndpointSpec, status: int, original: bytes | str) -> RuntimeApiError:
-    """The container answered with an error, or (status 0) not in time."""
+    """Return the error for a container that answered with an error, or (status 0) not in time."""
     text = original if isinstance(original, str) else original.decode("utf-8", "replace")
     side = "client" if 400 <= status < 500 else "server"
     group = f"/aws/sagemaker/Endpoints/{endpoint.name}"

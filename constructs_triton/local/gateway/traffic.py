@@ -1,4 +1,4 @@
-"""How an endpoint's requests are shared among its variants."""
+"""How an endpoint distributes requests among its variants."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ __all__ = ["ShadowShare", "TrafficShare"]
 
 
 class TrafficShare:
-    """Smooth weighted round robin: over any run of requests each variant's share is as near to its weight
-    as whole requests allow. A weight of 0 gets nothing; callers still reach it by name."""
+    """Chooses variants by smooth weighted round robin.
+
+    Over any sequence of requests each variant's share is as close to its weight as whole requests allow. A
+    variant with weight 0 receives only requests that name it in ``TargetVariant``.
+    """
 
     def __init__(self, variants: Sequence[VariantSpec]) -> None:
         self._weights = {variant.name: variant.weight for variant in variants}
         self._credits = dict.fromkeys(self._weights, 0.0)
 
     def next(self) -> str:
-        """The variant that takes the next request; the first one where all weights are 0."""
+        """Return the variant for the next request; the first one if all weights are 0."""
         total = sum(self._weights.values())
         for name, weight in self._weights.items():
             self._credits[name] += weight
@@ -30,14 +33,14 @@ class TrafficShare:
 
 
 class ShadowShare:
-    """Which requests a shadow variant gets a copy of: its weight relative to production's, at most all."""
+    """Chooses the requests that a shadow variant receives: its weight relative to production's."""
 
     def __init__(self, production: VariantSpec, shadow: VariantSpec) -> None:
         self._fraction = min(1.0, shadow.weight / production.weight) if production.weight else 0.0
         self._credit = 0.0
 
     def takes_next(self) -> bool:
-        """Whether the next request is copied."""
+        """Return whether the next request is copied."""
         self._credit += self._fraction
         if self._credit < 1.0:
             return False

@@ -106,7 +106,7 @@ def test_a_body_stands_in_for_an_object(tmp_path: Path) -> None:
             {f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}RequestTTLSeconds": "59"},
             "RequestTTLSeconds must be 60 to 21600",
         ),
-        ({f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}Filename": "f"}, "Filename does not work"),
+        ({f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}Filename": "f"}, "Filename is not supported"),
     ],
 )
 def test_wrong_requests_are_refused_before_they_wait(

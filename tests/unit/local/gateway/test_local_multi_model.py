@@ -1,114 +1,319 @@
-"""The life cycle of a multi-model container's models, against a container that is played by a web server."""
+"""Which models of a multi-model container are loaded, against a server played by a web server."""
 
 from __future__ import annotations
 
 import asyncio
-import io
-import tarfile
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import aiohttp
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
+from fake_container import CONFIG, FakeLoader, fake_server, in_loop, running_container, write_archive
 
 from constructs_triton.local.gateway import multi_model
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
-from constructs_triton.local.server.installation import ModelPython, TritonInstallation
-from constructs_triton.local.server.server import ServerSettings, TritonServer
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec
+from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.sources.specs import ContainerSpec
 
-CONFIG = b'backend: "identity"\n'
-NOWHERE = Path("/nowhere")
+HANGING_MODEL = {"m/config.pbtxt": b'backend: "python"\n', "m/1/notes.txt": b"no model.py"}
 
 
-class PlayedContainer:
-    """Answers loads with the statuses it is given, the last one for ever, once it may."""
-
-    def __init__(self, *statuses: int) -> None:
-        self.statuses = list(statuses)
-        self.may_answer = asyncio.Event()
-        self.may_answer.set()
-        self.calls: list[str] = []
-
-    async def handle(self, request: web.Request) -> web.Response:
-        self.calls.append(f"{request.method} {request.headers['X-Amzn-SageMaker-Target-Model']}")
-        await self.may_answer.wait()
-        if request.method == "DELETE":
-            return web.Response()
-        return web.Response(status=self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0])
+async def call(container: MultiModelContainer, *names: str) -> None:
+    for name in names:
+        async with container.use(f"{name}.tar.gz") as path:
+            assert path.startswith("/models/")
+            assert path.endswith("/invoke")
 
 
-async def _run(
-    folder: Path, played: PlayedContainer, use: Callable[[MultiModelContainer], Awaitable[None]]
+async def refusal(container: MultiModelContainer, target_model: str) -> RuntimeApiError:
+    with pytest.raises(RuntimeApiError) as refused:
+        async with container.use(target_model):
+            pass
+    return refused.value
+
+
+def loaded(container: MultiModelContainer) -> str:
+    """The loaded models' names, least recently used first."""
+    return " ".join(name.removesuffix(".tar.gz") for name in container.loaded_models)
+
+
+def use_memory(monkeypatch: pytest.MonkeyPatch, loader: FakeLoader, bytes_per_model: int = 100) -> None:
+    """Let each loaded model take this much memory."""
+    monkeypatch.setattr(multi_model, "session_bytes", lambda _: bytes_per_model * len(loader.loaded))
+
+
+@in_loop
+async def test_least_recently_used_models_are_unloaded_when_memory_is_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
-    settings = ServerSettings(installation, ModelPython(NOWHERE, (3, 11), None), lambda _: None)
-    server = TritonServer("e/v", ContainerSpec("m", "", "s3://bucket/models/"), settings)
-    server.directory = folder
-    server.models_directory.mkdir(parents=True)
-    application = web.Application()
-    application.router.add_route("*", "/{path:.*}", played.handle)
-    async with TestServer(application) as place, aiohttp.ClientSession() as session:
-        server.port = place.port or 0
-        container = MultiModelContainer(EndpointSpec("e", "s", ()), server, session, 2**60)
-        container.place({name: _archive(folder / name) for name in ("a.tar.gz", "b.tar.gz")})
-        await use(container)
+    """Of three models two fit: the one that was used longest ago is unloaded, and loads again when called."""
+    loader = FakeLoader(200)
+    use_memory(monkeypatch, loader)
+    async with running_container(fake_server(tmp_path), loader, "abc", 200) as container:
+        await call(container, "a", "b", "a")
+        assert loaded(container) == "b a"
+        await call(container, "c")
+        assert loaded(container) == "a c"
+        await call(container, "b")
+        assert loaded(container) == "c b"
+        assert loader.loaded == {"c.tar.gz", "b.tar.gz"}
 
 
-def _archive(path: Path) -> Path:
-    with tarfile.open(path, "w:gz") as tar:
-        member = tarfile.TarInfo("m/config.pbtxt")
-        member.size = len(CONFIG)
-        tar.addfile(member, io.BytesIO(CONFIG))
-    return path
+@in_loop
+async def test_a_model_above_the_memory_limit_stays_loaded_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never unloaded for itself: every other model is, and then loading ends."""
+    loader = FakeLoader(200)
+    use_memory(monkeypatch, loader)
+    async with running_container(fake_server(tmp_path), loader, "ab", 99) as container:
+        await call(container, "a")
+        assert loader.calls == ["POST a.tar.gz"]
+        await call(container, "b")
+        assert loader.calls == ["POST a.tar.gz", "POST b.tar.gz", "DELETE a.tar.gz"]
 
 
-def test_a_slow_load_is_not_ready_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The caller is told to come back, 429; the one load that was begun serves the caller who does."""
+@in_loop
+async def test_a_model_with_a_request_in_progress_is_not_unloaded_for_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one in line is unloaded instead."""
+    loader = FakeLoader(200)
+    use_memory(monkeypatch, loader)
+    async with running_container(fake_server(tmp_path), loader, "abc", 200) as container:
+        async with container.use("a.tar.gz"):
+            await call(container, "b", "c")
+        assert loaded(container) == "a c"
+
+
+@in_loop
+async def test_a_slow_load_is_not_ready_and_continues(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The caller gets 429; the load that was started then serves the caller who comes again."""
     monkeypatch.setattr(multi_model, "_CALLER_TIMEOUT_SECONDS", 0.05)
-
-    async def scenario() -> None:
-        played = PlayedContainer(200)
-        played.may_answer.clear()
-
-        async def use(container: MultiModelContainer) -> None:
-            with pytest.raises(RuntimeApiError) as refused:
-                async with container.use("a.tar.gz"):
-                    pass
-            assert (refused.value.status, refused.value.code) == (429, "ModelNotReadyException")
-            played.may_answer.set()
-            while not container.loaded_models:
-                await asyncio.sleep(0.01)
-            async with container.use("a.tar.gz"):
-                pass
-            assert played.calls == ["POST a.tar.gz"]
-
-        await _run(tmp_path, played, use)
-
-    asyncio.run(scenario())
+    loader = FakeLoader(200)
+    loader.may_answer.clear()
+    async with running_container(fake_server(tmp_path), loader) as container:
+        error = await refusal(container, "a.tar.gz")
+        assert (error.status, error.code) == (429, "ModelNotReadyException")
+        loader.may_answer.set()
+        while not container.loaded_models:
+            await asyncio.sleep(0.01)
+        await call(container, "a")
+        assert loader.calls == ["POST a.tar.gz"]
 
 
-def test_a_model_that_is_being_called_is_not_unloaded_for_another(tmp_path: Path) -> None:
-    """507 while the other model serves is the caller's error; once that one is idle it makes room."""
+@in_loop
+async def test_callers_at_the_same_time_share_one_load(tmp_path: Path) -> None:
+    """Three first calls of a model load it once."""
+    loader = FakeLoader(200)
+    async with running_container(fake_server(tmp_path), loader) as container:
+        await asyncio.gather(*(call(container, "a") for _ in range(3)))
+        assert loader.calls == ["POST a.tar.gz"]
 
-    async def scenario() -> None:
-        played = PlayedContainer(200, 507, 507, 200)
 
-        async def use(container: MultiModelContainer) -> None:
-            async with container.use("a.tar.gz"):
-                with pytest.raises(RuntimeApiError) as refused:
-                    async with container.use("b.tar.gz"):
-                        pass
-                assert refused.value.members["OriginalStatusCode"] == 507
-                assert container.loaded_models == ("a.tar.gz",)
-            async with container.use("b.tar.gz"):
-                assert container.loaded_models == ("b.tar.gz",)
-            loads = ["POST a.tar.gz", "POST b.tar.gz"]
-            assert played.calls == [*loads, "POST b.tar.gz", "DELETE a.tar.gz", "POST b.tar.gz"]
+@in_loop
+async def test_a_model_with_a_request_in_progress_is_not_unloaded_after_507(tmp_path: Path) -> None:
+    """The caller of the new model gets the 507; when the other is idle it is unloaded."""
+    loader = FakeLoader(200, 507, 507, 200)
+    async with running_container(fake_server(tmp_path), loader) as container:
+        async with container.use("a.tar.gz"):
+            error = await refusal(container, "b.tar.gz")
+            assert error.members["OriginalStatusCode"] == 507
+            assert loaded(container) == "a"
+        await call(container, "b")
+        assert loaded(container) == "b"
+        loads = ["POST a.tar.gz", "POST b.tar.gz"]
+        assert loader.calls == [*loads, "POST b.tar.gz", "DELETE a.tar.gz", "POST b.tar.gz"]
 
-        await _run(tmp_path, played, use)
 
-    asyncio.run(scenario())
+@in_loop
+async def test_507_unloads_one_model_after_the_other_and_then_reaches_the_caller(tmp_path: Path) -> None:
+    """The least recently used goes first; its files stay, those of the rejected model do not."""
+    loader = FakeLoader(200, 200, 507, 507, 507, 200)
+    server = fake_server(tmp_path)
+    async with running_container(server, loader, "abc") as container:
+        await call(container, "a", "b")
+        error = await refusal(container, "c.tar.gz")
+        assert (error.code, error.members["OriginalStatusCode"]) == ("ModelError", 507)
+        assert error.members["OriginalMessage"] == "the server's own words"
+        assert loader.calls[2:] == [
+            *("POST c.tar.gz", "DELETE a.tar.gz"),
+            *("POST c.tar.gz", "DELETE b.tar.gz", "POST c.tar.gz"),
+        ]
+        assert len(list(server.models_directory.iterdir())) == 2
+        await call(container, "a")
+        assert loaded(container) == "a"
+
+
+@in_loop
+async def test_another_error_unloads_nothing_and_the_next_call_tries_again(tmp_path: Path) -> None:
+    """The status and the message of the server reach the caller."""
+    loader = FakeLoader(200, 400, 200)
+    async with running_container(fake_server(tmp_path), loader) as container:
+        await call(container, "a")
+        error = await refusal(container, "b.tar.gz")
+        assert (error.status, error.members["OriginalStatusCode"]) == (424, 400)
+        await call(container, "b")
+        assert loaded(container) == "a b"
+
+
+@in_loop
+async def test_a_model_that_the_server_has_loaded_already_can_be_called(tmp_path: Path) -> None:
+    """409 means that it is loaded."""
+    async with running_container(fake_server(tmp_path), FakeLoader(409)) as container:
+        await call(container, "a")
+        assert loaded(container) == "a"
+
+
+@in_loop
+async def test_without_a_cache_a_model_is_unloaded_after_its_last_request(tmp_path: Path) -> None:
+    """ModelCacheSetting Disabled: unloaded, with its files, when no request uses it any more."""
+    loader = FakeLoader(200)
+    spec = ContainerSpec("m", "", "s3://bucket/models/", model_cache_setting="Disabled")
+    server = fake_server(tmp_path, container=spec)
+    async with running_container(server, loader) as container:
+        async with container.use("a.tar.gz"):
+            await call(container, "a")
+            await asyncio.sleep(0.05)
+            assert loaded(container) == "a"
+        while any(server.models_directory.iterdir()):
+            await asyncio.sleep(0.01)
+        assert loader.calls == ["POST a.tar.gz", "DELETE a.tar.gz"]
+        assert loaded(container) == ""
+
+
+@in_loop
+async def test_models_load_again_after_a_restart(tmp_path: Path) -> None:
+    """What an earlier process of the server had loaded is not loaded any more."""
+    loader = FakeLoader(200)
+    server = fake_server(tmp_path)
+    async with running_container(server, loader) as container:
+        await call(container, "a")
+        server.generation += 1
+        await call(container, "a")
+        assert loader.calls == ["POST a.tar.gz", "POST a.tar.gz"]
+
+
+@in_loop
+async def test_a_server_that_ends_during_a_load_is_a_model_error(tmp_path: Path) -> None:
+    """Status 0, as for every container that does not answer; a later call loads the model."""
+    loader = FakeLoader(200)
+    server = fake_server(tmp_path)
+    async with running_container(server, loader) as container:
+        port, server.port = server.port, 1
+        error = await refusal(container, "a.tar.gz")
+        assert (error.code, error.members["OriginalStatusCode"]) == ("ModelError", 0)
+        assert "did not answer" in error.members["OriginalMessage"]
+        server.port = port
+        await call(container, "a")
+
+
+@pytest.mark.parametrize("target_model", ["absent.tar.gz", "../a.tar.gz", "x/../../a.tar.gz", "/a.tar.gz"])
+@in_loop
+async def test_an_unknown_archive_lists_those_there_are(tmp_path: Path, target_model: str) -> None:
+    """SageMaker's words with bucket and key, then the archives; nothing outside the prefix is reached."""
+    loader = FakeLoader(200)
+    async with running_container(fake_server(tmp_path), loader) as container:
+        error = await refusal(container, target_model)
+        assert (error.status, error.code, loader.calls) == (400, "ValidationError", [])
+        assert f"(bucket: bucket, key: models/{target_model})" in str(error)
+        assert str(error).endswith("Its archives: a.tar.gz, b.tar.gz")
+
+
+@in_loop
+async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
+    """A catalog of many archives does not fill the message; an empty prefix has none."""
+    names = [f"{number:03}" for number in range(21)]
+    async with running_container(fake_server(tmp_path / "full"), FakeLoader(200), names) as container:
+        assert container.archives_note().endswith("018.tar.gz, 019.tar.gz, ...")
+    async with running_container(fake_server(tmp_path / "empty"), FakeLoader(200), "") as container:
+        assert container.archives_note() == "Its archives: none"
+
+
+@in_loop
+async def test_archives_of_a_deployed_endpoint_are_fetched_once(tmp_path: Path) -> None:
+    """The first call downloads the archive; what is not in S3 is reported with the S3 prefix."""
+    asked: list[str] = []
+
+    def fetch(target_model: str) -> Path | None:
+        asked.append(target_model)
+        return write_archive(tmp_path / "c") if target_model == "team/c.tar.gz" else None
+
+    spec = ContainerSpec("m", "", "s3://bucket/models/", fetch_archive=fetch)
+    async with running_container(fake_server(tmp_path, container=spec), FakeLoader(200)) as container:
+        await call(container, "team/c", "team/c")
+        assert asked == ["team/c.tar.gz"]
+        error = await refusal(container, "d.tar.gz")
+        assert str(error).endswith("Its archives are those below s3://bucket/models/")
+
+
+@in_loop
+async def test_a_file_that_is_not_an_archive_is_a_validation_error(tmp_path: Path) -> None:
+    """The reason reaches the caller, and a corrected file can be called."""
+    server = fake_server(tmp_path)
+    async with running_container(server, FakeLoader(200)) as container:
+        broken = container.prefix / "c.tar.gz"
+        broken.write_bytes(b"not an archive")
+        error = await refusal(container, "c.tar.gz")
+        assert (error.status, error.code) == (400, "ValidationError")
+        assert "Failed to extract model data archive" in str(error)
+        assert not list(server.models_directory.iterdir())
+        write_archive(broken)
+        await call(container, "c")
+
+
+@in_loop
+async def test_a_model_that_would_hang_the_server_is_rejected_before_it_is_loaded(tmp_path: Path) -> None:
+    """Newer servers answer 400, so the caller gets that, and the server is not asked."""
+    loader = FakeLoader(200)
+    server = fake_server(tmp_path)
+    async with running_container(server, loader) as container:
+        write_archive(container.prefix / "c.tar.gz", HANGING_MODEL)
+        error = await refusal(container, "c.tar.gz")
+        assert (error.status, error.members["OriginalStatusCode"]) == (424, 400)
+        assert loader.calls == []
+        assert not list(server.models_directory.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("config", "has_private_mounts", "ending"),
+    [
+        ("m/config.pbtxt", True, "/model"),
+        ("config.pbtxt", True, "/model"),
+        ("m/config.pbtxt", False, "/model"),
+        ("config.pbtxt", False, ""),
+    ],
+)
+@in_loop
+async def test_the_server_is_given_the_folder_that_it_accepts(
+    tmp_path: Path, config: str, has_private_mounts: bool, ending: str
+) -> None:
+    """/opt/ml/models/<hash>/model; without private mounts a configuration at the root needs the parent."""
+    loader = FakeLoader(200)
+    server = fake_server(tmp_path, has_private_mounts=has_private_mounts)
+    async with running_container(server, loader, "") as container:
+        write_archive(container.prefix / "c.tar.gz", {config: CONFIG})
+        await call(container, "c")
+        (folder,) = server.models_directory.iterdir()
+        parent = "/opt/ml/models" if has_private_mounts else str(server.models_directory)
+        assert loader.urls == [f"{parent}/{folder.name}{ending}"]
+
+
+@in_loop
+async def test_an_unloaded_model_is_not_unpacked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files stay on disk, as on SageMaker."""
+    unpacked: list[Path] = []
+
+    def count(archive: Path, directory: Path) -> None:
+        unpacked.append(directory)
+        unpack(archive, directory)
+
+    monkeypatch.setattr(multi_model, "unpack", count)
+    loader = FakeLoader(200)
+    use_memory(monkeypatch, loader)
+    async with running_container(fake_server(tmp_path), loader, "ab", 100) as container:
+        await call(container, "a", "b", "a")
+        assert len(unpacked) == 2

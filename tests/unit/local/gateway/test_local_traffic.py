@@ -1,4 +1,4 @@
-"""Requests shared among variants."""
+"""How requests are distributed among variants."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _variants(weights: list[float]) -> list[VariantSpec]:
 
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=5).filter(any), st.integers(1, 60))
 def test_every_run_of_requests_follows_the_weights(weights: list[int], count: int) -> None:
-    """No variant is ever more than one request away from its share, and a weight of 0 gets none."""
+    """No variant is ever more than one request away from its share, and weight 0 receives none."""
     share = TrafficShare(_variants([float(weight) for weight in weights]))
     served = Counter(share.next() for _ in range(count))
     for number, weight in enumerate(weights):
@@ -30,7 +30,7 @@ def test_every_run_of_requests_follows_the_weights(weights: list[int], count: in
 
 
 def test_all_weights_zero_still_answers() -> None:
-    """Some variant takes the request; there is nobody else."""
+    """The first variant receives the request."""
     assert TrafficShare(_variants([0, 0])).next() == "v0"
 
 
@@ -38,7 +38,7 @@ def test_all_weights_zero_still_answers() -> None:
     ("production", "shadow", "copied"), [(1.0, 1.0, 8), (1.0, 0.5, 4), (1.0, 2.0, 8), (0.0, 1.0, 0)]
 )
 def test_a_shadow_gets_its_share_of_production(production: float, shadow: float, copied: int) -> None:
-    """The shadow's weight relative to production's is the share of requests that are copied."""
+    """The share of copied requests is the shadow's weight relative to production's."""
     first, second = _variants([production, shadow])
     share = ShadowShare(first, second)
     assert sum(share.takes_next() for _ in range(8)) == copied

@@ -1,0 +1,396 @@
+"""SageMaker's runtime API in front of servers that are played by web servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+from botocore.eventstream import EventStreamBuffer
+from fake_container import Answer, FakeLoader, fake_server, in_loop, running_container, running_server
+
+from constructs_triton.local.gateway import gateway
+from constructs_triton.local.gateway.gateway import gateway_application
+from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+
+CONTAINER = ContainerSpec("m", "", "s3://bucket/models/", archive=Path("m.tar.gz"))
+INVOCATIONS = "/endpoints/e/invocations"
+STREAM = f"{INVOCATIONS}-response-stream"
+ASYNC = "/endpoints/e/async-invocations"
+PREFIX = "X-Amzn-SageMaker-"
+Application = TestClient[web.Request, web.Application]
+
+
+@dataclass
+class Run:
+    """A gateway's client, and what the run reported."""
+
+    client: Application
+    server: TritonServer
+    messages: list[str] = field(default_factory=list)
+
+    async def invoke(self, path: str = INVOCATIONS, data: Any = b"x", **headers: str) -> tuple[int, Any]:
+        """Status and the decoded JSON, or the bytes, of a response."""
+        named = {f"{PREFIX}{name.replace('_', '-')}": value for name, value in headers.items()}
+        response = await self.client.post(path, data=data, headers=named)
+        content = await response.read()
+        is_json = response.content_type == "application/json"
+        return response.status, json.loads(content) if is_json else content
+
+    async def message(self, path: str = INVOCATIONS, **headers: str) -> str:
+        """The message of a ValidationError."""
+        status, body = await self.invoke(path, **headers)
+        assert status == 400
+        return str(body["Message"])
+
+
+@asynccontextmanager
+async def running(
+    folder: Path,
+    answer: Answer,
+    *,
+    weights: Mapping[str, float] | None = None,
+    shadow: Answer | None = None,
+    timeout_seconds: float = 5.0,
+    asynchronous: AsyncInferenceSpec | None = None,
+    bucket_folder: Path | None = None,
+) -> AsyncIterator[Run]:
+    """A gateway whose endpoint "e" has variants that are all served by ``answer``."""
+    messages: list[str] = []
+    names = weights or {"A": 1.0}
+    timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+    async with (
+        running_server(answer) as port,
+        running_server(shadow or answer) as shadow_port,
+        aiohttp.ClientSession(timeout=timeout) as session,
+    ):
+        server, other = fake_server(folder, messages), fake_server(folder, messages)
+        server.port, other.port = port, shadow_port
+        production = tuple(VariantSpec(name, CONTAINER, weight) for name, weight in names.items())
+        shadows = (VariantSpec("S", CONTAINER),) if shadow else ()
+        spec = EndpointSpec("e", "s", production, shadows, asynchronous=asynchronous)
+        variants = [LocalVariant(each, server, None) for each in production]
+        variants += [LocalVariant(each, other, None) for each in shadows]
+        endpoints = {"e": RunningEndpoint(spec, variants)}
+        async with serving(endpoints, session, bucket_folder) as client:
+            yield Run(client, server, messages)
+
+
+@asynccontextmanager
+async def serving(
+    endpoints: Mapping[str, RunningEndpoint], session: aiohttp.ClientSession, bucket_folder: Path | None
+) -> AsyncIterator[Application]:
+    application = gateway_application(endpoints, session, bucket_folder)
+    async with TestClient(TestServer(application, shutdown_timeout=0.1)) as client:
+        yield client
+
+
+async def echo(request: web.Request) -> web.StreamResponse:
+    """Answers with the request: its path, headers and body."""
+    seen = {"path": request.path, "headers": dict(request.headers), "body": (await request.read()).decode()}
+    return web.json_response(seen, headers={f"{PREFIX}Custom-Attributes": "c", "X-Other": "o"})
+
+
+def failing(status: int, text: str) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        return web.Response(status=status, text=text)
+
+    return answer
+
+
+async def die_before_answering(request: web.Request) -> web.StreamResponse:
+    await request.read()
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
+
+
+def dying_while_answering(pieces: Iterable[bytes], length: int | None) -> Answer:
+    """Sends a part of the response and then closes the connection."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await request.read()
+        response = web.StreamResponse()
+        response.content_length = length
+        await response.prepare(request)
+        for piece in pieces:
+            await response.write(piece)
+        assert request.transport is not None
+        await asyncio.sleep(0.05)
+        request.transport.abort()
+        return response
+
+    return answer
+
+
+async def hang(request: web.Request) -> web.StreamResponse:
+    await request.read()
+    await asyncio.sleep(30)
+    return web.Response()
+
+
+async def hang_while_answering(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await response.write(b"first")
+    await asyncio.sleep(30)
+    return response
+
+
+@in_loop
+async def test_body_and_sagemaker_headers_reach_the_container(tmp_path: Path) -> None:
+    """Content type, Accept and SageMaker's headers are passed on; signatures and others are not."""
+    async with running(tmp_path, echo) as run:
+        headers = {
+            "Content-Type": "text/csv",
+            "Accept": "text/plain",
+            "Authorization": "secret",
+            f"{PREFIX}Inference-Id": "i",
+        }
+        response = await run.client.post(INVOCATIONS, data=b"1,2", headers=headers)
+        seen = await response.json()
+        assert (response.status, seen["path"], seen["body"]) == (200, "/invocations", "1,2")
+        assert "Authorization" not in seen["headers"]
+        del headers["Authorization"]
+        assert headers.items() <= seen["headers"].items()
+        assert response.headers["x-Amzn-Invoked-Production-Variant"] == "A"
+        assert response.headers[f"{PREFIX}Custom-Attributes"] == "c"
+        assert response.headers["x-amzn-RequestId"]
+        assert "X-Other" not in response.headers
+
+
+@in_loop
+async def test_wrong_names_list_those_that_exist(tmp_path: Path) -> None:
+    """An unknown endpoint and an unknown variant; TargetModel on an endpoint of one model."""
+    async with running(tmp_path, echo, weights={"A": 1.0, "B": 0.0}) as run:
+        message = await run.message("/endpoints/x/invocations")
+        assert message == ("Endpoint x of account 123456789012 not found. Endpoints of this local run: e")
+        message = await run.message(Target_Variant="C")
+        assert message == "Variant C not found for endpoint e. Its variants: A, B"
+        assert "leave it out" in await run.message(Target_Model="m.tar.gz")
+        assert "not an asynchronous endpoint; call invoke_endpoint" in await run.message(ASYNC)
+
+
+@in_loop
+async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None:
+    """A multi-model endpoint without TargetModel; with it, the model's own path is called."""
+    server, loader = fake_server(tmp_path), FakeLoader(200)
+    async with running_container(server, loader) as container, aiohttp.ClientSession() as session:
+        endpoint = _multi_model_endpoint(server, container)
+        async with serving({"e": endpoint}, session, None) as client:
+            run = Run(client, server)
+            assert (await run.message()).endswith("Its archives: a.tar.gz, b.tar.gz")
+            response = await client.post(
+                INVOCATIONS, json={"url": "u"}, headers={f"{PREFIX}Target-Model": "a.tar.gz"}
+            )
+            assert (response.status, loader.calls) == (200, ["POST a.tar.gz", "POST a.tar.gz"])
+
+
+def _multi_model_endpoint(server: TritonServer, container: MultiModelContainer) -> RunningEndpoint:
+    variant = VariantSpec("A", server.container)
+    return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, container)])
+
+
+@in_loop
+async def test_a_container_that_starts_is_unavailable(tmp_path: Path) -> None:
+    """503 until the server is ready, for callers and for /ping."""
+    async with running(tmp_path, echo) as run:
+        assert (await run.client.get("/ping")).status == 200
+        run.server.is_ready = False
+        assert (await run.client.get("/ping")).status == 503
+        status, body = await run.invoke()
+        assert status == 503
+        assert body["Message"] == "The container of variant A is starting; please try again"
+
+
+@pytest.mark.parametrize("path", [INVOCATIONS, STREAM])
+@in_loop
+async def test_a_server_that_dies_before_it_answers_is_a_model_error(tmp_path: Path, path: str) -> None:
+    """424 with the original status 500 and the reason; the next request is served."""
+    async with running(tmp_path, die_before_answering) as run:
+        status, body = await run.invoke(path, b"x" * 1_000_000)
+        assert (status, body["OriginalStatusCode"]) == (424, 500)
+        assert body["OriginalMessage"].startswith("The container closed the connection")
+        assert (await run.client.get("/ping")).status == 200
+
+
+@pytest.mark.parametrize("length", [10, None])
+@in_loop
+async def test_a_server_that_dies_while_it_answers_breaks_the_connection(
+    tmp_path: Path, length: int | None
+) -> None:
+    """The caller has status 200 already: only a broken connection shows that the body is incomplete."""
+    async with running(tmp_path, dying_while_answering([b"part"], length)) as run:
+        with pytest.raises(aiohttp.ClientError):
+            await run.invoke()
+
+
+@in_loop
+async def test_a_server_that_dies_during_a_stream_ends_it_with_an_error(tmp_path: Path) -> None:
+    """The parts that were sent arrive, then a ModelStreamError with the code StreamBroken."""
+    async with running(tmp_path, dying_while_answering([b"one", b"two"], None)) as run:
+        status, content = await run.invoke(STREAM)
+        assert status == 200
+        events = _events(content)
+        assert b"".join(payload for name, payload in events if name == "PayloadPart") == b"onetwo"
+        name, payload = events[-1]
+        assert (name, json.loads(payload)["ErrorCode"]) == ("ModelStreamError", "StreamBroken")
+
+
+@in_loop
+async def test_a_stream_that_takes_too_long_ends_with_an_error(tmp_path: Path) -> None:
+    """The code names the time limit."""
+    async with running(tmp_path, hang_while_answering, timeout_seconds=0.2) as run:
+        _, content = await run.invoke(STREAM)
+        (_, first), (name, payload) = _events(content)
+        assert (first, name) == (b"first", "ModelStreamError")
+        assert json.loads(payload)["ErrorCode"] == "ModelInvocationTimeExceeded"
+
+
+def _events(content: bytes) -> list[tuple[str, bytes]]:
+    buffer = EventStreamBuffer()
+    buffer.add_data(content)
+    found = []
+    for event in buffer:
+        headers = event.to_response_dict()["headers"]
+        found.append((headers.get(":event-type") or headers[":exception-type"], event.payload))
+    return found
+
+
+@in_loop
+async def test_a_complete_stream_has_the_containers_content_type(tmp_path: Path) -> None:
+    """The response's own type is the event stream; the container's is in a header."""
+    async with running(tmp_path, failing(200, "all")) as run:
+        response = await run.client.post(STREAM, data=b"x")
+        assert response.headers["Content-Type"] == "application/vnd.amazon.eventstream"
+        assert response.headers["X-Amzn-SageMaker-Content-Type"] == "text/plain; charset=utf-8"
+        assert _events(await response.read()) == [("PayloadPart", b"all")]
+
+
+@in_loop
+async def test_a_container_that_does_not_answer_is_a_model_error_with_status_0(tmp_path: Path) -> None:
+    """As when SageMaker's 60 seconds are over."""
+    async with running(tmp_path, hang, timeout_seconds=0.1) as run:
+        status, body = await run.invoke()
+        assert (status, body["OriginalStatusCode"]) == (424, 0)
+        assert "timed out" in body["OriginalMessage"]
+
+
+@pytest.mark.parametrize(("status", "side"), [(400, "client"), (499, "client"), (500, "server")])
+@in_loop
+async def test_an_error_of_the_container_is_a_model_error(tmp_path: Path, status: int, side: str) -> None:
+    """Its status and message, and the log group of the endpoint."""
+    async with running(tmp_path, failing(status, "bad shape")) as run:
+        answered, body = await run.invoke()
+        assert (answered, body["OriginalStatusCode"], body["OriginalMessage"]) == (424, status, "bad shape")
+        assert f'Received {side} error ({status}) from primary with message "bad shape"' in body["Message"]
+        assert body["LogStreamArn"] == (
+            "arn:aws:logs:us-east-1:123456789012:log-group:/aws/sagemaker/Endpoints/e"
+        )
+
+
+@in_loop
+async def test_a_model_that_ended_is_explained_once(tmp_path: Path) -> None:
+    """The run reports what the server's message means; other errors report nothing."""
+    async with running(tmp_path, failing(500, "Stub process 'm' is not healthy.")) as run:
+        await run.invoke()
+        await run.invoke()
+        (message,) = run.messages
+        assert message.startswith("e/v: a model ended its own process")
+    async with running(tmp_path, failing(500, "other")) as run:
+        await run.invoke()
+        assert run.messages == []
+
+
+@in_loop
+async def test_bodies_above_the_limit_never_reach_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """413, with the limit; a body of exactly the limit is passed on."""
+    monkeypatch.setattr("constructs_triton.local.gateway.relay.INVOCATION_PAYLOAD_BYTES", 10)
+    monkeypatch.setattr(gateway, "INVOCATION_PAYLOAD_BYTES", 10)
+    async with running(tmp_path, echo) as run:
+        status, body = await run.invoke(data=b"x" * 11)
+        assert (status, body["Message"]) == (413, "HTTP content length exceeded 10 bytes.")
+        status, body = await run.invoke(data=b"x" * 10)
+        assert (status, body["body"]) == (200, "x" * 10)
+
+
+@in_loop
+async def test_variants_are_chosen_by_weight_or_by_name(tmp_path: Path) -> None:
+    """Weights 3 and 1, and TargetVariant, also for a variant of weight 0."""
+    async with running(tmp_path, echo, weights={"A": 3.0, "B": 1.0, "C": 0.0}) as run:
+        names = [await _variant_of(run) for _ in range(8)]
+        assert (names.count("A"), names.count("B")) == (6, 2)
+        assert await _variant_of(run, "C") == "C"
+
+
+async def _variant_of(run: Run, wanted: str | None = None) -> str:
+    headers = {f"{PREFIX}Target-Variant": wanted} if wanted else {}
+    response = await run.client.post(INVOCATIONS, data=b"x", headers=headers)
+    return response.headers["x-Amzn-Invoked-Production-Variant"]
+
+
+@in_loop
+async def test_a_shadow_variant_receives_a_copy_and_its_failure_is_reported(tmp_path: Path) -> None:
+    """Callers see production's response only."""
+    seen: list[bytes] = []
+
+    async def shadow(request: web.Request) -> web.StreamResponse:
+        seen.append(await request.read())
+        return web.Response(status=400, text="not for me")
+
+    async with running(tmp_path, echo, shadow=shadow) as run:
+        status, body = await run.invoke(data=b"copy me")
+        assert (status, body["body"]) == (200, "copy me")
+        while not run.messages:
+            await asyncio.sleep(0.01)
+        assert seen == [b"copy me"]
+        assert "the shadow variant failed" in run.messages[0]
+        assert "not for me" in run.messages[0]
+
+
+@in_loop
+async def test_an_asynchronous_endpoint_needs_a_folder_and_its_own_call(tmp_path: Path) -> None:
+    """Without --bucket-folder the call is rejected, and so is invoke_endpoint."""
+    output = AsyncInferenceSpec("s3://out/good")
+    async with running(tmp_path, echo, asynchronous=output) as run:
+        assert "start the local run with --bucket-folder DIR" in await run.message(ASYNC)
+        assert "call invoke_endpoint_async" in await run.message()
+
+
+@in_loop
+async def test_an_asynchronous_request_writes_the_containers_response(tmp_path: Path) -> None:
+    """202 with the location, and then a file below the folder; a failure is written to its own path."""
+    output = AsyncInferenceSpec("s3://out/good", "s3://out/bad")
+    for answer, header in ((echo, "OutputLocation"), (failing(500, "broken"), "FailureLocation")):
+        async with running(tmp_path, answer, asynchronous=output, bucket_folder=tmp_path) as run:
+            response = await run.client.post(ASYNC, data=b"body")
+            assert response.status == 202
+            file = tmp_path / response.headers[f"{PREFIX}{header}"].removeprefix("s3://")
+            while not file.exists():
+                await asyncio.sleep(0.01)
+            assert "body" in file.read_text() if answer is echo else "broken" in file.read_text()
+
+
+@in_loop
+async def test_freed_memory_is_kept_from_the_first_request_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The gateway asks for it when it is created."""
+    asked: list[bool] = []
+    monkeypatch.setattr(gateway, "keep_freed_memory", lambda: asked.append(True))
+    async with running(tmp_path, echo):
+        assert asked == [True]
