@@ -54,7 +54,7 @@ def in_loop(test: Callable[_Parameters, Awaitable[None]]) -> Callable[_Parameter
 
     @wraps(test)
     def run(*args: _Parameters.args, **kwargs: _Parameters.kwargs) -> None:
-        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 10))  # type: ignore[arg-type]  # a coroutine
+        asyncio.run(asyncio.wait_for(test(*args, **kwargs), 10))
 
     return run
 

@@ -204,7 +204,7 @@ async def test_a_server_that_ends_during_a_load_is_a_model_error(tmp_path: Path)
         port, server.port = server.port, 1
         error = await refusal(container, "a.tar.gz")
         assert (error.code, error.members["OriginalStatusCode"]) == ("ModelError", 0)
-        assert "did not answer" in error.members["OriginalMessage"]
+        assert "did not answer" in str(error.members["OriginalMessage"])
         server.port = port
         await call(container, "a")
 
