@@ -37,12 +37,9 @@ class ABTestStack(cdk.Stack):
             "Classifier",
             model_repository=repository,
             model="classifier",
+            instance_type=InstanceType.of("ml.g4dn.xlarge"),
             variants=[
-                TritonVariant(
-                    variant_name="current",
-                    instance_type=InstanceType.of("ml.g4dn.xlarge"),
-                    initial_variant_weight=9,
-                ),
+                TritonVariant(variant_name="current", initial_variant_weight=9),
                 TritonVariant(
                     variant_name="candidate",
                     instance_type=InstanceType.of("ml.g5.xlarge"),

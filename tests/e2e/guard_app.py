@@ -36,6 +36,7 @@ class GuardedStack(cdk.Stack):
             "Fleets",
             model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
             model="alpha",
+            instance_type=InstanceType.of("ml.g5.xlarge"),
             variants=[
                 TritonVariant(variant_name=name, instance_type=InstanceType.of(kind))
                 for name, kind in state.instance_types.items()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from aws_cdk import Size
 from constructs import Construct
 
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
 from constructs_triton.cdk.options.image import TritonImage
-from constructs_triton.cdk.options.variant_options import VariantProps
 from constructs_triton.compatibility import VariantFacts, check_compatibility
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.environment import variables
-from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi, default_inference_ami
+from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.target import Target
 
@@ -35,19 +36,19 @@ class ContainerSettings:
     findings: tuple[Finding, ...]
 
 
-def container_settings(scope: Construct, models: ServedModels, props: VariantProps) -> ContainerSettings:
+def container_settings(scope: Construct, models: ServedModels, options: EndpointOptions) -> ContainerSettings:
     """Decide everything; raises ``InvalidValueError`` for what the image or its Region would refuse."""
-    image = TritonImage.dlc() if props.image is None else props.image
+    image = options["image"] or TritonImage.dlc()
     image.check(scope)
-    environment, overrides = _environment(props.environment)
+    environment, overrides = _environment(options["environment"])
     environment = _with_default_model(environment, overrides, models.default_model)
     multi_model = models.mode == "multi-model"
     rendered = environment.to_variables(image_version=image.version, multi_model=multi_model)
     rendered |= overrides
     check_limits(rendered)
-    ami, ami_findings = _inference_ami(image, props)
+    ami, ami_findings = _inference_ami(image, options)
     found = [
-        *_compatibility_findings(image, rendered, models, props),
+        *_compatibility_findings(image, rendered, models, options),
         *environment.check(image_version=image.version, multi_model=multi_model),
         *check_variables(overrides, image_version=image.version, multi_model=multi_model),
         *ami_findings,
@@ -55,15 +56,17 @@ def container_settings(scope: Construct, models: ServedModels, props: VariantPro
     return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
 
 
-def check_models(models: ServedModels, settings: ContainerSettings, props: VariantProps) -> list[Finding]:
+def check_models(
+    models: ServedModels, settings: ContainerSettings, options: EndpointOptions
+) -> list[Finding]:
     """Judge the repository for this endpoint; errors raise ``RepositoryError``, new warnings come back."""
-    machine = props.instance_type
+    instance_type = options["instance_type"]
     target = Target(
         mode=models.mode,
-        gpu_count=machine.gpus,
-        gpu_memory_mib=machine.gpu_memory_mib,
-        memory_gib=machine.memory_gib,
-        storage_gb=machine.local_storage_gb or _known_volume_size_gb(props),
+        gpu_count=instance_type.gpus,
+        gpu_memory_mib=instance_type.gpu_memory_mib,
+        memory_gib=instance_type.memory_gib,
+        storage_gb=instance_type.local_storage_gb or _known_volume_size_gb(options["volume_size"]),
         image_version=settings.image.version,
         default_model=models.default_model,
     )
@@ -72,10 +75,10 @@ def check_models(models: ServedModels, settings: ContainerSettings, props: Varia
     return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
 
 
-def _known_volume_size_gb(props: VariantProps) -> int | None:
-    if props.volume_size is None or props.volume_size.is_unresolved():
+def _known_volume_size_gb(volume_size: Size | None) -> int | None:
+    if volume_size is None or volume_size.is_unresolved():
         return None
-    return int(props.volume_size.to_gibibytes())
+    return int(volume_size.to_gibibytes())
 
 
 def _environment(
@@ -111,14 +114,15 @@ def _with_default_model(
 
 
 def _compatibility_findings(
-    image: TritonImage, environment: Mapping[str, str], models: ServedModels, props: VariantProps
+    image: TritonImage, environment: Mapping[str, str], models: ServedModels, options: EndpointOptions
 ) -> list[Finding]:
+    instance_type = options["instance_type"]
     variant = VariantFacts(
-        instance_type=props.instance_type,
+        instance_type=instance_type,
         image_version=image.version,
-        cpu_image=image.is_cpu_image(props.instance_type),
+        cpu_image=image.is_cpu_image(instance_type),
         mode=models.mode,
-        volume_size_gb=None if props.volume_size is None else int(props.volume_size.to_gibibytes()),
+        volume_size_gb=_known_volume_size_gb(options["volume_size"]),
         has_gpu_load_limit=_GPU_LOAD_LIMIT in environment,
     )
     found = check_compatibility(variant)
@@ -133,11 +137,9 @@ def _warnings(findings: Sequence[Finding]) -> list[Finding]:
     return list(findings)
 
 
-def _inference_ami(image: TritonImage, props: VariantProps) -> tuple[str | None, list[Finding]]:
-    given = props.inference_ami_version
-    if given is None:
-        return None, []
-    if given is not FOR_THE_IMAGE:
-        return InferenceAmi.of(str(given)).version, []
-    choice = default_inference_ami(image.version, props.instance_type)
+def _inference_ami(image: TritonImage, options: EndpointOptions) -> tuple[str | None, list[Finding]]:
+    if "inference_ami_version" in options:
+        given = options["inference_ami_version"]
+        return (None if given is None else InferenceAmi.of(str(given)).version), []
+    choice = default_inference_ami(image.version, options["instance_type"])
     return (None if choice.ami is None else choice.ami.version), [choice.finding] if choice.finding else []

@@ -11,13 +11,14 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportableEndpoint
 from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
-from constructs_triton.cdk.endpoint.properties import EndpointOptions, endpoint_props
+from constructs_triton.cdk.endpoint.properties import EndpointOptions, checked_options
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
 from constructs_triton.cdk.metrics.metrics import MetricOptions
 from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+from constructs_triton.cdk.validation.property_documentation import takes_options
 
 __all__ = ["ITritonEndpoint", "TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
 
@@ -70,6 +71,7 @@ class ITritonEndpoint(MonitoredEndpoint, Protocol):
         ...
 
 
+@takes_options(EndpointOptions)
 class TritonEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves one model of a repository.
 
@@ -93,10 +95,12 @@ class TritonEndpoint(ImportableEndpoint, NewEndpoint):
         model: str,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        props = endpoint_props(options)
-        super().__init__(scope, id, models=SingleModel.of_model(model_repository, model), props=props)
+        checked = checked_options("TritonEndpoint()", options)
+        models = SingleModel.of_model(model_repository, model)
+        super().__init__(scope, id, models=models, options=checked)
 
 
+@takes_options(EndpointOptions)
 class TritonEnsembleEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves an ensemble: the archive holds it and all its step models.
 
@@ -120,10 +124,13 @@ class TritonEnsembleEndpoint(ImportableEndpoint, NewEndpoint):
         ensemble: str,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        props = endpoint_props(options)
-        super().__init__(scope, id, models=SingleModel.of_ensemble(model_repository, ensemble), props=props)
+        checked = checked_options("TritonEnsembleEndpoint()", options)
+        super().__init__(
+            scope, id, models=SingleModel.of_ensemble(model_repository, ensemble), options=checked
+        )
 
 
+@takes_options(EndpointOptions)
 class TritonMultiModelEndpoint(ImportableEndpoint, NewEndpoint):
     """An endpoint that serves all models of a repository, each loaded when it is first asked for.
 
@@ -151,6 +158,6 @@ class TritonMultiModelEndpoint(ImportableEndpoint, NewEndpoint):
         model_cache_setting: Literal["Enabled", "Disabled"] | None = None,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        props = endpoint_props(options)
+        checked = checked_options("TritonMultiModelEndpoint()", options)
         models = MultipleModels(model_repository, model_cache_setting=model_cache_setting)
-        super().__init__(scope, id, models=models, props=props)
+        super().__init__(scope, id, models=models, options=checked)

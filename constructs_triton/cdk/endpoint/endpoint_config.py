@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
-from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import ModelData
 from constructs_triton.cdk.endpoint.sizing import Sizing
@@ -22,7 +22,7 @@ __all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
 class BoundVariant:
     """A planned variant with its image and models in place; ``scope`` is what its parts hang from."""
 
-    plan: ResolvedVariant
+    resolved: ResolvedVariant
     scope: Construct
     image: ContainerImage
     data: ModelData
@@ -52,14 +52,14 @@ def make_model(
 
 
 def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-    models = variant.plan.models
+    models = variant.resolved.models
     cache = models.model_cache_setting
     return sagemaker.CfnModel.ContainerDefinitionProperty(
         image=variant.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
         model_data_url=variant.data.url if variant.data.is_compressed else None,
         model_data_source=None if variant.data.is_compressed else _uncompressed(variant.data.url),
-        environment=variant.plan.settings.environment,
+        environment=variant.resolved.settings.environment,
         multi_model_config=None
         if cache is None
         else sagemaker.CfnModel.MultiModelConfigProperty(model_cache_setting=cache),
@@ -75,20 +75,21 @@ def _uncompressed(url: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
 
 def make_endpoint_config(
     scope: Construct,
-    props: EndpointProps,
+    options: EndpointOptions,
     variants: Sequence[BoundVariant],
     models: Sequence[sagemaker.CfnModel],
 ) -> sagemaker.CfnEndpointConfig:
     """The configuration; it has no name either."""
-    rendered = [_production_variant(each, model, props) for each, model in zip(variants, models, strict=True)]
-    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.plan.is_shadow]
-    capture, asynchronous, metrics = props.data_capture, props.async_inference, props.metrics_config
+    rendered = [_production_variant(each, model) for each, model in zip(variants, models, strict=True)]
+    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.resolved.is_shadow]
+    capture, asynchronous = options["data_capture"], options["async_inference"]
+    metrics, key = options["metrics_config"], options["encryption_key"]
     return sagemaker.CfnEndpointConfig(
         scope,
         "EndpointConfig",
         production_variants=rendered[: len(rendered) - len(shadows)],
         shadow_production_variants=shadows or None,
-        kms_key_id=None if props.encryption_key is None else props.encryption_key.key_arn,
+        kms_key_id=None if key is None else key.key_arn,
         data_capture_config=None if capture is None else capture.render(),
         async_inference_config=None if asynchronous is None else asynchronous.render(),
         metrics_config=None if metrics is None else metrics.render(),
@@ -96,33 +97,34 @@ def make_endpoint_config(
 
 
 def _production_variant(
-    variant: BoundVariant, model: sagemaker.CfnModel, endpoint: EndpointProps
+    variant: BoundVariant, model: sagemaker.CfnModel
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    props, sizing = variant.plan.props, variant.sizing
+    options, sizing = variant.resolved.options, variant.sizing
+    core_dump = options["core_dump"]
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-        variant_name=props.variant_name,
+        variant_name=variant.resolved.variant_name,
         model_name=model.attr_model_name,
-        instance_type=props.instance_type.name,
-        initial_instance_count=props.initial_instance_count,
-        initial_variant_weight=props.initial_variant_weight,
-        inference_ami_version=variant.plan.settings.inference_ami_version,
+        instance_type=options["instance_type"].name,
+        initial_instance_count=variant.resolved.initial_instance_count,
+        initial_variant_weight=options["initial_variant_weight"],
+        inference_ami_version=variant.resolved.settings.inference_ami_version,
         volume_size_in_gb=sizing.volume_size_gib,
         container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
         model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
-        variant_instance_provision_timeout_in_seconds=seconds(props.variant_instance_provision_timeout),
-        routing_config=_routing(variant.plan, endpoint),
-        enable_ssm_access=props.enable_ssm_access,
-        core_dump_config=None if props.core_dump is None else props.core_dump.render(),
+        variant_instance_provision_timeout_in_seconds=seconds(options["variant_instance_provision_timeout"]),
+        routing_config=_routing(variant.resolved),
+        enable_ssm_access=options["enable_ssm_access"],
+        core_dump_config=None if core_dump is None else core_dump.render(),
     )
 
 
 def _routing(
-    plan: ResolvedVariant, endpoint: EndpointProps
+    resolved: ResolvedVariant,
 ) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
-    strategy = plan.props.routing_strategy
+    strategy = resolved.options["routing_strategy"]
     if strategy is None:
         # A multi-model endpoint routes by which instance holds the model; an asynchronous one has a queue.
-        if plan.models.serves_many or endpoint.async_inference is not None:
+        if resolved.models.serves_many or resolved.options["async_inference"] is not None:
             return None
         strategy = "LEAST_OUTSTANDING_REQUESTS"
     return sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy=strategy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
@@ -16,30 +16,30 @@ __all__ = ["check_deployment", "check_mode"]
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
 
-def check_deployment(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> list[Finding]:
+def check_deployment(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
     """Warn about a deployment in steps where a variant starts with too few instances to be split.
 
     No step may be larger than half of a variant's instances, and none is smaller than one.
     """
-    deployment = props.deployment
+    deployment = options["deployment"]
     if deployment is None or deployment.size is None:
         return []
     size = deployment.size
     is_count = size.type == "INSTANCE_COUNT" and is_concrete(size.value)
     needed = max(2, math.ceil(2 * size.value)) if is_count else 2
     return [
-        _too_few(plan, needed)
-        for plan in plans
-        if is_concrete(plan.props.initial_instance_count) and plan.props.initial_instance_count < needed
+        _too_few(count, needed)
+        for count in (variant.initial_instance_count for variant in variants)
+        if is_concrete(count) and count < needed
     ]
 
 
-def check_mode(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> list[Finding]:
+def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
     """Warn about what AWS does not list as supported; ``InvalidValueError`` for what it excludes."""
-    if plans[0].models.serves_many:
-        _refuse_on_multi_model(props)
-        return list(_multi_model_warnings(props, plans))
-    if props.shadow_variant is not None and props.async_inference is not None:
+    if variants[0].models.serves_many:
+        _refuse_on_multi_model(options)
+        return list(_multi_model_warnings(options, variants))
+    if options["shadow_variant"] is not None and options["async_inference"] is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
             "shadow_variant: real-time endpoints only, got async_inference as well; leave one of them out"
@@ -47,38 +47,39 @@ def check_mode(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> list[F
     return []
 
 
-def _refuse_on_multi_model(props: EndpointProps) -> None:
-    if props.shadow_variant is not None:
+def _refuse_on_multi_model(options: EndpointOptions) -> None:
+    shadow, metrics = options["shadow_variant"], options["metrics_config"]
+    if shadow is not None:
         raise InvalidValueError(
-            f'shadow_variant: not on multi-model endpoints, got "{props.shadow_variant.variant_name}"; '
+            f'shadow_variant: not supported on multi-model endpoints, got "{shadow.variant_name}"; '
             "serve the model with TritonEndpoint"
         )
-    if props.metrics_config is not None and props.metrics_config.enable_enhanced_metrics:
+    if metrics is not None and metrics.enable_enhanced_metrics:
         raise InvalidValueError(
-            "metrics_config.enable_enhanced_metrics: not on multi-model endpoints, got True; leave it out"
+            "metrics_config.enable_enhanced_metrics: not supported on multi-model endpoints, got True; "
+            "leave it out"
         )
 
 
-def _multi_model_warnings(props: EndpointProps, plans: Sequence[ResolvedVariant]) -> Iterator[Finding]:
-    if props.data_capture is not None:
+def _multi_model_warnings(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> Iterator[Finding]:
+    if options["data_capture"] is not None:
         yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read what is captured")
-    if props.async_inference is not None:
+    if options["async_inference"] is not None:
         yield _unlisted("async", "async_inference", "requests may not reach their models")
-    if len(plans) > 1:
+    if len(variants) > 1:
         yield _unlisted("variants", "variants", "each variant loads the models for itself")
-    if any(plan.props.routing_strategy is not None for plan in plans):
+    if any(each.options["routing_strategy"] is not None for each in variants):
         yield _unlisted(
             "routing", "routing_strategy", "requests stay at the instances that have loaded their model"
         )
 
 
-def _too_few(plan: ResolvedVariant, needed: int) -> Finding:
+def _too_few(count: float, needed: int) -> Finding:
     return Finding(
         "deployment-step-exceeds-fleet",
         Severity.WARNING,
         "deployment",
-        f"a step is at most half of a variant's instances, which takes {needed} of them, "
-        f"got {plan.props.initial_instance_count:g}",
+        f"a step is at most half of a variant's instances, which takes {needed} of them, got {count:g}",
         f"start with {needed} instances, use Deployment.all_at_once(), "
         "or acknowledge this where scaling sees to it",
         source="botocore sagemaker service model: TrafficRoutingConfig, RollingUpdatePolicy",

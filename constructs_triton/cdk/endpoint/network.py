@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aws_cdk import aws_ec2 as ec2
 
-from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.findings import Finding, Severity
 
 __all__ = ["check_routes", "selected_subnets"]
@@ -24,12 +24,12 @@ def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec
     )
 
 
-def check_routes(props: EndpointProps) -> list[Finding]:
+def check_routes(options: EndpointOptions) -> list[Finding]:
     """A warning where the models' download has no way into the subnets that can be seen from here."""
-    vpc = props.vpc
+    vpc = options["vpc"]
     if vpc is None:
         return []
-    chosen = {subnet.node.path for subnet in selected_subnets(vpc, props.vpc_subnets).subnets}
+    chosen = {subnet.node.path for subnet in selected_subnets(vpc, options["vpc_subnets"]).subnets}
     isolated = {subnet.node.path for subnet in vpc.isolated_subnets}
     if not chosen & isolated or _has_s3_endpoint(vpc):
         return []

@@ -23,7 +23,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
 )
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_routes, selected_subnets
-from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ModelData, ServedModels
 from constructs_triton.cdk.endpoint.sizing import Sizing
@@ -48,26 +48,27 @@ class NewEndpoint(EndpointBase):
     endpoint leaves nothing behind.
     """
 
-    def __init__(self, scope: Construct, id: str, *, models: ServedModels, props: EndpointProps) -> None:
-        plans = resolve_variants(scope, models, props)
-        findings = [*check_mode(props, plans), *check_deployment(props, plans)]
-        super().__init__(scope, id, physical_name=props.endpoint_name)
-        self._props = props
+    def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
+        resolved = resolve_variants(scope, models, options)
+        findings = [*check_mode(options, resolved), *check_deployment(options, resolved)]
+        super().__init__(scope, id, physical_name=options["endpoint_name"])
+        self._options = options
         self._serves_many = models.serves_many
         self._repository = models.repository
-        self._async_inference = props.async_inference
-        self._is_asynchronous = props.async_inference is not None
+        self._async_inference = options["async_inference"]
+        self._is_asynchronous = options["async_inference"] is not None
         self._alarms: list[str] = []
         self._connections = self._make_connections()
-        self._bound = self._bind(plans)
-        self._execution = ExecutionRole.make(self, self._statements(), props.role)
+        self._bound = self._bind(resolved)
+        self._execution = ExecutionRole.make(self, self._statements(), options["role"])
         self._cfn_models = [self._make_model(each) for each in self._bound]
-        self._cfn_endpoint_config = make_endpoint_config(self, props, self._bound, self._cfn_models)
+        self._cfn_endpoint_config = make_endpoint_config(self, options, self._bound, self._cfn_models)
         self._cfn_endpoint = self._make_endpoint()
-        self._scaling_guard = self._make_scaling_guard(plans)
-        made = [self._make_variant(plan, model) for plan, model in zip(plans, self._cfn_models, strict=True)]
-        self._shadow_variant = made.pop() if props.shadow_variant is not None else None
-        self._variants = tuple(made)
+        self._scaling_guard = self._make_scaling_guard(resolved)
+        pairs = zip(resolved, self._cfn_models, strict=True)
+        variants = [self._make_variant(each, model) for each, model in pairs]
+        self._shadow_variant = variants.pop() if options["shadow_variant"] is not None else None
+        self._variants = tuple(variants)
         self._set_deployment()
         self._keep_on_removal()
         self._annotate(findings)
@@ -139,43 +140,43 @@ class NewEndpoint(EndpointBase):
         for alarm in found:
             self._alarms.append(alarm.name)
             self._execution.policy.add_statements(alarm.statement())
-        deployment = Deployment.all_at_once() if self._props.deployment is None else self._props.deployment
+        deployment = self._options["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
 
     # How it is made.
 
     def _make_connections(self) -> ec2.Connections | None:
-        if self._props.vpc is None:
+        vpc, groups = self._options["vpc"], self._options["security_groups"]
+        if vpc is None:
             return None
-        groups = self._props.security_groups
         if groups is None:
-            groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=self._props.vpc)]
+            groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc)]
         return ec2.Connections(security_groups=list(groups))
 
-    def _bind(self, plans: Sequence[ResolvedVariant]) -> list[BoundVariant]:
+    def _bind(self, resolved: Sequence[ResolvedVariant]) -> list[BoundVariant]:
         bound, data_of = [], dict[ServedModels, ModelData]()
-        for plan in plans:
-            scope = self if plan.is_only else Construct(self, f"{plan.construct_name}Variant")
-            if plan.models not in data_of:
-                data_of[plan.models] = plan.models.bind(self)
-            data = data_of[plan.models]
-            image = plan.settings.image.bind(scope, plan.props.instance_type)
-            bound.append(BoundVariant(plan, scope, image, data, Sizing.of(plan.props, data)))
+        for each in resolved:
+            scope = self if each.is_only else Construct(self, f"{each.construct_name}Variant")
+            if each.models not in data_of:
+                data_of[each.models] = each.models.bind(self)
+            data = data_of[each.models]
+            image = each.settings.image.bind(scope, each.instance_type)
+            bound.append(BoundVariant(each, scope, image, data, Sizing.of(each.options, data)))
         return bound
 
     def _statements(self) -> list[iam.PolicyStatement]:
-        props = self._props
+        options = self._options
         statements = [
             *(statement for each in self._bound for statement in each.data.read_statements),
             *(statement for each in self._bound for statement in each.image.pull_statements()),
             *observability_statements(self),
         ]
-        if props.vpc is not None:
+        if options["vpc"] is not None:
             statements += network_statements()
-        if props.encryption_key is not None:
-            statements += key_statements(props.encryption_key.key_arn)
-        dumps = [each.plan.props.core_dump for each in self._bound]
-        for feature in (props.data_capture, props.async_inference, *dumps):
+        if options["encryption_key"] is not None:
+            statements += key_statements(options["encryption_key"].key_arn)
+        dumps = [each.resolved.options["core_dump"] for each in self._bound]
+        for feature in (options["data_capture"], options["async_inference"], *dumps):
             if feature is not None:
                 statements += feature.statements()
         return statements
@@ -185,24 +186,25 @@ class NewEndpoint(EndpointBase):
             variant,
             execution_role_arn=self._execution.role.role_arn,
             policies=[self._execution.policy],
-            enable_network_isolation=self._props.enable_network_isolation,
+            enable_network_isolation=self._options["enable_network_isolation"],
             vpc_config=self._vpc_config(),
         )
 
     def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
-        if self._props.vpc is None or self._connections is None:
+        vpc = self._options["vpc"]
+        if vpc is None or self._connections is None:
             return None
         groups = self._connections.security_groups
         return sagemaker.CfnModel.VpcConfigProperty(
             security_group_ids=[group.security_group_id for group in groups],
-            subnets=selected_subnets(self._props.vpc, self._props.vpc_subnets).subnet_ids,
+            subnets=selected_subnets(vpc, self._options["vpc_subnets"]).subnet_ids,
         )
 
     def _make_endpoint(self) -> sagemaker.CfnEndpoint:
         endpoint = sagemaker.CfnEndpoint(
             self,
             "Resource",
-            endpoint_name=self._props.endpoint_name,
+            endpoint_name=self._options["endpoint_name"],
             endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
         )
         self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
@@ -214,13 +216,13 @@ class NewEndpoint(EndpointBase):
         )
         return endpoint
 
-    def _make_scaling_guard(self, plans: Sequence[ResolvedVariant]) -> ScalingGuard | None:
-        if not self._props.scaling_guard:
+    def _make_scaling_guard(self, resolved: Sequence[ResolvedVariant]) -> ScalingGuard | None:
+        if not self._options["scaling_guard"]:
             return None
-        instance_types = {each.props.variant_name: each.props.instance_type for each in plans}
+        instance_types = {each.variant_name: each.instance_type for each in resolved}
         return ScalingGuard(self, "ScalingGuard", endpoint=self._cfn_endpoint, instance_types=instance_types)
 
-    def _make_variant(self, plan: ResolvedVariant, model: sagemaker.CfnModel) -> EndpointVariant:
+    def _make_variant(self, resolved: ResolvedVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
             # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
             VariantOwner(
@@ -230,21 +232,22 @@ class NewEndpoint(EndpointBase):
                 bool(self._is_asynchronous),
                 self._scaling_guard,
             ),
-            variant_name=plan.props.variant_name,
-            instance_type=plan.props.instance_type,
-            initial_instance_count=plan.props.initial_instance_count,
+            variant_name=resolved.variant_name,
+            instance_type=resolved.instance_type,
+            initial_instance_count=resolved.initial_instance_count,
             cfn_model=model,
-            construct_name=plan.construct_name,
+            construct_name=resolved.construct_name,
         )
 
     def _set_deployment(self) -> None:
-        if self._props.deployment is not None:
-            self._cfn_endpoint.deployment_config = self._props.deployment.render([])
-            if self._props.deployment.alarms:
-                self.add_rollback_alarms(*self._props.deployment.alarms)
+        deployment = self._options["deployment"]
+        if deployment is not None:
+            self._cfn_endpoint.deployment_config = deployment.render([])
+            if deployment.alarms:
+                self.add_rollback_alarms(*deployment.alarms)
 
     def _keep_on_removal(self) -> None:
-        policy = self._props.removal_policy
+        policy = self._options["removal_policy"]
         if policy is None:
             return
         self._cfn_endpoint.apply_removal_policy(policy)
@@ -252,7 +255,7 @@ class NewEndpoint(EndpointBase):
             return
         # A serving endpoint goes on needing all of these. What an update replaces is not kept.
         parts = [*self._cfn_models, self._cfn_endpoint_config, self._execution.policy.node.default_child]
-        if self._props.role is None:
+        if self._options["role"] is None:
             parts.append(self._execution.role.node.default_child)
         for part in parts:
             assert isinstance(part, CfnResource)
@@ -261,10 +264,10 @@ class NewEndpoint(EndpointBase):
 
     def _annotate(self, findings: Sequence[Finding]) -> None:
         for each in self._bound:
-            annotate(each.scope, [*each.plan.findings, *each.sizing.findings])
-        annotate(self, [*findings, *check_routes(self._props)])
-        key = self._props.encryption_key
-        if key is not None and any(each.plan.props.instance_type.local_storage_gb for each in self._bound):
+            annotate(each.scope, [*each.resolved.findings, *each.sizing.findings])
+        annotate(self, [*findings, *check_routes(self._options)])
+        key = self._options["encryption_key"]
+        if key is not None and any(each.resolved.instance_type.local_storage_gb for each in self._bound):
             # botocore sagemaker service model: CreateEndpointConfig, KmsKeyId.
             Annotations.of(self).add_info_v2(
                 "constructs-triton:local-storage-has-its-own-key",

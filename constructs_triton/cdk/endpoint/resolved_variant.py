@@ -1,17 +1,19 @@
-"""What an endpoint's variants will be, judged before anything is added to the tree."""
+"""The variants of an endpoint, checked before anything is added to the tree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import ContainerSettings, check_models, container_settings
-from constructs_triton.cdk.endpoint.properties import EndpointProps
+from constructs_triton.cdk.endpoint.properties import EndpointOptions, variant_options
 from constructs_triton.cdk.endpoint.served_models import ServedModels
-from constructs_triton.cdk.options.variant_options import TritonVariant, VariantProps
+from constructs_triton.cdk.options.variant_options import TritonVariant
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
 
 __all__ = ["ResolvedVariant", "resolve_variants"]
@@ -19,13 +21,13 @@ __all__ = ["ResolvedVariant", "resolve_variants"]
 
 @dataclass(frozen=True, slots=True)
 class ResolvedVariant:
-    """One variant: its properties, what it serves, and how its container is started.
+    """One variant: its properties, its models, and how its container is started.
 
-    ``is_only`` is whether the endpoint was given no list of variants; its parts then hang from the endpoint
-    itself.
+    ``options`` are the endpoint's properties with those that the variant sets itself. ``is_only`` is whether
+    the endpoint has no list of variants; the variant's resources are then children of the endpoint itself.
     """
 
-    props: VariantProps
+    options: EndpointOptions
     models: ServedModels
     settings: ContainerSettings
     findings: tuple[Finding, ...]
@@ -34,42 +36,61 @@ class ResolvedVariant:
     is_shadow: bool = False
 
     @property
+    def variant_name(self) -> str:
+        """The variant's name."""
+        return cast(str, self.options["variant_name"])
+
+    @property
+    def instance_type(self) -> InstanceType:
+        """The instance type."""
+        return self.options["instance_type"]
+
+    @property
+    def initial_instance_count(self) -> float:
+        """The number of instances at the first deployment."""
+        return cast(float, self.options["initial_instance_count"])
+
+    @property
     def construct_name(self) -> str:
-        """A name for construct ids: a token cannot be one, but the place in the list is as stable."""
-        name = self.props.variant_name
-        return name if is_concrete(name) else f"Variant{self.position}"
+        """A name for construct ids: the variant's name, or its position if the name is a token."""
+        return self.variant_name if is_concrete(self.variant_name) else f"Variant{self.position}"
 
 
-def resolve_variants(scope: Construct, models: ServedModels, props: EndpointProps) -> list[ResolvedVariant]:
-    """The production variants, then the shadow variant where there is one.
+def resolve_variants(
+    scope: Construct, models: ServedModels, options: EndpointOptions
+) -> list[ResolvedVariant]:
+    """Return the production variants, followed by the shadow variant if there is one.
 
-    Raises ``InvalidValueError`` and ``RepositoryError`` for what SageMaker or Triton would refuse.
+    Raises:
+        InvalidValueError: SageMaker would refuse a value.
+        RepositoryError: Triton would not load the models of a variant.
     """
-    listed: list[TritonVariant | None] = [None] if props.variants is None else list(props.variants)
-    plans = [_plan(scope, models, props, variant, position) for position, variant in enumerate(listed)]
-    if props.shadow_variant is not None:
-        plans.append(_plan(scope, models, props, props.shadow_variant, len(plans), is_shadow=True))
-    return plans
+    listed: list[TritonVariant | None] = [None] if options["variants"] is None else list(options["variants"])
+    resolved = [_resolve(scope, models, options, variant, index) for index, variant in enumerate(listed)]
+    if options["shadow_variant"] is not None:
+        shadow = options["shadow_variant"]
+        resolved.append(_resolve(scope, models, options, shadow, len(resolved), is_shadow=True))
+    return resolved
 
 
-def _plan(
+def _resolve(
     scope: Construct,
     models: ServedModels,
-    props: EndpointProps,
+    endpoint: EndpointOptions,
     variant: TritonVariant | None,
     position: int,
     *,
     is_shadow: bool = False,
 ) -> ResolvedVariant:
-    variant_props = props.variant_props(variant)
+    options = endpoint if variant is None else variant_options(endpoint, variant)
     try:
         if variant is not None and (variant.model_repository is not None or variant.model is not None):
             models = models.of_variant(variant.model_repository, variant.model)
         models.check_scope(scope)
-        settings = container_settings(scope, models, variant_props)
+        settings = container_settings(scope, models, options)
     except InvalidValueError as error:
         raise error if variant is None else type(error)(f'variant "{variant.variant_name}" {error}') from None
-    findings = tuple(check_models(models, settings, variant_props))
+    findings = tuple(check_models(models, settings, options))
     return ResolvedVariant(
-        variant_props, models, settings, findings, position, is_only=variant is None, is_shadow=is_shadow
+        options, models, settings, findings, position, is_only=variant is None, is_shadow=is_shadow
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ModelData
-from constructs_triton.cdk.options.variant_options import VariantProps
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
@@ -34,16 +34,16 @@ class Sizing:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, props: VariantProps, data: ModelData) -> Sizing:
+    def of(cls, options: EndpointOptions, data: ModelData) -> Sizing:
         """What was given, else what the archive's size asks for.
 
         Ten minutes, and one more for each 3 GB: of the archive for the download, of its content for the
         start. A volume is asked for where the archive and its content would not fit on the default one; types
         with local NVMe take none. A multi-model endpoint loads later and gets no time-outs.
         """
-        volume, findings = _volume(props, data)
-        download = seconds(props.model_data_download_timeout)
-        startup = seconds(props.container_startup_health_check_timeout)
+        volume, findings = _volume(options, data)
+        download = seconds(options["model_data_download_timeout"])
+        startup = seconds(options["container_startup_health_check_timeout"])
         return cls(
             volume,
             _timeout(data.size_bytes) if download is None else download,
@@ -59,10 +59,11 @@ def _timeout(size_bytes: int | None) -> float | None:
     return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), most)
 
 
-def _volume(props: VariantProps, data: ModelData) -> tuple[float | None, tuple[Finding, ...]]:
-    if props.volume_size is not None:
-        return props.volume_size.to_gibibytes(), ()
-    if props.instance_type.supports_volume_size is not True or data.unpacked_size_bytes is None:
+def _volume(options: EndpointOptions, data: ModelData) -> tuple[float | None, tuple[Finding, ...]]:
+    volume_size = options["volume_size"]
+    if volume_size is not None:
+        return volume_size.to_gibibytes(), ()
+    if options["instance_type"].supports_volume_size is not True or data.unpacked_size_bytes is None:
         return None, ()
     # Archive and content lie on it together while the one is unpacked; a tenth more for all else.
     needed = ((data.size_bytes or 0) + data.unpacked_size_bytes) * 11 // 10 // _GIB + 1

@@ -1,10 +1,9 @@
-"""``TritonVariant``: one of several fleets behind an endpoint, with a model, image or machine of its own."""
+"""``TritonVariant`` and the properties that an endpoint and its variants share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Annotated, Literal, TypedDict, Unpack
 
 from aws_cdk import Duration, Size
 
@@ -12,122 +11,197 @@ from constructs_triton.cdk.options.core_dump import CoreDump
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.validation.durations import check_duration
-from constructs_triton.cdk.validation.limit_checks import check_name, check_range
-from constructs_triton.cdk.validation.property_types import PropertyType, check_types
+from constructs_triton.cdk.validation.limit_checks import check_name
+from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, given_options
+from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
-from constructs_triton.facts.inference_ami import FOR_THE_IMAGE, InferenceAmi
+from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.spelling import did_you_mean
 
-__all__ = ["RoutingStrategy", "TritonVariant", "VariantProps"]
+__all__ = [
+    "INSTANCE_TYPE_EXAMPLE",
+    "RoutingStrategy",
+    "TritonVariant",
+    "VariantOptions",
+    "check_variant_options",
+]
 
 RoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM"]
 _STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
+INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
+_INSTANCE_TYPE: PropertyType = (InstanceType, INSTANCE_TYPE_EXAMPLE)
+_TEN_MINUTES = "Duration.minutes(10)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantOptions(TypedDict, total=False):
+    """The properties that an endpoint and its variants share.
+
+    A variant takes from its endpoint what it does not set itself.
+    """
+
+    image: Annotated[
+        TritonImage | None,
+        Property(
+            "The container image. The instance type decides between its GPU and its CPU version.",
+            default_text="``TritonImage.dlc()``",
+            example='TritonImage.dlc("26.05")',
+        ),
+    ]
+    environment: Annotated[
+        TritonEnvironment | Mapping[str, str] | None,
+        Property(
+            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
+            "strings. The mapping of a variant replaces that of its endpoint as a whole.",
+            example="TritonEnvironment(thread_count=16)",
+        ),
+    ]
+    initial_instance_count: Annotated[
+        float | None,
+        Property(
+            "Number of instances at the first deployment. With scaling, later deployments keep the count "
+            "that scaling has reached.",
+            default=1,
+            limit=limits.INITIAL_INSTANCE_COUNT,
+        ),
+    ]
+    initial_variant_weight: Annotated[
+        float | None,
+        Property(
+            "Share of the traffic, relative to the sum over all variants. A variant of weight 0 receives "
+            "only requests with its name as ``TargetVariant``. For a shadow variant: share of the requests "
+            "that are copied to it, relative to the weight of the production variant.",
+            default=1,
+            limit=limits.VARIANT_WEIGHT,
+        ),
+    ]
+    inference_ami_version: Annotated[
+        InferenceAmi | str | None,
+        Property(
+            "The Amazon Machine Image of the instance, which contains the GPU driver. "
+            "``None`` uses SageMaker's default.",
+            default=DERIVED,
+            default_text="the one that the container image needs",
+            example="InferenceAmi.of(...)",
+        ),
+    ]
+    volume_size: Annotated[
+        Size | None,
+        Property(
+            "Size of the storage volume. Not supported by instance types with local NVMe storage.",
+            default_text="derived from the size of the archive, where SageMaker's default is too small",
+            example="Size.gibibytes(50)",
+            limit=limits.VOLUME_SIZE_GB,
+        ),
+    ]
+    container_startup_health_check_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the container may take until its health check succeeds: 60 seconds to 1 hour.",
+            default_text="derived from the size of the models",
+            example=_TEN_MINUTES,
+            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
+        ),
+    ]
+    model_data_download_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the download of the models may take: 60 seconds to 1 hour.",
+            default_text="derived from the size of the archive",
+            example=_TEN_MINUTES,
+            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
+        ),
+    ]
+    variant_instance_provision_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long SageMaker tries to find instances: 5 minutes to 1 hour.",
+            default_text="SageMaker's",
+            example=_TEN_MINUTES,
+            limit=limits.VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS,
+        ),
+    ]
+    routing_strategy: Annotated[
+        RoutingStrategy | None,
+        Property(
+            "How SageMaker chooses an instance for a request: ``LEAST_OUTSTANDING_REQUESTS`` or ``RANDOM``.",
+            default_text="``LEAST_OUTSTANDING_REQUESTS`` on real-time endpoints of one model. A multi-model "
+            "endpoint sends requests to the instances that have loaded the model",
+        ),
+    ]
+    enable_ssm_access: Annotated[
+        bool | None,
+        Property(
+            "Whether AWS Systems Manager can open a session on the container's host.",
+            default_text="``False``",
+            example="True",
+        ),
+    ]
+    core_dump: Annotated[
+        CoreDump | None,
+        Property("Where the core dump of a container that crashed is written.", example="CoreDump(...)"),
+    ]
+
+
+@takes_options(VariantOptions, has_defaults=False)
 class TritonVariant:
-    """A production variant, or a shadow variant; what is ``None`` is taken from the endpoint.
+    """A production variant or a shadow variant of an endpoint.
+
+    A property that is not given, or is ``None``, is taken from the endpoint. ``inference_ami_version=None``
+    is the exception: it uses SageMaker's default.
 
     ``variant_name``
-        Has to stay the same for the life of the endpoint, or traffic and scaling start anew.
+        Keep it for the life of the endpoint: SageMaker keeps traffic and scaling by this name.
     ``model_repository``, ``model``
-        Models of its own, for instance the next release of them; ``model`` not on multi-model endpoints.
-    ``initial_variant_weight``
-        Its share of the traffic, relative to the sum over all variants; 0 is a variant without traffic of
-        its own, which callers still reach by ``TargetVariant``. Of a shadow variant: the share of requests
-        that are copied to it, relative to the production variant's weight.
+        Other models than the endpoint's, for example their next release. ``model`` is not supported on
+        multi-model endpoints.
+    ``instance_type``
+        Another instance type than the endpoint's.
 
-    The others are those of ``EndpointOptions``, and an ``inference_ami_version`` of ``None`` leaves it
-    out here too. A given ``environment`` replaces the endpoint's as a whole.
+    Raises:
+        InvalidValueError: a value has the wrong type or SageMaker would refuse it.
     """
 
-    variant_name: str
-    model_repository: TritonModelRepository | None = None
-    model: str | None = None
-    instance_type: InstanceType | None = None
-    image: TritonImage | None = None
-    environment: TritonEnvironment | Mapping[str, str] | None = None
-    initial_instance_count: float | None = None
-    initial_variant_weight: float | None = None
-    inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE
-    volume_size: Size | None = None
-    container_startup_health_check_timeout: Duration | None = None
-    model_data_download_timeout: Duration | None = None
-    variant_instance_provision_timeout: Duration | None = None
-    routing_strategy: RoutingStrategy | None = None
-    enable_ssm_access: bool | None = None
-    core_dump: CoreDump | None = None
+    __slots__ = ("instance_type", "model", "model_repository", "options", "variant_name")
+
+    def __init__(
+        self,
+        *,
+        variant_name: str,
+        model_repository: TritonModelRepository | None = None,
+        model: str | None = None,
+        instance_type: InstanceType | None = None,
+        **options: Unpack[VariantOptions],
+    ) -> None:
+        check_name("variant_name", variant_name, limits.VARIANT_NAME)
+        try:
+            check_type("instance_type", instance_type, _INSTANCE_TYPE)
+            check_options("TritonVariant()", options, VariantOptions)
+            check_variant_options(options)
+        except InvalidValueError as error:
+            raise InvalidValueError(f'variant "{variant_name}" {error}') from None
+        self.variant_name = variant_name
+        self.model_repository = model_repository
+        self.model = model
+        self.instance_type = instance_type
+        self.options = given_options(options, VariantOptions)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariantProps:
-    """All that is decided about one variant; an instance has passed its checks.
+def check_variant_options(options: VariantOptions) -> None:
+    """Check what types and limits alone do not say.
 
-    Raises ``InvalidValueError`` for a value that SageMaker would refuse.
+    Raises:
+        InvalidValueError: SageMaker has no such routing strategy for Triton.
     """
-
-    variant_name: str
-    instance_type: InstanceType
-    image: TritonImage | None = None
-    environment: TritonEnvironment | Mapping[str, str] | None = None
-    initial_instance_count: float = 1
-    initial_variant_weight: float = 1
-    inference_ami_version: InferenceAmi | str | None = FOR_THE_IMAGE
-    volume_size: Size | None = None
-    container_startup_health_check_timeout: Duration | None = None
-    model_data_download_timeout: Duration | None = None
-    variant_instance_provision_timeout: Duration | None = None
-    routing_strategy: RoutingStrategy | None = None
-    enable_ssm_access: bool | None = None
-    core_dump: CoreDump | None = None
-
-    def __post_init__(self) -> None:
-        check_types(self, _TYPES)
-        check_name("variant_name", self.variant_name, limits.VARIANT_NAME)
-        count, weight = self.initial_instance_count, self.initial_variant_weight
-        check_range("initial_instance_count", count, limits.INITIAL_INSTANCE_COUNT)
-        check_range("initial_variant_weight", weight, limits.VARIANT_WEIGHT)
-        if self.volume_size is not None:
-            check_range("volume_size", self.volume_size.to_gibibytes(), limits.VOLUME_SIZE_GB)
-        for name, limit in _TIMEOUTS.items():
-            check_duration(name, getattr(self, name), limit)
-        _check_routing(self.routing_strategy)
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The properties that an endpoint and its variants have in common."""
-        return tuple(field.name for field in fields(cls) if field.name != "variant_name")
-
-
-_DURATION: PropertyType = (Duration, "Duration.minutes(10)")
-_TYPES: dict[str, PropertyType] = {
-    "instance_type": (InstanceType, 'InstanceType.of("ml.g5.xlarge")'),
-    "image": (TritonImage, 'TritonImage.dlc("26.05")'),
-    "environment": ((TritonEnvironment, Mapping), "TritonEnvironment(thread_count=16)"),
-    "inference_ami_version": ((InferenceAmi, str), "InferenceAmi.of(...)"),
-    "volume_size": (Size, "Size.gibibytes(50)"),
-    "container_startup_health_check_timeout": _DURATION,
-    "model_data_download_timeout": _DURATION,
-    "variant_instance_provision_timeout": _DURATION,
-    "core_dump": (CoreDump, "CoreDump(...)"),
-}
-_TIMEOUTS = {
-    "container_startup_health_check_timeout": limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
-    "model_data_download_timeout": limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
-    "variant_instance_provision_timeout": limits.VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS,
-}
-
-
-def _check_routing(strategy: str | None) -> None:
+    strategy = options.get("routing_strategy")
     if strategy is None or not is_concrete(strategy) or strategy in _STRATEGIES:
         return
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
-            f'routing_strategy: follows the prompts of language model containers, got "{strategy}"; '
+            f'routing_strategy: only containers for language models support it, got "{strategy}"; '
             "use LEAST_OUTSTANDING_REQUESTS or RANDOM"
         )
     hint = did_you_mean(strategy, _STRATEGIES) or "use LEAST_OUTSTANDING_REQUESTS or RANDOM"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.spelling import did_you_mean
 
-__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type", "check_types"]
+__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type"]
 
 PropertyType = tuple[type | tuple[type, ...], str]
 """The class that a property has to be of, or several, and an example of how it is written."""
@@ -16,17 +16,22 @@ PropertyType = tuple[type | tuple[type, ...], str]
 def check_type(property: str, value: object, kind: PropertyType) -> None:
     """Raise ``InvalidValueError`` for a value of another class; ``None`` passes."""
     classes, example = kind
-    if value is None or isinstance(value, classes):
+    allowed = classes if isinstance(classes, tuple) else (classes,)
+    if value is None or any(_is_instance(value, each) for each in allowed):
         return
-    names = " or ".join(each.__name__ for each in (classes if isinstance(classes, tuple) else (classes,)))
+    names = " or ".join(each.__name__ for each in allowed)
     given = f'"{value}"' if isinstance(value, str) else repr(value)
     raise InvalidValueError(f"{property}: must be of class {names}, got {given}; write {example}")
 
 
-def check_types(owner: object, kinds: Mapping[str, PropertyType]) -> None:
-    """:func:`check_type` for attributes of ``owner``, by their names."""
-    for name, kind in kinds.items():
-        check_type(name, getattr(owner, name), kind)
+def _is_instance(value: object, cls: type) -> bool:
+    """``isinstance``, also for interfaces of the CDK: those are protocols that Python cannot check."""
+    if not getattr(cls, "_is_protocol", False):
+        return isinstance(value, cls)
+    members = {name: member for name, member in vars(cls).items() if not name.startswith("_")}
+    methods = [name for name, member in members.items() if callable(member)]
+    # A method is looked up in Python alone, while a property's value would come from the CDK.
+    return any(hasattr(value, name) for name in methods or members)
 
 
 BUCKET = ("bucket_name", "Bucket.from_bucket_name(...)")

@@ -248,7 +248,7 @@ def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
     frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
     make_many(stack, path, metrics_config=frequency)
     assert config(synthesize(stack))["MetricsConfig"] == {"MetricPublishFrequencyInSeconds": 10}
-    with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not on multi-model"):
+    with pytest.raises(InvalidValueError, match="enable_enhanced_metrics: not supported on multi-model"):
         make_many(make_stack(), path, metrics_config=MetricsConfig(enable_enhanced_metrics=True))
 
 

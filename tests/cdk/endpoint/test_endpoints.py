@@ -408,7 +408,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"environment": {"SAGEMAKER_TRITON_THREAD_COUNT": 8}}, 'must be a text, got 8; write "8"'),
     ({"environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "scale"}}, "leave it out"),
     ({"inference_ami_version": "latest"}, "inference_ami"),
-    ({"security_groups": []}, "vpc: needed with"),
+    ({"vpc_subnets": ec2.SubnetSelection(one_per_az=True)}, "^vpc: is required with vpc_subnets"),
 ]
 
 

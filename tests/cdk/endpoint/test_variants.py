@@ -29,9 +29,10 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
+from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ModelData
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.options.variant_options import VariantProps
+from constructs_triton.cdk.validation.properties import with_defaults
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 GPU = InstanceType.of("ml.g5.xlarge")
@@ -217,26 +218,21 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("same name", {"variants": [BLUE, BLUE]}, 'got "blue" twice'),
     ("none", {"variants": []}, "variants: must be from 1 to 10"),
     ("eleven", {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]}, "lower it to 10"),
-    ("two names", {"variants": [BLUE], "variant_name": "green"}, "name each of the variants"),
+    ("two names", {"variants": [BLUE], "variant_name": "green"}, "set variant_name on each TritonVariant"),
     ("two and shadow", {"variants": [BLUE, GREEN], "shadow_variant": BLUE}, "twice"),
     (
         "two beside shadow",
         {"variants": [BLUE, GREEN], "shadow_variant": TritonVariant(variant_name="s")},
-        "exactly one production variant, got 2",
-    ),
-    (
-        "own property",
-        {"variants": [TritonVariant(variant_name="blue", initial_instance_count=0)]},
-        'variant "blue" initial_instance_count: must be at least 1',
+        "needs exactly one production variant, got 2",
     ),
     (
         "own machine",
         {"variants": [TritonVariant(variant_name="blue", instance_type=InstanceType.of("ml.c7g.xlarge"))]},
         'variant "blue" .*x86_64 only',
     ),
-    ("no machine", {"instance_type": None}, "instance_type: is needed, got none"),
-    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "serverless endpoints have no GPU"),
-    ("routing", {"routing_strategy": "KV_AWARE"}, "language model containers"),
+    ("no machine", {"instance_type": None}, "instance_type: is required; write instance_type=InstanceType"),
+    ("serverless", {"serverless_config": {"max_concurrency": 5}}, "since serverless endpoints have no GPU"),
+    ("routing", {"routing_strategy": "KV_AWARE"}, "containers for language models"),
     ("routing word", {"routing_strategy": "RANDON"}, 'did you mean "RANDOM"'),
     ("provision", {"variant_instance_provision_timeout": cdk.Duration.minutes(4)}, "from 300 to 3600"),
 ]
@@ -250,6 +246,29 @@ def test_refused_variants_leave_nothing_behind(
     with pytest.raises(InvalidValueError, match=message):
         make_endpoint(stack, path, **props)
     assert stack.node.try_find_child("Endpoint") is None
+
+
+REFUSED_BY_VARIANT: list[tuple[dict[str, Any], type[Exception], str]] = [
+    (
+        {"initial_instance_count": 0},
+        InvalidValueError,
+        r'^variant "blue" initial_instance_count: .* at least 1',
+    ),
+    ({"instance_type": "ml.g5.xlarge"}, InvalidValueError, r'^variant "blue" instance_type: .*InstanceType'),
+    ({"image": "26.05"}, InvalidValueError, r'^variant "blue" image: .*write TritonImage\.dlc'),
+    ({"routing_strategy": "RANDON"}, InvalidValueError, r'^variant "blue" routing_strategy: .*"RANDOM"\?'),
+    ({"initial_weight": 1}, TypeError, 'did you mean "initial_variant_weight"'),
+    ({"variant_name": "no spaces"}, InvalidValueError, "^variant_name: must match"),
+]
+
+
+@pytest.mark.parametrize(("own", "error", "message"), REFUSED_BY_VARIANT, ids=lambda value: str(value)[:20])
+def test_variant_checks_its_properties_where_it_is_created(
+    own: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    """A TritonVariant raises for its own properties; the error names the variant and the property."""
+    with pytest.raises(error, match=message):
+        TritonVariant(**{"variant_name": "blue", **own})
 
 
 def test_each_variant_is_judged_with_its_own_machine(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -270,7 +289,7 @@ def test_each_variant_is_judged_with_its_own_machine(stack: cdk.Stack, tmp_path:
 
 def test_multi_model_refuses_what_it_cannot_do(stack: cdk.Stack, path: Path) -> None:
     """No shadow variant, and no model of a variant's own: it serves all of its repository."""
-    with pytest.raises(InvalidValueError, match="shadow_variant: not on multi-model endpoints"):
+    with pytest.raises(InvalidValueError, match="shadow_variant: not supported on multi-model endpoints"):
         make_many(stack, path, shadow_variant=BLUE)
     repository = stack.node.find_child("Models")
     with pytest.raises(InvalidValueError, match="serves all models of its repository"):
@@ -333,13 +352,17 @@ SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [
 ]
 
 
+def complete(given: EndpointOptions) -> EndpointOptions:
+    """The properties of an endpoint with their defaults."""
+    return with_defaults(given, EndpointOptions)
+
+
 @pytest.mark.parametrize(("packed", "unpacked", "expected"), SIZES)
 def test_volume_and_timeouts_follow_from_the_archive(
     packed: int, unpacked: int, expected: tuple[float | None, float, float]
 ) -> None:
     """Ten minutes and one for each 3 GB; a volume beyond the default where both do not fit on it."""
-    props = VariantProps(variant_name="v", instance_type=CPU)
-    sizing = Sizing.of(props, ModelData("s3://b/k.tar.gz", (), (), packed, unpacked))
+    sizing = Sizing.of(complete({"instance_type": CPU}), ModelData("s3://b/k.tar.gz", (), (), packed, unpacked))
     download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
     assert (sizing.volume_size_gib, download, startup) == expected
     assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
@@ -347,16 +370,15 @@ def test_volume_and_timeouts_follow_from_the_archive(
 
 def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
     """A prefix has no size, local NVMe takes no volume, and what the user says stands."""
-    given = VariantProps(
-        variant_name="v",
-        instance_type=CPU,
-        volume_size=cdk.Size.gibibytes(100),
-        model_data_download_timeout=cdk.Duration.seconds(61),
-        container_startup_health_check_timeout=cdk.Duration.seconds(62),
-    )
+    given: EndpointOptions = {
+        "instance_type": CPU,
+        "volume_size": cdk.Size.gibibytes(100),
+        "model_data_download_timeout": cdk.Duration.seconds(61),
+        "container_startup_health_check_timeout": cdk.Duration.seconds(62),
+    }
     big = ModelData("s3://b/k.tar.gz", (), (), 100 * GB, 100 * GB)
-    assert Sizing.of(given, big) == Sizing(100, 61, 62)
-    nvme = VariantProps(variant_name="v", instance_type=GPU)
+    assert Sizing.of(complete(given), big) == Sizing(100, 61, 62)
+    nvme = complete({"instance_type": GPU})
     assert Sizing.of(nvme, big).volume_size_gib is None
     assert Sizing.of(nvme, ModelData("s3://b/models/", (), ())) == Sizing(None, None, None)
 

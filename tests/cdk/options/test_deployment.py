@@ -143,7 +143,7 @@ def test_sizes_and_times_out_of_range(make: Any, message: str) -> None:
 def test_rolling_is_not_for_several_variants(stack: cdk.Stack, path: Path) -> None:
     """AWS excludes it, so that the endpoint is refused before it joins the tree."""
     variants = [TritonVariant(variant_name=name) for name in ("a", "b")]
-    with pytest.raises(InvalidValueError, match="rolling is not for several variants, got 2"):
+    with pytest.raises(InvalidValueError, match="rolling deployments support one variant only, got 2"):
         make_endpoint(stack, path, variants=variants, deployment=Deployment.rolling())
     assert stack.node.try_find_child("Endpoint") is None
 

@@ -19,6 +19,7 @@ from aws_cdk import aws_s3 as s3
 
 import constructs_triton as library
 from constructs_triton import planning
+from constructs_triton.cdk.validation.properties import declared_properties
 
 EXAMPLE = re.compile(r"[\w.\[]+\(|[A-Z]\w+\.[A-Z_]+$")
 FOLDER = Path(library.__file__).parent / "cdk"
@@ -27,6 +28,9 @@ NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
 
 def examples() -> Iterator[tuple[str, str]]:
     """The place and the text of each example: the last text of a kind, or of a call of ``check_has``."""
+    for entry in declared_properties(library.EndpointOptions).values():
+        if EXAMPLE.match(entry.property.example):
+            yield entry.name, entry.property.example
     for path in sorted(FOLDER.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts = node.elts if isinstance(node, ast.Tuple) and len(node.elts) == 2 else []
@@ -44,6 +48,8 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
+    if reference.id in ("ec2", "iam", "kms"):
+        return getattr(cdk, f"aws_{reference.id}")
     for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, s3, datetime):
         if hasattr(module, reference.id):
             return getattr(module, reference.id)
