@@ -12,33 +12,35 @@ import functools
 import hashlib
 import struct
 import zlib
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 # First byte of the SHA-256 of an image's 64 pixels: 51 of 256 values, a fifth, are held out.
 HELD_OUT_BELOW = 51
 
 
-def held_out_images() -> tuple[np.ndarray, np.ndarray]:
+def held_out_images() -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the images never trained on, uint8 [n, 8, 8] from 0 to 255, and their digits, int64 [n]."""
     images, labels = _digits()
     chosen = np.array([holds_out(image) for image in images])
     return images[chosen], labels[chosen]
 
 
-def training_images() -> tuple[np.ndarray, np.ndarray]:
+def training_images() -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the other images and their digits, with the dtypes of held_out_images."""
     images, labels = _digits()
     chosen = np.array([not holds_out(image) for image in images])
     return images[chosen], labels[chosen]
 
 
-def holds_out(image: np.ndarray) -> bool:
+def holds_out(image: NDArray[Any]) -> bool:
     """Return whether this image, uint8 [8, 8], must not be trained on."""
     return hashlib.sha256(image.tobytes()).digest()[0] < HELD_OUT_BELOW
 
 
-def encode_png(image: np.ndarray) -> bytes:
+def encode_png(image: NDArray[Any]) -> bytes:
     """Return the PNG file of a greyscale image, uint8 [height, width]."""
     height, width = image.shape
     header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
@@ -52,7 +54,7 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 
 @functools.cache
-def _digits() -> tuple[np.ndarray, np.ndarray]:
+def _digits() -> tuple[NDArray[Any], NDArray[Any]]:
     # scikit-learn takes seconds to import, and encode_png does not need it.
     from sklearn.datasets import load_digits  # noqa: PLC0415
 

@@ -362,7 +362,9 @@ def test_volume_and_timeouts_follow_from_the_archive(
     packed: int, unpacked: int, expected: tuple[float | None, float, float]
 ) -> None:
     """Ten minutes and one for each 3 GB; a volume beyond the default where both do not fit on it."""
-    sizing = Sizing.of(complete({"instance_type": CPU}), ModelData("s3://b/k.tar.gz", (), (), packed, unpacked))
+    sizing = Sizing.of(
+        complete({"instance_type": CPU}), ModelData("s3://b/k.tar.gz", (), (), packed, unpacked)
+    )
     download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
     assert (sizing.volume_size_gib, download, startup) == expected
     assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
