@@ -1,0 +1,287 @@
+"""The private address: a server's own bind becomes a Unix socket, and nothing else changes."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.local.server import private_address
+from constructs_triton.local.server.private_address import (
+    SOCKET_NAME,
+    PrivateAddress,
+    receive_listener,
+    why_unavailable,
+)
+
+REASON = why_unavailable() if sys.platform == "linux" else "seccomp is only in Linux"
+needs_seccomp = pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
+
+#: The port that the test programs bind. Nothing listens there: the tests would find it.
+PORT = 8080
+#: Binds and listens as Triton's front end does, answers one connection, and prints what it found.
+PROGRAM = """
+import os, runpy, select, socket, sys, threading
+channel = socket.socket(fileno=int(sys.argv[2]))
+runpy.run_path(sys.argv[1])["report_binds"](channel)
+{before}
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+{bind}
+server.listen(16)
+channel.send(b"listening")
+{after}
+select.select([server], [], [])
+connection, _ = socket.socket(fileno=os.dup(server.fileno())).accept()
+connection.sendall(connection.recv(100).upper())
+"""
+BIND = f'server.bind(("0.0.0.0", {PORT}))'
+
+
+class Child:
+    """A program under the filter, and the answers to its binds."""
+
+    def __init__(self, folder: Path, before: str = "", after: str = "", bind: str = BIND) -> None:
+        self._channel, theirs = socket.socketpair()
+        text = PROGRAM.format(before=before, after=after, bind=bind)
+        number = str(theirs.fileno())
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", text, private_address.__file__, number],
+            pass_fds=[theirs.fileno()],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        theirs.close()
+        listener = receive_listener(self._channel)
+        assert listener is not None
+        self.address = PrivateAddress(listener, self.process.pid, PORT, folder)
+
+    def answer_until_listening(self) -> None:
+        """Answer binds until the program listens or has ended."""
+        poll = select.poll()
+        poll.register(self.address.fileno(), select.POLLIN)
+        poll.register(self._channel, select.POLLIN)
+        while self._channel.fileno() not in dict(poll.poll(10_000)):
+            self.address.answer()
+
+    def finish(self) -> tuple[int, str, str]:
+        """The program's exit code and what it printed."""
+        printed, errors = self.process.communicate(timeout=10)
+        self.address.close()
+        self._channel.close()
+        return self.process.returncode, printed, errors
+
+
+@contextmanager
+def connected(path: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(path)
+        yield client
+
+
+def call(path: Path) -> bytes:
+    """What the program answers at this socket."""
+    with connected(str(path)) as client:
+        client.sendall(b"ping")
+        return client.recv(100)
+
+
+@needs_seccomp
+def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
+    """The program that binds 0.0.0.0 answers at the socket file, and no TCP port is open."""
+    child = Child(tmp_path)
+    child.answer_until_listening()
+    with socket.socket() as client:
+        assert client.connect_ex(("127.0.0.1", PORT)) != 0
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, "", "")
+
+
+@needs_seccomp
+@pytest.mark.parametrize("address", [("0.0.0.0", 0), ("127.0.0.1", 0), ("127.0.0.1", PORT)], ids=str)
+def test_other_binds_of_the_server_go_through(tmp_path: Path, address: tuple[str, int]) -> None:
+    """Another port or another host stays a TCP socket that can be reached."""
+    before = f"""
+other = socket.create_server({address!r})
+print(socket.create_connection(other.getsockname()).getpeername()[0])
+other.close()
+"""
+    child = Child(tmp_path, before)
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, "127.0.0.1\n", "")
+
+
+@needs_seccomp
+def test_the_bind_of_another_process_goes_through(tmp_path: Path) -> None:
+    """A model's process that binds the server's address and port gets what it asks for."""
+    before = f"""
+if os.fork() == 0:
+    other = socket.socket()
+    other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    other.bind(("0.0.0.0", {PORT}))
+    print(other.getsockname())
+    sys.exit()
+os.wait()
+"""
+    child = Child(tmp_path, before)
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, f"('0.0.0.0', {PORT})\n", "")
+
+
+@needs_seccomp
+def test_a_thread_of_the_server_may_bind(tmp_path: Path) -> None:
+    """The front end is recognized by the process, not by the thread that calls."""
+    bind = f"""
+thread = threading.Thread(target=server.bind, args=[("0.0.0.0", {PORT})])
+thread.start()
+thread.join()
+"""
+    child = Child(tmp_path, bind=bind)
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish()[0] == 0
+
+
+@needs_seccomp
+def test_a_repeated_bind_succeeds(tmp_path: Path) -> None:
+    """A signal may interrupt the call after the socket was replaced; the server then binds again."""
+    child = Child(tmp_path, bind=f"{BIND}\n{BIND}")
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, "", "")
+
+
+@needs_seccomp
+def test_a_restarted_server_gets_the_same_path(tmp_path: Path) -> None:
+    """The socket file of a server that has ended does not stop the next one."""
+    for _ in range(2):
+        child = Child(tmp_path)
+        child.answer_until_listening()
+        assert call(tmp_path / SOCKET_NAME) == b"PING"
+        assert child.finish() == (0, "", "")
+
+
+@needs_seccomp
+def test_a_long_path_works(tmp_path: Path) -> None:
+    """A folder whose path does not fit into the address of a Unix socket."""
+    folder = tmp_path / ("long" * 40)
+    folder.mkdir()
+    child = Child(folder)
+    child.answer_until_listening()
+    descriptor = os.open(folder, os.O_PATH)
+    assert call(Path(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")) == b"PING"
+    os.close(descriptor)
+    assert child.finish() == (0, "", "")
+
+
+@needs_seccomp
+def test_a_socket_that_cannot_be_created_is_an_error_of_the_bind(tmp_path: Path) -> None:
+    """The server's bind fails with the same error, and the server does not listen on a TCP port."""
+    child = Child(tmp_path)
+    (tmp_path / SOCKET_NAME).touch()
+    child.answer_until_listening()
+    code, _, errors = child.finish()
+    assert code == 1
+    assert "Address already in use" in errors
+
+
+@needs_seccomp
+def test_a_server_that_ends_while_it_binds_is_not_an_error(tmp_path: Path) -> None:
+    """The answer to a process that is gone is dropped."""
+    child = Child(tmp_path)
+    poll = select.poll()
+    poll.register(child.address.fileno(), select.POLLIN)
+    assert poll.poll(10_000)
+    child.process.kill()
+    child.process.wait()
+    child.address.answer()
+    child.finish()
+
+
+def test_no_listener_means_that_the_process_has_ended() -> None:
+    """A process that cannot install the filter closes its end of the channel."""
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    assert receive_listener(ours) is None
+    ours.close()
+
+
+#: Makes seccomp(2) fail with the error number of the first argument, then runs the rest: what gVisor, an old
+#: kernel or an outer listener look like.
+REFUSING = """
+import ctypes, os, struct, sys
+call = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+lines = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (6, 0, 0, 0x50000 | int(sys.argv[1])), (6, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+libc = ctypes.CDLL(None)
+libc.prctl(38, 1, 0, 0, 0)
+assert libc.prctl(22, 2, struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code))) == 0
+os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="seccomp is only in Linux")
+@pytest.mark.parametrize("number", [1, 16, 22, 38], ids=["EPERM", "EBUSY", "EINVAL", "ENOSYS"])
+def test_why_seccomp_is_not_available(number: int) -> None:
+    """The reason is the kernel's own error, whichever it is."""
+    program = f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
+    done = subprocess.run(
+        [sys.executable, "-c", REFUSING, str(number), "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"seccomp: {os.strerror(number)}\n"
+
+
+def test_an_unknown_machine_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers of the system calls are known for two architectures."""
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
+    ours, _theirs = socket.socketpair()
+    with ours, _theirs, pytest.raises(OSError, match="seccomp: not supported on riscv64"):
+        private_address.report_binds(ours)
+
+
+def decision(program: bytes, call: tuple[int, int, int]) -> int:
+    """What the kernel does with a system call: its number, its architecture, its third argument."""
+    number, architecture, length = call
+    data = {0: number, 4: architecture, 32: length}
+    lines = list(struct.iter_unpack("HBBI", program))
+    position, word = 0, 0
+    while True:
+        code, if_equal, otherwise, operand = lines[position]
+        if code == 0x06:
+            return int(operand)
+        if code == 0x20:
+            word = data[operand]
+        else:
+            position += if_equal if word == operand else otherwise
+        position += 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "architecture", "bind"), [("x86_64", 0xC000003E, 49), ("aarch64", 0xC00000B7, 200)]
+)
+def test_the_filter_reports_binds_of_ipv4_addresses(
+    monkeypatch: pytest.MonkeyPatch, machine: str, architecture: int, bind: int
+) -> None:
+    """Any other call, address length or architecture is allowed without a report."""
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    program = private_address._filter_program()
+    report, allow = 0x7FC00000, 0x7FFF0000
+    assert decision(program, (bind, architecture, 16)) == report
+    assert decision(program, (bind, architecture, 28)) == allow
+    assert decision(program, (bind + 1, architecture, 16)) == allow
+    assert decision(program, (bind, 0x40000003, 16)) == allow
