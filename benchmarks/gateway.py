@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import socket
 import statistics
 import sys
 import tempfile
@@ -25,16 +26,29 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "e2e")
 from local_assembly import AssemblyBuilder, adding_model, below
 
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.local.server.private_address import SOCKET_NAME
 from constructs_triton.wire import EncodedRequest, encode_request
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost")
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.connect(str(self._path))
 
 
 class Road:
     """One connection to one place that takes invocations."""
 
-    def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        self._connection = http.client.HTTPConnection(str(parts.hostname), int(parts.port or 80))
-        self._path = parts.path
+    def __init__(self, connection: http.client.HTTPConnection, path: str) -> None:
+        self._connection = connection
+        self._path = path
         self.seconds: list[float] = []
 
     def invoke(self, body: bytes, content_type: str) -> None:
@@ -64,8 +78,10 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         LocalEndpoint.from_assembly(assembly(Path(folder))) as local,
     ):
-        direct = Road(f"{server_url(local)}/invocations")
-        gateway = Road(f"{local.endpoint_url}/endpoints/Benchmark/invocations")
+        direct = Road(UnixConnection(server_socket(local)), "/invocations")
+        url = urlsplit(local.endpoint_url)
+        connection = http.client.HTTPConnection(str(url.hostname), url.port)
+        gateway = Road(connection, "/endpoints/Benchmark/invocations")
         print(f"{arguments.size} bytes each way, {arguments.count} requests a round")
         print("                         median   quick tenth")
         for _ in range(arguments.rounds):
@@ -94,13 +110,11 @@ def assembly(folder: Path) -> Path:
     return builder.write()
 
 
-def server_url(local: LocalEndpoint) -> str:
-    """Where the server itself listens, read from its command line."""
+def server_socket(local: LocalEndpoint) -> Path:
+    """Where the server itself listens."""
     (endpoint,) = local.description["endpoints"]
     (variant,) = endpoint["variants"].values()
-    words = Path(f"/proc/{variant['process_id']}/cmdline").read_text().split("\0")
-    (port,) = [word.partition("=")[2] for word in words if word.startswith("--sagemaker-port=")]
-    return f"http://127.0.0.1:{port}"
+    return Path(variant["log"]).with_name(SOCKET_NAME)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                     help="a folder that stands for S3, a sub-folder a bucket, for asynchronous endpoints")
     up.add_argument("--no-private-mounts", action="store_true",
                     help="do not show each server its models at /opt/ml")
+    up.add_argument("--allow-open-ports", action="store_true",
+                    help="where the platform has no private addresses, let the servers listen on all network "
+                         "interfaces; anyone who can reach the machine can then load code into them")
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON when ready instead of text")
     up.add_argument("--until-stdin-closes", action="store_true",
@@ -108,6 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
         invocation_timeout_seconds=arguments.invocation_timeout,
         bucket_folder=arguments.bucket_folder,
         uses_private_mounts=not arguments.no_private_mounts,
+        allows_open_ports=arguments.allow_open_ports,
         until_stdin_closes=arguments.until_stdin_closes,
     )
     LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()

@@ -53,6 +53,7 @@ class LocalEndpoint:
         invocation_timeout_seconds: float | None = None,
         bucket_folder: str | Path | None = None,
         uses_private_mounts: bool = True,
+        allow_open_ports: bool = False,
     ) -> Self:
         """The endpoints of the folder that ``cdk synth`` wrote; the options are those of ``local up``."""
         options = {
@@ -66,7 +67,8 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
-        return cls._of([str(path)] if uses_private_mounts else [str(path), "--no-private-mounts"], options)
+        flags = {"--no-private-mounts": not uses_private_mounts, "--allow-open-ports": allow_open_ports}
+        return cls._of([str(path)], options, flags)
 
     @classmethod
     def from_repository(
@@ -79,6 +81,7 @@ class LocalEndpoint:
         port: int = 0,
         python: str | Path | None = None,
         memory_limit_mib: int | None = None,
+        allow_open_ports: bool = False,
     ) -> Self:
         """One endpoint of a model repository or an archive, as ``local up PATH`` runs it.
 
@@ -92,7 +95,8 @@ class LocalEndpoint:
             "--python": python,
             "--memory-limit": memory_limit_mib,
         }
-        return cls._of([str(path), "--multi-model"] if is_multi_model else [str(path)], options)
+        flags = {"--multi-model": is_multi_model, "--allow-open-ports": allow_open_ports}
+        return cls._of([str(path)], options, flags)
 
     @classmethod
     def from_aws(
@@ -106,6 +110,7 @@ class LocalEndpoint:
         memory_limit_mib: int | None = None,
         startup_timeout_seconds: float | None = None,
         invocation_timeout_seconds: float | None = None,
+        allow_open_ports: bool = False,
     ) -> Self:
         """The endpoints deployed at an AWS endpoint, for instance one on loopback in tests.
 
@@ -122,10 +127,11 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
-        return cls._of([], options)
+        return cls._of([], options, {"--allow-open-ports": allow_open_ports})
 
     @classmethod
-    def _of(cls, words: Sequence[str], options: Mapping[str, object]) -> Self:
+    def _of(cls, source: Sequence[str], options: Mapping[str, object], flags: Mapping[str, bool]) -> Self:
+        words = [*source, *(name for name, is_set in flags.items() if is_set)]
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         return cls(["local", "up", *words, "--json", "--until-stdin-closes", *given])
 

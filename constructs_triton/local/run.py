@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
@@ -22,9 +21,14 @@ from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.server.connection import READ_BUFFER_BYTES
+from constructs_triton.local.server.host_features import (
+    has_network_isolation,
+    has_private_addresses,
+    has_private_mounts,
+)
 from constructs_triton.local.server.installation import find_installation, inspect_python
 from constructs_triton.local.server.memory import available_bytes
-from constructs_triton.local.server.private_mounts import CONTAINER_FOLDER, why_unavailable
 from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
@@ -34,8 +38,6 @@ __all__ = ["LocalRun", "RunOptions"]
 _HOST = "127.0.0.1"
 #: The part of the free memory that all multi-model containers share equally unless told otherwise.
 _MEMORY_SHARE = 0.7
-#: Above this reading pauses; the default of 64 KiB pauses a tensor's body many times.
-_READ_BUFFER_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,8 @@ class RunOptions:
     """What to run, and where: ``source`` is a cloud assembly, a repository or an archive.
 
     With ``aws_endpoint_url`` the endpoints are those deployed there, not those of ``source``. ``port`` 0
-    takes any free one. ``bucket_folder`` stands for S3 where endpoints are asynchronous.
+    takes any free one. ``bucket_folder`` stands for S3 where endpoints are asynchronous. With
+    ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
     """
 
     source: Path
@@ -60,6 +63,7 @@ class RunOptions:
     invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
     bucket_folder: Path | None = None
     uses_private_mounts: bool = True
+    allows_open_ports: bool = False
     until_stdin_closes: bool = False
 
 
@@ -98,34 +102,32 @@ class LocalRun:
         temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(temporary))
         specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
-        settings = self._settings(scratch)
+        settings = self._settings(scratch, specs)
         listener = stack.enter_context(_listen(options.port))
-        session = await stack.enter_async_context(_client_session(options.invocation_timeout_seconds))
-        variants = await _start_variants(specs, settings, session, options.memory_limit_bytes, stack)
+        variants = await _start_variants(specs, settings, options.memory_limit_bytes, stack)
         endpoints = [RunningEndpoint(spec, variants[spec.name]) for spec in specs]
         by_name = {endpoint.spec.name: endpoint for endpoint in endpoints}
-        application = gateway_application(by_name, session, options.bucket_folder)
+        application = gateway_application(by_name, options.bucket_folder)
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
 
-    def _settings(self, scratch: Path) -> ServerSettings:
+    def _settings(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ServerSettings:
         """What all servers share. Raises ``LocalEndpointError`` where something is absent."""
-        installation = find_installation(self.options.tritonserver)
-        python = inspect_python(self.options.python)
-        reason = "--no-private-mounts was given"
-        if self.options.uses_private_mounts:
-            reason = why_unavailable([installation.executable, python.executable]) or ""
-        if reason:
-            self.report(
-                f"{CONTAINER_FOLDER}: cannot be given to each server here ({reason}); models that open files "
-                "by that path do not find them, the path that initialize gets is right in both places"
-            )
+        options, report = self.options, self.report
+        installation = find_installation(options.tritonserver)
+        python = inspect_python(options.python)
+        needed = [installation.executable, python.executable]
+        has_addresses = has_private_addresses(report, allows_open_ports=options.allows_open_ports)
+        isolated = [_label(*pair) for pair in _pairs(specs) if pair[1].container.is_isolated]
         return ServerSettings(
             installation=installation,
             python=python,
-            report=self.report,
-            startup_timeout_seconds=self.options.startup_timeout_seconds,
-            has_private_mounts=not reason,
+            report=report,
+            startup_timeout_seconds=options.startup_timeout_seconds,
+            invocation_timeout_seconds=options.invocation_timeout_seconds,
+            has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
+            has_private_addresses=has_addresses,
+            has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
             run_folders=(scratch,),
         )
 
@@ -148,7 +150,6 @@ class LocalRun:
 async def _start_variants(
     specs: Sequence[EndpointSpec],
     settings: ServerSettings,
-    session: aiohttp.ClientSession,
     memory_limit_bytes: int | None,
     stack: AsyncExitStack,
 ) -> dict[str, list[LocalVariant]]:
@@ -156,14 +157,14 @@ async def _start_variants(
     starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
     servers: list[TritonServer] = []
     stack.push_async_callback(_stop_all, servers)
-    pairs = [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
+    pairs = _pairs(specs)
     multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
     limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE / max(1, multi_models))
     async with _first_error() as group:
         for spec, variant in pairs:
             server = _server_of(spec, variant, settings)
             servers.append(server)
-            start = _start_variant(spec, variant, server, session, limit)
+            start = _start_variant(spec, variant, server, limit)
             starts.setdefault(spec.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 
@@ -182,8 +183,17 @@ async def _stop_all(servers: Sequence[TritonServer]) -> None:
     await asyncio.gather(*(server.stop() for server in servers))
 
 
+def _pairs(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:
+    """Every variant, shadow variants too, with its endpoint."""
+    return [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
+
+
+def _label(spec: EndpointSpec, variant: VariantSpec) -> str:
+    return f"{spec.name}/{variant.name}"
+
+
 def _server_of(spec: EndpointSpec, variant: VariantSpec, settings: ServerSettings) -> TritonServer:
-    server = TritonServer(f"{spec.name}/{variant.name}", variant.container, settings)
+    server = TritonServer(_label(spec, variant), variant.container, settings)
     if variant.startup_timeout_seconds is not None:
         server.startup_timeout_seconds = variant.startup_timeout_seconds
     return server
@@ -193,13 +203,12 @@ async def _start_variant(
     spec: EndpointSpec,
     variant: VariantSpec,
     server: TritonServer,
-    session: aiohttp.ClientSession,
     memory_limit_bytes: int,
 ) -> LocalVariant:
     await server.start()
     if not variant.container.is_multi_model:
         return LocalVariant(variant, server, None)
-    multi_model = MultiModelContainer(spec, server, session, memory_limit_bytes)
+    multi_model = MultiModelContainer(spec, server, memory_limit_bytes)
     multi_model.place(variant.container.archives)
     return LocalVariant(variant, server, multi_model)
 
@@ -239,22 +248,8 @@ def _listen(port: int) -> Iterator[socket.socket]:
 
 
 @asynccontextmanager
-async def _client_session(timeout_seconds: float) -> AsyncIterator[aiohttp.ClientSession]:
-    connector = aiohttp.TCPConnector(limit=0)
-    timeout = aiohttp.ClientTimeout(total=timeout_seconds)
-    async with aiohttp.ClientSession(
-        connector=connector,
-        timeout=timeout,
-        auto_decompress=False,
-        read_bufsize=_READ_BUFFER_BYTES,
-        headers={"Accept-Encoding": "identity"},
-    ) as session:
-        yield session
-
-
-@asynccontextmanager
 async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    runner = web.AppRunner(application, access_log=None, read_bufsize=_READ_BUFFER_BYTES)
+    runner = web.AppRunner(application, access_log=None, read_bufsize=READ_BUFFER_BYTES)
     await runner.setup()
     try:
         await web.SockSite(runner, listener, shutdown_timeout=1.0).start()

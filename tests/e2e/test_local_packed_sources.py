@@ -10,7 +10,7 @@ from test_local_endpoints import Caller
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.local.server.private_mounts import why_unavailable
+from constructs_triton.local.server.namespaces import why_no_private_mounts
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 PLACES = """
@@ -20,8 +20,9 @@ SINGLE, MULTI = "/opt/ml/model/m/1/ten", "/opt/ml/models/*/model/m/1/ten"
 """
 
 
+NO_MOUNTS = why_no_private_mounts([])
 needs_private_mounts = pytest.mark.skipif(
-    why_unavailable([]) is not None, reason=f"no private /opt/ml here: {why_unavailable([])}"
+    NO_MOUNTS is not None, reason=f"no private /opt/ml here: {NO_MOUNTS}"
 )
 
 

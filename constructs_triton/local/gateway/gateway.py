@@ -45,11 +45,9 @@ class _Gateway:
     def __init__(
         self,
         endpoints: Mapping[str, RunningEndpoint],
-        session: aiohttp.ClientSession,
         bucket_folder: Path | None,
     ) -> None:
         self._endpoints = endpoints
-        self._session = session
         self._mirrors: set[asyncio.Task[None]] = set()
         self._queues = {} if bucket_folder is None else self._make_queues(BucketFolder(bucket_folder))
 
@@ -139,13 +137,13 @@ class _Gateway:
         Raises:
             RuntimeApiError: the container failed, timed out or answered with another status than 200.
         """
-        spec = call.endpoint.spec
-        timeout = timeout or self._session.timeout
+        spec, server = call.endpoint.spec, variant.server
+        timeout = timeout or server.session.timeout
         try:
             async with (
                 variant.use(call.target_model) as path,
-                self._session.post(
-                    variant.server.url + path, data=call.body, headers=call.headers, timeout=timeout
+                server.session.post(
+                    server.url + path, data=call.body, headers=call.headers, timeout=timeout
                 ) as answer,
             ):
                 if answer.status != 200:
@@ -175,7 +173,6 @@ class _Gateway:
 
 def gateway_application(
     endpoints: Mapping[str, RunningEndpoint],
-    session: aiohttp.ClientSession,
     bucket_folder: Path | None = None,
 ) -> web.Application:
     """Return the web application that serves these endpoints.
@@ -183,7 +180,7 @@ def gateway_application(
     ``bucket_folder`` takes the place of S3 for asynchronous endpoints.
     """
     keep_freed_memory()
-    gateway = _Gateway(endpoints, session, bucket_folder)
+    gateway = _Gateway(endpoints, bucket_folder)
     application = web.Application(client_max_size=INVOCATION_PAYLOAD_BYTES)
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(

@@ -63,12 +63,10 @@ class MultiModelContainer:
         self,
         endpoint: EndpointSpec,
         server: TritonServer,
-        session: aiohttp.ClientSession,
         memory_limit_bytes: int,
     ) -> None:
         self._endpoint = endpoint
         self._server = server
-        self._session = session
         self._memory_limit_bytes = memory_limit_bytes
         self._generation = server.generation
         self._loaded: OrderedDict[str, None] = OrderedDict()
@@ -256,7 +254,7 @@ class MultiModelContainer:
     async def _call(self, method: str, path: str, target_model: str, body: object) -> _Answer:
         headers = {TARGET_MODEL_HEADER: target_model}
         try:
-            async with self._session.request(
+            async with self._server.session.request(
                 method, self._server.url + path, json=body, headers=headers, timeout=_LOAD_TIMEOUT
             ) as response:
                 return _Answer(response.status, await response.read())

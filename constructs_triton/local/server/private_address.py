@@ -3,7 +3,8 @@
 Triton's SageMaker front end has no option for its address. It binds 0.0.0.0, so everyone who reaches the
 machine could load models into it. Here the server starts under a seccomp filter that reports every bind(2)
 of an IPv4 address to the supervisor. For the front end's bind, the supervisor replaces the server's socket
-with a Unix socket in a folder that only this user can enter. All other binds go through unchanged.
+with a Unix socket in a folder that only this user can enter. The server gets an error for any other port on
+0.0.0.0. The binds of its models' processes and those on other addresses go through unchanged.
 
 Needs Linux 5.9 and no privileges. Standard library only, and no import of the package: the supervisor loads
 this file by its path, and so does the check whether private addresses work.
@@ -169,8 +170,11 @@ class PrivateAddress:
         caller = (bind.thread, bind.descriptor)
         if caller == self._replaced:
             return 0, 0  # a signal had interrupted the call after the replacement, and the server repeats it
-        if self._replaced is not None or not self._is_front_end(bind):
+        port = self._public_port(bind)
+        if not port:
             return 0, _CONTINUE
+        if self._replaced is not None or port != self._port:
+            return errno.EACCES, 0  # another front end, which would listen on all interfaces
         error = self._replace_socket(bind)
         self._replaced = None if error else caller
         return error, 0
@@ -182,16 +186,16 @@ class PrivateAddress:
         descriptor, address, length = struct.unpack_from("QQQ", notification, 32)
         return _Bind(cookie, thread, descriptor & 0xFFFFFFFF, address, length)
 
-    def _is_front_end(self, bind: _Bind) -> bool:
-        """Whether the server's own process binds 0.0.0.0 and the port."""
+    def _public_port(self, bind: _Bind) -> int:
+        """The port that the server itself binds on all interfaces; 0 for every other bind."""
         if _process_of(bind.thread) != self._process:
-            return False
+            return 0
         try:
             address = self._read_address(bind)
         except PermissionError:
-            return True  # the front end is what binds first: the other front ends are off by default
+            return self._port  # other front ends are off by default, and get an error if they are on
         family, port, host = struct.unpack_from("=2s2s4s", address)
-        return (family, port, host) == (_AF_INET, self._port.to_bytes(2, "big"), bytes(4))
+        return int.from_bytes(port, "big") if (family, host) == (_AF_INET, bytes(4)) else 0
 
     def _read_address(self, bind: _Bind) -> bytes:
         with Path(f"/proc/{bind.thread}/mem").open("rb", buffering=0) as memory:

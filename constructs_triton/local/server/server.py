@@ -16,8 +16,9 @@ from typing import TypeVar
 import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.server import private_mounts
+from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.server.backends import make_backends
+from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import (
@@ -26,6 +27,7 @@ from constructs_triton.local.server.local_model import (
     require_backends,
 )
 from constructs_triton.local.server.memory import fit_shared_memory
+from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, server_command
 from constructs_triton.local.server.server_log import error_excerpt, stub_failure
@@ -38,10 +40,14 @@ __all__ = ["ServerSettings", "TritonServer", "finish"]
 
 _Result = TypeVar("_Result")
 
+#: The port that SageMaker calls in a container.
+_CONTAINER_PORT = 8080
+# The server's other front ends are off unless the template turns them on, and listen on all interfaces.
+_LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics"))
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: How long a server may take to answer its first ping where the template does not say.
 _STARTUP_TIMEOUT_SECONDS = 120.0
-_PING_INTERVAL_SECONDS = 0.05
+_PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 
 
@@ -53,8 +59,13 @@ class ServerSettings:
     python: ModelPython
     report: Callable[[str], None]
     startup_timeout_seconds: float | None = None
+    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
     #: Whether each server sees its own folder at /opt/ml, as in the container.
     has_private_mounts: bool = False
+    #: Whether each server listens on a Unix socket in its folder, not on all network interfaces.
+    has_private_addresses: bool = False
+    #: Whether servers with network isolation run without a network.
+    has_network_isolation: bool = False
     #: Folders of the whole run, which are gone after it however it ends.
     run_folders: tuple[Path, ...] = ()
 
@@ -68,7 +79,7 @@ class TritonServer:
     settings: ServerSettings
     startup_timeout_seconds: float = _STARTUP_TIMEOUT_SECONDS
     directory: Path = field(init=False, default=Path())
-    port: int = field(init=False, default=0)
+    port: int = field(init=False, default=_CONTAINER_PORT)
     is_ready: bool = field(init=False, default=False)
     #: Grows with each start, so that what was loaded into an earlier process is known to be gone.
     generation: int = field(init=False, default=0)
@@ -76,15 +87,22 @@ class TritonServer:
     process_id: int = field(init=False, default=0)
     #: Variables that fit the server to this machine, where the template does not set them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
-    #: Keeps ``port`` for this server.
+    #: Keeps ``port`` for this server where it listens on all interfaces.
     _reservation: socket.socket | None = field(init=False, default=None)
+    _connection: ServerConnection | None = field(init=False, default=None)
     _supervisor: SupervisorProcess | None = field(init=False, default=None)
     _watch: asyncio.Task[None] | None = field(init=False, default=None)
 
     @property
     def url(self) -> str:
-        """Where the server listens for SageMaker's requests."""
+        """The start of the URL of each request that is sent with ``session``."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The HTTP session that reaches this server, from ``start`` to ``stop``."""
+        assert self._connection is not None
+        return self._connection.session
 
     @property
     def container_directory(self) -> Path:
@@ -100,7 +118,7 @@ class TritonServer:
         """The path by which the server finds what lies at ``path`` below ``container_directory``."""
         if not self.settings.has_private_mounts:
             return str(path)
-        return str(private_mounts.CONTAINER_FOLDER / path.relative_to(self.container_directory))
+        return str(CONTAINER_FOLDER / path.relative_to(self.container_directory))
 
     @property
     def log(self) -> Path:
@@ -119,6 +137,7 @@ class TritonServer:
         """
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
         try:
+            self.connect()
             await self._start_supervisor()
             await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
             await self._start_process()
@@ -126,6 +145,11 @@ class TritonServer:
             await self.stop()
             raise
         self._watch = asyncio.create_task(self._restart_when_ended())
+
+    def connect(self) -> None:
+        """Open ``session``; the server may start later."""
+        folder = self.directory if self.settings.has_private_addresses else None
+        self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
     async def stop(self) -> None:
         """End the server and its children, and remove its folder and shared memory."""
@@ -135,6 +159,8 @@ class TritonServer:
             await asyncio.gather(self._watch, return_exceptions=True)
         if self._supervisor is not None:
             await self._supervisor.close()
+        if self._connection is not None:
+            await self._connection.close()
         self._release_port()
         if self.directory.name:  # a supervisor that was killed has left it
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
@@ -170,7 +196,8 @@ class TritonServer:
             self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
 
     async def _start_process(self) -> None:
-        self._reserve_port()
+        if not self.settings.has_private_addresses:
+            self._reserve_port()
         request = await asyncio.to_thread(self._request)
         supervisor = self._supervisor
         assert supervisor is not None
@@ -216,6 +243,7 @@ class TritonServer:
                 *(seen if word == repository else word for word in command.arguments),
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
+                *_LOOPBACK_FLAGS,
             ],
             "environment": {
                 "HOME": str(self.directory / "home"),
@@ -225,17 +253,13 @@ class TritonServer:
             },
             "cwd": str(self.directory),
             "log": str(self.log),
-            "mounts": self._mounts(),
+            "mounted_models": str(self.container_directory) if self.settings.has_private_mounts else None,
+            "private_port": self.port if self.settings.has_private_addresses else None,
+            "has_network": not (self.container.is_isolated and self.settings.has_network_isolation),
         }
 
-    def _mounts(self) -> Mapping[str, str] | None:
-        """What the supervisor shows the server at /opt/ml, and the program that does it."""
-        if not self.settings.has_private_mounts:
-            return None
-        return {"program": private_mounts.__file__, "source": str(self.container_directory)}
-
     def _container_environment(self) -> dict[str, str]:
-        """What SageMaker hands to the container; the port differs, and what is fitted to this machine."""
+        """What SageMaker hands to the container, and what is fitted to this machine."""
         environment = {
             **self._fitted,
             **self.container.environment,
@@ -246,16 +270,15 @@ class TritonServer:
         return environment
 
     async def _wait_for_ping(self) -> None:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2.0)) as session:
-            while True:
-                with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-                    async with session.get(f"{self.url}/ping") as response:
-                        if response.status == 200:
-                            return
-                failure = stub_failure(self._log_text())
-                if failure is not None:
-                    raise LocalEndpointError(f"{self.label}: the Python backend cannot start: {failure}")
-                await asyncio.sleep(_PING_INTERVAL_SECONDS)
+        while True:
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                async with self.session.get(f"{self.url}/ping", timeout=_PING_TIMEOUT) as response:
+                    if response.status == 200:
+                        return
+            failure = stub_failure(self._log_text())
+            if failure is not None:
+                raise LocalEndpointError(f"{self.label}: the Python backend cannot start: {failure}")
+            await asyncio.sleep(_PING_INTERVAL_SECONDS)
 
     def _why_not_ready(self, has_ended: bool, timeout: float) -> str:
         how = "ended before it was ready" if has_ended else f"did not answer /ping within {timeout:.0f} s"

@@ -10,18 +10,23 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib.util
 import json
 import os
-import runpy
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from constructs_triton.local.server.private_address import PrivateAddress
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 #: How long a server may take to finish what it does before it is killed.
@@ -44,20 +49,40 @@ def main(shm_prefix: str, *directories: str) -> None:
             shutil.rmtree(directory, ignore_errors=True)
 
 
+def _load(name: str) -> ModuleType:
+    """Load the file of this name beside this one; the isolated interpreter cannot import the package."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+_namespaces, _private_address = _load("namespaces"), _load("private_address")
+
+
 def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
-    server = _start(request)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        server = _start(request, theirs)
+        theirs.close()
+        address = _receive_address(request, ours, server.pid)
+    _send_event({"started": server.pid})
     try:
-        ended = _wait_for_end(server.pid)
+        ended = _wait_for_end(server.pid, address)
     finally:
+        if address is not None:
+            address.close()
         _stop(server)
         _clear_shared_memory(shm_prefix)
     if ended:
         _send_event({"ended": server.returncode})
 
 
-def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
+def _start(request: dict[str, Any], channel: socket.socket) -> subprocess.Popen[bytes]:
     with Path(request["log"]).open("ab") as log:
-        server: subprocess.Popen[bytes] = subprocess.Popen(
+        return subprocess.Popen(
             request["argv"],
             env=request["environment"],
             cwd=request["cwd"],
@@ -65,27 +90,38 @@ def _start(request: dict[str, Any]) -> subprocess.Popen[bytes]:
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_preparation(request.get("mounts")),  # noqa: PLW1509 - a single thread runs here
+            preexec_fn=_preparation(request, channel),  # noqa: PLW1509 - a single thread runs here
         )
-    _send_event({"started": server.pid})
-    return server
 
 
-def _preparation(mounts: dict[str, str] | None) -> Callable[[], None]:
+def _preparation(request: dict[str, Any], channel: socket.socket) -> Callable[[], None]:
     """What the server's process does before it becomes the server."""
-    if mounts is None:
-        return _die_with_parent
-    enter = runpy.run_path(mounts["program"])["enter"]
+    models = None if request["mounted_models"] is None else Path(request["mounted_models"])
 
     def prepare() -> None:
         try:
-            enter(Path(mounts["source"]))
+            _namespaces.enter(models, has_network=request["has_network"])
+            if request["private_port"] is not None:
+                _private_address.report_binds(channel)
         except OSError as error:
             os.write(2, f"error: {error}\n".encode())
             os._exit(71)
         _die_with_parent()  # after: a change of rights makes the kernel forget it
 
     return prepare
+
+
+def _receive_address(request: dict[str, Any], channel: socket.socket, pid: int) -> PrivateAddress | None:
+    """The address that the server's bind is answered with; ``None`` for an open port."""
+    if request["private_port"] is None:
+        return None
+    listener = _private_address.receive_listener(channel)
+    if listener is None:  # the server has ended before
+        return None
+    address: PrivateAddress = _private_address.PrivateAddress(
+        listener, pid, request["private_port"], Path(request["cwd"])
+    )
+    return address
 
 
 def _die_with_parent() -> None:
@@ -100,14 +136,24 @@ def _send_event(event: dict[str, object]) -> None:
         sys.stdout.flush()
 
 
-def _wait_for_end(pid: int) -> bool:
+def _wait_for_end(pid: int, address: PrivateAddress | None) -> bool:
     """Whether the server ended by itself; ``False`` when the input ended first."""
     descriptor = os.pidfd_open(pid)
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
         poll.register(sys.stdin.fileno(), select.POLLIN | select.POLLHUP)
-        return any(ready == descriptor for ready, _ in poll.poll())
+        if address is not None:
+            poll.register(address.fileno(), select.POLLIN)
+        while True:
+            ready = dict(poll.poll())
+            if descriptor in ready or sys.stdin.fileno() in ready:
+                return descriptor in ready
+            assert address is not None
+            if ready[address.fileno()] & select.POLLIN:
+                address.answer()
+            else:
+                poll.unregister(address)  # no process is left that could bind
     finally:
         os.close(descriptor)
 

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from constructs_triton.local.server import supervisor
-
 __all__ = ["SupervisorProcess"]
+
+# Run by its path, not imported: it needs the standard library only.
+_SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
 
 
 class SupervisorProcess:
@@ -25,7 +26,7 @@ class SupervisorProcess:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
-            supervisor.__file__,
+            _SUPERVISOR,
             shm_prefix,
             *(str(directory) for directory in directories),
             stdin=asyncio.subprocess.PIPE,

@@ -211,7 +211,8 @@ class _StackReader:
                 f"{self._template.name}/{variant['ModelName']}: must have one container, "
                 f"got {len(containers)}; serial inference pipelines do not run here"
             )
-        return self._container_spec(variant["ModelName"], containers[0])
+        spec = self._container_spec(variant["ModelName"], containers[0])
+        return replace(spec, is_isolated=_text(model.get("EnableNetworkIsolation", False)) == "true")
 
     def _container_spec(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
         url = self._model_data_url(model, container)

@@ -112,6 +112,7 @@ class _Account:
             environment=container.get("Environment", {}),
             archive=None if is_multi_model else self._objects.fetch_required(url),
             fetch_archive=self._objects.below(url) if is_multi_model else None,
+            is_isolated=bool(model.get("EnableNetworkIsolation", False)),
         )
 
 

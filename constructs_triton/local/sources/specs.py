@@ -30,6 +30,8 @@ class ContainerSpec:
     #: ``Disabled``: a multi-model container gives a model up after each call.
     model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None
+    #: Whether the model has network isolation: no network, inbound or outbound.
+    is_isolated: bool = False
 
     @property
     def is_multi_model(self) -> bool:

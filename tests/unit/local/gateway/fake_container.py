@@ -11,7 +11,6 @@ from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
 
-import aiohttp
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -33,8 +32,9 @@ def fake_server(
     *,
     container: ContainerSpec | None = None,
     has_private_mounts: bool = False,
+    timeout_seconds: float = 60.0,
 ) -> TritonServer:
-    """A ready server without a process; set its port."""
+    """A ready server without a process; set its port and call ``connected``."""
     installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
     report = (lambda _: None) if messages is None else messages.append
     settings = ServerSettings(
@@ -42,11 +42,23 @@ def fake_server(
         ModelPython(NOWHERE, (3, 11), None),
         report,
         has_private_mounts=has_private_mounts,
+        invocation_timeout_seconds=timeout_seconds,
     )
     server = TritonServer("e/v", container or ContainerSpec("m", "", "s3://bucket/models/"), settings)
     server.directory = folder
     server.is_ready = True
     return server
+
+
+@asynccontextmanager
+async def connected(server: TritonServer, port: int) -> AsyncIterator[None]:
+    """The HTTP session of a server that listens on this port."""
+    server.port = port
+    server.connect()
+    try:
+        yield
+    finally:
+        await server.session.close()
 
 
 def in_loop(test: Callable[_Parameters, Awaitable[None]]) -> Callable[_Parameters, None]:
@@ -102,9 +114,8 @@ async def running_container(
 ) -> AsyncIterator[MultiModelContainer]:
     """A multi-model container with one archive for each name, whose server is ``loader``."""
     server.models_directory.mkdir(parents=True)
-    async with running_server(loader.handle) as port, aiohttp.ClientSession() as session:
-        server.port = port
-        container = MultiModelContainer(EndpointSpec("e", "s", ()), server, session, memory_limit_bytes)
+    async with running_server(loader.handle) as port, connected(server, port):
+        container = MultiModelContainer(EndpointSpec("e", "s", ()), server, memory_limit_bytes)
         container.place(
             {f"{name}.tar.gz": write_archive(server.directory / f"{name}.tar.gz") for name in names}
         )

@@ -15,7 +15,15 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 from botocore.eventstream import EventStreamBuffer
-from fake_container import Answer, FakeLoader, fake_server, in_loop, running_container, running_server
+from fake_container import (
+    Answer,
+    FakeLoader,
+    connected,
+    fake_server,
+    in_loop,
+    running_container,
+    running_server,
+)
 
 from constructs_triton.local.gateway import gateway
 from constructs_triton.local.gateway.gateway import gateway_application
@@ -69,29 +77,28 @@ async def running(
     """A gateway whose endpoint "e" has variants that are all served by ``answer``."""
     messages: list[str] = []
     names = weights or {"A": 1.0}
-    timeout = aiohttp.ClientTimeout(total=timeout_seconds)
+    server, other = (fake_server(folder, messages, timeout_seconds=timeout_seconds) for _ in range(2))
     async with (
         running_server(answer) as port,
         running_server(shadow or answer) as shadow_port,
-        aiohttp.ClientSession(timeout=timeout) as session,
+        connected(server, port),
+        connected(other, shadow_port),
     ):
-        server, other = fake_server(folder, messages), fake_server(folder, messages)
-        server.port, other.port = port, shadow_port
         production = tuple(VariantSpec(name, CONTAINER, weight) for name, weight in names.items())
         shadows = (VariantSpec("S", CONTAINER),) if shadow else ()
         spec = EndpointSpec("e", "s", production, shadows, asynchronous=asynchronous)
         variants = [LocalVariant(each, server, None) for each in production]
         variants += [LocalVariant(each, other, None) for each in shadows]
         endpoints = {"e": RunningEndpoint(spec, variants)}
-        async with serving(endpoints, session, bucket_folder) as client:
+        async with serving(endpoints, bucket_folder) as client:
             yield Run(client, server, messages)
 
 
 @asynccontextmanager
 async def serving(
-    endpoints: Mapping[str, RunningEndpoint], session: aiohttp.ClientSession, bucket_folder: Path | None
+    endpoints: Mapping[str, RunningEndpoint], bucket_folder: Path | None
 ) -> AsyncIterator[Application]:
-    application = gateway_application(endpoints, session, bucket_folder)
+    application = gateway_application(endpoints, bucket_folder)
     async with TestClient(TestServer(application, shutdown_timeout=0.1)) as client:
         yield client
 
@@ -187,9 +194,9 @@ async def test_wrong_names_list_those_that_exist(tmp_path: Path) -> None:
 async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None:
     """A multi-model endpoint without TargetModel; with it, the model's own path is called."""
     server, loader = fake_server(tmp_path), FakeLoader(200)
-    async with running_container(server, loader) as container, aiohttp.ClientSession() as session:
+    async with running_container(server, loader) as container:
         endpoint = _multi_model_endpoint(server, container)
-        async with serving({"e": endpoint}, session, None) as client:
+        async with serving({"e": endpoint}, None) as client:
             run = Run(client, server)
             assert (await run.message()).endswith("Its archives: a.tar.gz, b.tar.gz")
             response = await client.post(

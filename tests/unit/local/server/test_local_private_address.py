@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from refused_seccomp import without_seccomp
 
 from constructs_triton.local.server import private_address
 from constructs_triton.local.server.private_address import (
@@ -123,6 +124,45 @@ other.close()
 
 
 @needs_seccomp
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_the_server_cannot_listen_on_all_interfaces(tmp_path: Path, when: str) -> None:
+    """Another front end, or the same one again, gets an error whether it binds before or after this one."""
+    port = PORT + 1 if when == "before" else PORT
+    other = f"""
+try:
+    socket.socket().bind(("0.0.0.0", {port}))
+except PermissionError as error:
+    print(error.strerror)
+"""
+    child = Child(tmp_path, before=other) if when == "before" else Child(tmp_path, bind=BIND + other)
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, "Permission denied\n", "")
+
+
+@needs_seccomp
+def test_without_the_right_to_read_the_first_bind_is_the_front_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the address cannot be read, the server's first bind gets the socket and the others an error."""
+
+    def refuse(*_: object) -> bytes:
+        raise PermissionError
+
+    monkeypatch.setattr(PrivateAddress, "_read_address", refuse)
+    other = """
+try:
+    socket.socket().bind(("0.0.0.0", 0))
+except PermissionError as error:
+    print(error.strerror)
+"""
+    child = Child(tmp_path, bind=BIND + other)
+    child.answer_until_listening()
+    assert call(tmp_path / SOCKET_NAME) == b"PING"
+    assert child.finish() == (0, "Permission denied\n", "")
+
+
+@needs_seccomp
 def test_the_bind_of_another_process_goes_through(tmp_path: Path) -> None:
     """A model's process that binds the server's address and port gets what it asks for."""
     before = f"""
@@ -218,27 +258,13 @@ def test_no_listener_means_that_the_process_has_ended() -> None:
     ours.close()
 
 
-#: Makes seccomp(2) fail with the error number of the first argument, then runs the rest: what gVisor, an old
-#: kernel or an outer listener look like.
-REFUSING = """
-import ctypes, os, struct, sys
-call = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
-lines = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (6, 0, 0, 0x50000 | int(sys.argv[1])), (6, 0, 0, 0x7FFF0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
-libc = ctypes.CDLL(None)
-libc.prctl(38, 1, 0, 0, 0)
-assert libc.prctl(22, 2, struct.pack("HxxxxxxP", len(lines), ctypes.addressof(code))) == 0
-os.execv(sys.executable, [sys.executable, *sys.argv[2:]])
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="seccomp is only in Linux")
 @pytest.mark.parametrize("number", [1, 16, 22, 38], ids=["EPERM", "EBUSY", "EINVAL", "ENOSYS"])
 def test_why_seccomp_is_not_available(number: int) -> None:
     """The reason is the kernel's own error, whichever it is."""
     program = f"import runpy; print(runpy.run_path({private_address.__file__!r})['why_unavailable']())"
     done = subprocess.run(
-        [sys.executable, "-c", REFUSING, str(number), "-c", program],
+        [*without_seccomp(number), "-c", program],
         capture_output=True,
         text=True,
         check=True,

@@ -1,0 +1,87 @@
+"""A server's own /opt/ml and its network: available, or the reason why not; never a trace on the machine."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.local.server import namespaces
+from constructs_triton.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
+
+REASON = why_no_private_mounts([]) if sys.platform == "linux" else "mount namespaces are Linux's"
+needs_mounts = pytest.mark.skipif(REASON is not None, reason=f"no private mounts here: {REASON}")
+
+
+@needs_mounts
+def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
+    """Below /opt/ml are the given files, beside it what /opt had, and outside nothing has changed."""
+    source = tmp_path / "ml"
+    (source / "model").mkdir(parents=True)
+    (source / "model" / "config.pbtxt").write_text("mine")
+    before = sorted(path.name for path in Path("/opt").iterdir())
+    program = (
+        "import runpy, sys, os, pathlib;"
+        "runpy.run_path(sys.argv[1])['enter'](pathlib.Path(sys.argv[2]), has_network=True);"
+        "print(open('/opt/ml/model/config.pbtxt').read(), *sorted(set(os.listdir('/opt')) - {'ml'}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, namespaces.__file__, str(source)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["mine", *[name for name in before if name != "ml"]]
+    assert sorted(path.name for path in Path("/opt").iterdir()) == before
+
+
+def test_what_the_mount_would_hide_is_named() -> None:
+    """A server or an interpreter below /opt/ml must stay visible, so the mount is not made."""
+    assert (
+        why_no_private_mounts([Path("/opt/ml/code/bin/python")])
+        == "/opt/ml/code/bin/python lies below /opt/ml"
+    )
+
+
+def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
+    """The probe prints what the kernel said and fails; here a folder that does not exist."""
+    done = subprocess.run(
+        [sys.executable, "-I", namespaces.__file__, "mounts", str(tmp_path / "absent" / "ml")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip()
+
+
+NO_NETWORK = why_no_network_isolation() if sys.platform == "linux" else "network namespaces are Linux's"
+#: Prints the network interfaces, whether loopback works, and whether the port of the caller can be reached.
+CONNECT = """
+import runpy, socket, sys
+runpy.run_path(sys.argv[1])["enter"](None, has_network=sys.argv[2] == "True")
+print(*(name for _, name in socket.if_nameindex()))
+own = socket.create_server(("127.0.0.1", 0))
+socket.create_connection(own.getsockname())
+print(socket.socket().connect_ex(("127.0.0.1", int(sys.argv[3]))) == 0)
+"""
+
+
+@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}")
+@pytest.mark.parametrize("has_network", [True, False])
+def test_an_isolated_process_reaches_only_itself(has_network: bool) -> None:
+    """Loopback works inside; what listens on the machine's own loopback cannot be reached."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = str(listener.getsockname()[1])
+        done = subprocess.run(
+            [sys.executable, "-c", CONNECT, namespaces.__file__, str(has_network), port],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    interfaces, reached = done.stdout.splitlines()
+    assert reached == str(has_network)
+    assert has_network or interfaces == "lo"
