@@ -32,6 +32,7 @@ def build(project: Path, folder: Path, tests: list[str]) -> None:
     environment = {
         **os.environ,
         "COVERAGE_PROCESS_START": str(_RCFILE),
+        "MUTANTS_PROJECT": str(project),
         "MUTANTS_FOLDER": str(folder),
         "PYTHONPATH": os.pathsep.join([str(project), str(project / "tools")]),
     }
