@@ -1,6 +1,6 @@
-# Two commands do everything on a machine that has python3, node and make:
+# Two commands do most on a machine that has python3, node and make:
 #   make demo   synthesize app.py, run its endpoint here with the real Triton server, classify digits
-#   make test   the whole suite
+#   make test   lint, types and the whole suite, in under ten minutes
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test examples mutants numpy2 lint types pytest synth clean lock facts-check facts-refresh
+.PHONY: help system demo test acceptance examples mutants numpy2 lint types pytest synth clean lock facts-check facts-refresh
 
 help: ## what there is
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -46,15 +46,23 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## an endpoint from app.py, here, answering
 
 test: lint types pytest numpy2 ## the whole suite, as CI runs it
 
+SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
+	README.md CHANGELOG.md CONTRIBUTING.md
+
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell $(SPELLED)
 
 types: $(INSTALLED)
 	$(BIN)/mypy
 
 pytest: $(INSTALLED) $(NODE_INSTALLED)
 	$(PYTEST)
+
+# Each file of tests/acceptance has a budget in minutes; together they stay under 40 minutes.
+acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests: what `make test` leaves out, as CI runs it
+	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/acceptance
 
 # The environment above holds NumPy below 2, which the server's Python backend needs.
 numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an environment of its own

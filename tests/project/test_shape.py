@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import statistics
+from collections import Counter
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[2] / "constructs_triton"
@@ -33,9 +34,21 @@ def test_functions_are_small() -> None:
 
 
 def test_files_are_short() -> None:
-    """No module has more than 400 lines."""
+    """No module has more than 350 lines."""
     lengths = {str(path.relative_to(PACKAGE)): path.read_text().count("\n") for path in PACKAGE.rglob("*.py")}
-    assert not {name: length for name, length in lengths.items() if length > 400}
+    assert not {name: length for name, length in lengths.items() if length > 350}
+
+
+def test_folders_are_small() -> None:
+    """No folder of the package has more than 20 modules."""
+    modules = Counter(str(path.parent.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py"))
+    assert not {folder: count for folder, count in modules.items() if count > 20}
+
+
+def test_modules_have_public_names() -> None:
+    """No module's file name begins with an underscore, `__init__` and `__main__` apart."""
+    names = [str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("_*.py")]
+    assert not [name for name in names if not name.endswith(("__init__.py", "__main__.py"))]
 
 
 def test_every_test_states_its_contract() -> None:

@@ -1,0 +1,107 @@
+"""The wheel that users install, in an environment that has nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+BUDGET_MINUTES = 3
+MODELS = PROJECT / "assets" / "model_repositories" / "digits"
+APP = """
+import sys
+
+import aws_cdk as cdk
+
+from constructs_triton import InstanceType, ModelSource, TritonEnsembleEndpoint, TritonModelRepository
+
+app = cdk.App(outdir="cdk.out")
+stack = cdk.Stack(app, "Digits")
+models = TritonModelRepository(stack, "Models", source=ModelSource.from_directory(sys.argv[1]))
+TritonEnsembleEndpoint(
+    stack,
+    "Endpoint",
+    model_repository=models,
+    ensemble="digits",
+    instance_type=InstanceType.of("ml.g5.xlarge"),
+)
+app.synth()
+"""
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    """Run a command outside the checkout, and return what it prints."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from the source distribution as for a release."""
+    folder = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", folder, PROJECT, cwd=folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment with the wheel and what it requires, without extras."""
+    folder = tmp_path_factory.mktemp("environment")
+    run(
+        sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, folder / "venv", cwd=folder
+    )
+    python = folder / "venv" / "bin" / "python"
+    install = ("uv", "pip", "install", "--quiet", "--python", python, "-c", PROJECT / "constraints.txt")
+    run(sys.executable, "-m", *install, wheel, cwd=folder)
+    return python.parent
+
+
+def test_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
+    """Every file of the package that git knows is in the wheel, and no other."""
+    listed = run("git", "ls-files", "constructs_triton", cwd=PROJECT).split()
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert packed == set(listed)
+
+
+def test_command_line_starts(programs: Path, tmp_path: Path) -> None:
+    """``--help`` lists the commands, and ``check`` checks a folder of models."""
+    assert "check" in run(programs / "constructs-triton", "--help", cwd=tmp_path)
+    run(programs / "constructs-triton", "check", MODELS, cwd=tmp_path)
+
+
+def test_app_is_synthesized(programs: Path, tmp_path: Path) -> None:
+    """A small app becomes a template with an endpoint."""
+    (tmp_path / "app.py").write_text(APP)
+    run(programs / "python", "app.py", MODELS, cwd=tmp_path)
+    template = json.loads((tmp_path / "cdk.out" / "Digits.template.json").read_text())
+    types = [resource["Type"] for resource in template["Resources"].values()]
+    assert types.count("AWS::SageMaker::Endpoint") == 1
+
+
+def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
+    """Without the extra, an optional command says how to install it."""
+    code = (
+        "import numpy\n"
+        "from constructs_triton.client import TritonClient\n"
+        "try:\n    TritonClient.for_endpoint('digits').infer({'x': numpy.zeros(1)})\n"
+        "except Exception as error:\n    print(error)"
+    )
+    assert "constructs-triton[client]" in run(programs / "python", "-c", code, cwd=tmp_path)
