@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 # jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
@@ -28,3 +32,13 @@ PROJECT = Path(__file__).resolve().parent.parent
 def pytest_unconfigure() -> None:
     """Remove the cache that this process made."""
     shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def budget(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a file of ``tests/acceptance`` that takes longer than its ``BUDGET_MINUTES``."""
+    minutes: float = request.module.BUDGET_MINUTES
+    started = time.monotonic()
+    yield
+    took = (time.monotonic() - started) / 60
+    assert took <= minutes, f"{request.module.__name__} took {took:.1f} minutes, its budget is {minutes}"

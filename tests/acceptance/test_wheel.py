@@ -13,6 +13,7 @@ import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
 BUDGET_MINUTES = 3
+pytestmark = pytest.mark.usefixtures("budget")
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
 APP = """
 import sys
