@@ -28,6 +28,7 @@ CHAPTERS = {
     "layout": "Folders and versions",
     "backend": "Backend, platform, shared fields",
     "tensors": "Inputs and outputs",
+    "batch_io": "Batch inputs and outputs",
     "scheduler": "Schedulers and the response cache",
     "state": "Sequence state",
     "instances": "Instance groups",

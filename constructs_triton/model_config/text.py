@@ -1,8 +1,8 @@
-"""``config.pbtxt`` as text: read with protobuf's own text format parser, written as a person would.
+"""Reads and writes ``config.pbtxt`` with protobuf's parser and printer of the text format.
 
-Triton reads the file with the C++ text format parser. protobuf's Python parser is more lenient in a few
-spellings (``+8``, ``1_000``, ``0o17``, no-break spaces between tokens, unknown escapes); these are looked for
-beforehand and refused as the server refuses them. Nothing else about the grammar is decided here.
+Triton parses the file with protobuf's C++ parser. The Python parser accepts some spellings that the C++
+parser rejects: ``+8``, ``1_000``, ``0o17``, no-break spaces between tokens and unknown escapes. This module
+rejects them first. It leaves the rest of the grammar to protobuf.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SOURCE = "triton core ReadTextProto; protobuf C++ text format"
 
 
 class TextFault(NamedTuple):
-    """Why a text is no model configuration, and where; ``line`` and ``column`` count from 1."""
+    """Why a file cannot be parsed, and where; ``line`` and ``column`` count from 1."""
 
     code: str
     message: str
@@ -38,12 +38,13 @@ class _FaultError(Exception):
 
 
 def parse_model_config(content: bytes | str, path: str = "config.pbtxt") -> Any:
-    """The ``inference.ModelConfig`` that the text of a ``config.pbtxt`` describes.
+    """Parse the content of a ``config.pbtxt`` into an ``inference.ModelConfig`` message.
 
-    ``path`` is what the error names. Nothing but the text is judged: a configuration that parses may still
-    be refused by the server.
+    ``path`` is the path in the error. The function checks only the syntax: Triton may still reject the
+    configuration.
 
-    :raises ModelConfigError: with code, line and column, where Triton's own parser would refuse the text.
+    Raises:
+        ModelConfigError: Triton's parser would reject the content; ``finding`` has code, line and column.
     """
     parsed, fault = read_text_fault(content)
     if fault is None:
@@ -55,7 +56,7 @@ def parse_model_config(content: bytes | str, path: str = "config.pbtxt") -> Any:
 
 
 def read_text_fault(content: bytes | str) -> tuple[Any, TextFault | None]:
-    """The message, or why there is none: ``(message, None)`` or ``(None, fault)``."""
+    """Return ``(message, None)``, or ``(None, fault)`` if the content cannot be parsed."""
     try:
         return _parse(decode(content)), None
     except _FaultError as error:
@@ -63,7 +64,7 @@ def read_text_fault(content: bytes | str) -> tuple[Any, TextFault | None]:
 
 
 def decode(content: bytes | str) -> str:
-    """The text; bytes that are no UTF-8 are kept one to one, since Triton minds them no more than we do."""
+    """Return the content as a string; like Triton, accept bytes that are not UTF-8."""
     if isinstance(content, str):
         return content
     try:
@@ -85,25 +86,33 @@ def _parse(text: str) -> Any:
                 raise _FaultError(_explain(text, error)) from error
             text = respelt
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
-            # An enum number beyond 32 bits and the like: protobuf's setters raise these, without a place.
-            fault = TextFault("text-syntax", f"cannot be read: {error}", "correct the value", None, None)
+            # protobuf's setters raise these without a place, for example for an enum number beyond 32 bits.
+            fault = TextFault("text-syntax", f"cannot be parsed: {error}", "fix the value", None, None)
             raise _FaultError(fault) from error
 
 
-# --- what the Python parser lets pass and the server's does not -------------------------------------------
+# --- what the Python parser accepts and Triton's rejects --------------------------------------------------
 
-# A cheap look over the whole text first; only a hit pays for the exact look without strings and comments.
+# A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
 _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|[-.\d]+[\w.]*_|-?0[oObB])")
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
 _LENIENT = (
-    (re.compile(r"\ufeff"), "starts with a UTF-8 byte order mark", "save the file without it"),
-    (re.compile(r"[^\x00-\x7f]"), "character outside ASCII between tokens", "retype the blank or the sign"),
-    (re.compile(r"[^\x20-\x7e\t\n\r\v\f]"), "control character between tokens", "remove it"),
-    (re.compile(r"(?<=[:\[,\s])\+(?=[\d.])"), "a number with a plus sign", "leave the plus sign out"),
+    (
+        re.compile(r"\ufeff"),
+        "starts with a UTF-8 byte order mark",
+        "save the file as UTF-8 without byte order mark",
+    ),
+    (
+        re.compile(r"[^\x00-\x7f]"),
+        "a character outside ASCII between tokens",
+        "replace it by an ASCII character",
+    ),
+    (re.compile(r"[^\x20-\x7e\t\n\r\v\f]"), "a control character between tokens", "remove it"),
+    (re.compile(r"(?<=[:\[,\s])\+(?=[\d.])"), "a number with a plus sign", "remove the plus sign"),
     (
         re.compile(r"(?<=[:\[,\s])-?\d[\dA-Fa-fxX]*_\w*"),
         "a number with an underscore",
-        "write the digits without it",
+        "remove the underscore",
     ),
     (
         re.compile(r"(?<=[:\[,\s])-?0[oObB]\w*"),
@@ -126,16 +135,16 @@ def _refuse_lenient_spellings(text: str) -> None:
 def _lenient_spellings(text: str) -> Iterator[tuple[int, tuple[str, str]]]:
     nul = text.find("\0")
     if nul >= 0:
-        yield nul, ("a NUL byte", "remove it; is this a text file?")
+        yield nul, ("a NUL byte", "save the file as text, in UTF-8")
     for string in _STRING_OR_COMMENT.finditer(text):
         escape = None if string.group().startswith("#") else _first_bad_escape(string.group())
         if escape is not None:
-            yield string.start() + escape, ("unknown escape in a string", r"write a backslash as \\")
+            yield string.start() + escape, ("a string contains an unknown escape", r"write a backslash as \\")
     bare = _STRING_OR_COMMENT.sub(lambda match: '"' + " " * (len(match.group()) - 1), text)
-    for pattern, what, mend in _LENIENT:
+    for pattern, what, hint in _LENIENT:
         hit = pattern.search(bare)
         if hit:
-            yield hit.start(), (f"{what}, got {hit.group()!r}", mend)
+            yield hit.start(), (f"{what}, got {hit.group()!r}", hint)
 
 
 _MINUS_BLANK = re.compile(r"-(\s+)(?=[\d.])")
@@ -143,9 +152,9 @@ _BOOLEAN_NUMBER = re.compile(r"0[xX]?0*(?=[01]\b)")
 
 
 def _respell(text: str, error: Any) -> str:
-    """What only the server's parser reads, spelt for Python's: ``- 1``, and a boolean as ``0x1`` or ``01``.
+    """Rewrite what only Triton's parser accepts: ``- 1``, and a boolean as ``0x1`` or ``01``.
 
-    Every character keeps its place.
+    All other characters keep their line and column.
     """
     line, column = error.GetLine(), error.GetColumn()
     if line is None or column is None:
@@ -162,7 +171,7 @@ def _respell(text: str, error: Any) -> str:
 
 
 def _first_bad_escape(string: str) -> int | None:
-    # Pairs of backslashes are blanked, so that the second one of a pair starts no escape.
+    # Replaces pairs of backslashes, because the second one of a pair does not start an escape.
     hit = _BAD_ESCAPE.search(string.replace("\\\\", "  "))
     return hit.start() if hit else None
 
@@ -184,9 +193,9 @@ def _explain(text: str, error: Any) -> TextFault:
     if template is not None:
         return template
     for explain in (_unknown_field, _unknown_enum, _given_twice, _other_choice):
-        told = explain(said)
-        if told is not None:
-            return TextFault(*told, line, column)
+        fault = explain(said)
+        if fault is not None:
+            return TextFault(*fault, line, column)
     said = _LINE_ECHO.sub("", said).strip().rstrip(".")
     return TextFault(
         "text-syntax",
@@ -197,7 +206,7 @@ def _explain(text: str, error: Any) -> TextFault:
     )
 
 
-_LINE_ECHO = re.compile(r"^'.*': ")  # protobuf repeats the line; the finding's place tells it
+_LINE_ECHO = re.compile(r"^'.*': ")  # protobuf repeats the line, which the finding shows anyway
 
 
 def _template_fault(text: str) -> TextFault | None:
@@ -206,8 +215,10 @@ def _template_fault(text: str) -> TextFault | None:
     if not hit:
         return None
     line, column = line_and_column(text, hit.start())
-    message = f"is a template with an unfilled placeholder, got {hit.group()}"
-    return TextFault("text-template", message, "fill the template in and check the result", line, column)
+    message = f"the file is a template with an unfilled placeholder, got {hit.group()}"
+    return TextFault(
+        "text-template", message, "check the file that your script generates from this template", line, column
+    )
 
 
 def _unknown_field(said: str) -> tuple[str, str, str] | None:
@@ -217,8 +228,8 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     message_type, name = match.groups()
     fields = _fields_of(message_type)
     guess = closest(name, fields)
-    hint = f'did you mean "{guess}"?' if guess else "remove it; Triton refuses fields that it does not know"
-    return "text-unknown-field", f'{message_type} has no field "{name}"', hint
+    hint = f'did you mean "{guess}"?' if guess else "remove it; Triton rejects unknown fields"
+    return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
 
 
 def _fields_of(message_type: str) -> list[str]:
@@ -239,10 +250,10 @@ def _unknown_enum(said: str) -> tuple[str, str, str] | None:
         for value in load_schema().DESCRIPTOR.pool.FindEnumTypeByName(f"inference.{enum_type}").values
     ]
     if name[:1] in "\"'" and name.strip("\"'") in values:
-        return "text-enum", f"an enum value stands in quotes, got {name}", "write it without quotes"
+        return "text-enum", f"an enum value is in quotes, got {name}", "remove the quotes"
     guess = closest(name, values)
     hint = f"did you mean {guess}?" if guess else f"write one of {', '.join(values)}"
-    return "text-enum", f"{enum_type} has no value {name}", hint
+    return "text-enum", f"{enum_type} has no value named {name}", hint
 
 
 def _given_twice(said: str) -> tuple[str, str, str] | None:
@@ -250,7 +261,11 @@ def _given_twice(said: str) -> tuple[str, str, str] | None:
     if not match:
         return None
     name = match.group(1).rsplit(".", 1)[-1]
-    return "text-field-twice", f"{name} is given twice", "keep one of them"
+    return (
+        "text-field-twice",
+        f'non-repeated field "{name}" is specified multiple times',
+        "remove all but one",
+    )
 
 
 def _other_choice(said: str) -> tuple[str, str, str] | None:
@@ -258,21 +273,25 @@ def _other_choice(said: str) -> tuple[str, str, str] | None:
     if not match:
         return None
     first, second = match.groups()
-    return "text-one-of", f"{first} and {second} exclude each other", "keep one of them"
+    return (
+        "text-one-of",
+        f"{first} is specified along with {second}, which excludes it",
+        "remove one of the two",
+    )
 
 
 def _syntax_hint(text: str, line: int | None, column: int | None) -> str:
     lines = text.split("\n")
     rest = lines[line - 1][(column or 1) - 1 :].lstrip() if line and line <= len(lines) else ""
     if rest.startswith("//"):
-        return "comments start with #"
+        return "start comments with #"
     if text.lstrip().startswith("{"):
-        return "write protobuf text format, not JSON"
-    return "see the protobuf text format"
+        return "write the protobuf text format instead of JSON"
+    return "correct the line; see https://protobuf.dev/reference/protobuf/textformat-spec/"
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """The place of a character, counted from 1."""
+    """Return the line and column of a character, counted from 1."""
     line = text.count("\n", 0, offset) + 1
     return line, offset - (text.rfind("\n", 0, offset) + 1) + 1
 
@@ -285,11 +304,11 @@ def _at(text: str, offset: int, message: str, hint: str) -> TextFault:
 
 
 def format_model_config(message: Any) -> str:
-    """``config.pbtxt`` for a message: fields in the schema's order, maps by key, one tensor a block.
+    """Return the content of ``config.pbtxt`` for a message.
 
-    The same message always gives the same bytes, and reading them gives an equal message. ``platform:
-    "ensemble"`` is spelt with exactly one space and double quotes: the multi-model loader of SageMaker's
-    front end recognises an ensemble by that text.
+    Fields are in the order of the schema, and maps are sorted by key. Equal messages give equal text, and
+    parsing it gives an equal message. ``platform: "ensemble"`` has one space and double quotes, because the
+    loader of SageMaker's multi-model endpoints recognizes an ensemble by that text.
     """
     from google.protobuf import text_format  # noqa: PLC0415 - see above
 

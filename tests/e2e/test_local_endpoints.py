@@ -212,7 +212,7 @@ def test_a_model_that_would_hang_the_server_is_refused_instead(caller: Caller) -
     """Without model.py the bundled server waits for ever; newer ones answer 400, as the local run does."""
     refusal = caller.refusal("Multi", TargetModel="hanging.tar.gz")
     assert refusal["OriginalStatusCode"] == 400
-    assert "no model.py in version 1" in refusal["OriginalMessage"]
+    assert 'Python model file not found in "1/model.py"' in refusal["OriginalMessage"]
 
 
 @pytest.mark.parametrize(

@@ -305,4 +305,4 @@ def test_the_environments_python_has_to_be_the_images(tmp_path: Path, models: Pa
     assert good.returncode == 0, good.stdout + good.stderr
     bad = check(build_pytorch(tmp_path / "bad", models, "3.8"))
     assert bad.returncode == 1
-    assert "the environment holds Python 3.8, the image has 3.12" in bad.stdout + bad.stderr
+    assert "the environment has Python 3.8, the image has Python 3.12" in bad.stdout + bad.stderr

@@ -1,9 +1,10 @@
-"""The rules, a module a group; importing the package registers them all."""
+"""The rules, one module for each chapter of the documentation; importing the package registers them."""
 
 from __future__ import annotations
 
 from constructs_triton.model_config.checks import (
     backend,
+    batch_io,
     ensemble,
     ensemble_steps,
     instances,
@@ -20,6 +21,7 @@ from constructs_triton.model_config.checks import (
 
 __all__ = [
     "backend",
+    "batch_io",
     "ensemble",
     "ensemble_steps",
     "instances",

@@ -1,4 +1,4 @@
-"""Which backend serves a model, and the few fields that every backend shares."""
+"""The backend of a model, and fields that all backends share."""
 
 from __future__ import annotations
 
@@ -20,32 +20,36 @@ _COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm"
     "backend-unknown",
     "model",
     source="triton core AutoCompleteBackendFields",
-    hint='name one, for example backend: "python"',
+    hint='add backend to config.pbtxt, for example backend: "python"',
     needs_files=True,
 )
-def cannot_be_told(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The backend is named, or can be told from a file such as ``model.onnx`` in the first version directory.
+def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The backend is set, or Triton can infer it from a model file such as ``model.onnx``.
 
-    Triton also takes it from a model name of the form ``name.backend``.
+    Triton looks for the file in the first version directory. It also accepts a model name of the form
+    ``name.backend``.
     """
     if model.folder.config_fault is not None or not model.folder.version_directories:
         return
     if not any((model.backend, model.completed.platform, model.completed.model_file)):
-        yield Problem("no backend is named and no file tells it")
+        yield Problem("must specify 'platform' or 'backend', and there is no model file to infer it from")
 
 
 @rule("backend-platform", source=_VALIDATE)
 def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A model without ``backend`` has a ``platform`` that stands for one.
+    """A model without ``backend`` has a ``platform`` that implies one.
 
-    ``platform: "python"`` is the common mistake: the Python backend is named by ``backend``.
+    A common mistake is ``platform: "python"``: the Python backend needs ``backend: "python"``.
     """
     backend, platform, model_file = model.completed
     if backend or platform == "ensemble" or not (platform or model_file):
         return
     if not platform:
-        hint = 'name the backend, for example backend: "python"'
-        yield Problem(f"no backend can be told from default_model_filename, got {model_file!r}", (), hint)
+        hint = 'add backend, for example backend: "python"'
+        message = (
+            f"must specify 'platform' or 'backend': default_model_filename \"{model_file}\" implies none"
+        )
+        yield Problem(message, ("default_model_filename",), hint)
         return
     guess = closest(platform, (*_platforms(), "ensemble", *_COMMON_BACKENDS))
     hint = (
@@ -53,37 +57,39 @@ def unexpected_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         if guess in (*_platforms(), "ensemble")
         else f'write backend: "{guess or platform}"'
     )
-    yield Problem(f'no backend has this platform, got "{platform}"', ("platform",), hint)
+    yield Problem(f'unexpected platform type "{platform}"', ("platform",), hint)
 
 
 def _platforms() -> tuple[str, ...]:
     return tuple(platform for backend in KNOWN_BACKENDS.values() for platform in backend.default_files)
 
 
-@rule("backend-platform-pair", source=_VALIDATE, hint="keep one of the two; the other is filled in")
+@rule("backend-platform-pair", source=_VALIDATE, hint="remove one of the two; Triton completes it")
 def pair(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``backend`` and ``platform`` name the same framework.
+    """``backend`` and ``platform`` belong together.
 
-    Only backends that Triton's core knows are compared; Python, DALI and custom ones take any platform.
+    Triton compares them only for TensorFlow, TensorRT, ONNX Runtime and PyTorch. Other backends accept any
+    platform.
     """
     known = KNOWN_BACKENDS.get(model.backend)
     platform = model.completed.platform
     if known is None or platform in (*known.default_files, "ensemble"):
         return
     field = ("platform",) if model.config.platform else ("backend",)
-    got = f'"{platform}"' if platform else "no platform"
-    hint = None if platform else "name the platform: " + " or ".join(known.default_files)
-    yield Problem(f'backend "{known.name}" needs its own platform, got {got}', field, hint)
+    got = f'"{platform}" and "{known.name}"' if platform else f'no platform and "{known.name}"'
+    hint = None if platform else "add platform: " + " or ".join(f'"{name}"' for name in known.default_files)
+    yield Problem(f"unexpected 'platform' and 'backend' pair, got {got}", field, hint)
 
 
 @rule("backend-of-ensemble", when=("backend",), source=_VALIDATE, hint="remove backend")
 def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An ensemble has a platform and no backend.
+    """An ensemble has ``platform: "ensemble"`` and no backend.
 
-    It has no library of its own: its steps are what runs.
+    The ensemble itself runs no code; the models of its steps do.
     """
     if model.config.backend and model.config.platform == "ensemble":
-        yield Problem(f'an ensemble has no backend, got "{model.config.backend}"', ("backend",))
+        message = 'an ensemble must have platform type "ensemble" and empty backend type'
+        yield Problem(f'{message}, got "{model.config.backend}"', ("backend",))
 
 
 @rule(
@@ -92,14 +98,15 @@ def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
     source="triton core ValidateEnsembleSchedulingConfig",
 )
 def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``ensemble_scheduling`` stands exactly in models with ``platform: "ensemble"``.
+    """``ensemble_scheduling`` and ``platform: "ensemble"`` are set together.
 
-    Either one without the other is refused, the first with a misleading message about the backend.
+    Without the platform, Triton reports that it cannot find a backend, which is misleading.
     """
     config = model.config
     scheduled = config.HasField("ensemble_scheduling")
     if scheduled and config.platform != "ensemble":
-        message = f'ensemble_scheduling needs platform "ensemble", got "{config.platform}"'
+        message = "ensemble scheduling cannot be set for model whose platform is not ensemble"
+        message += f', got "{config.platform}"' if config.platform else ""
         yield Problem(
             message,
             ("platform",) if config.platform else ("ensemble_scheduling",),
@@ -107,9 +114,9 @@ def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
         )
     elif not scheduled and config.platform == "ensemble":
         yield Problem(
-            'platform "ensemble" needs ensemble_scheduling',
+            "ensemble scheduling must be set for ensemble whose platform is ensemble",
             ("platform",),
-            "add ensemble_scheduling with its steps",
+            "add ensemble_scheduling with at least one step",
         )
 
 
@@ -117,39 +124,42 @@ def ensemble_platform(model: ModelUnderCheck) -> Iterator[Problem]:
     "backend-max-batch-size",
     when=("max_batch_size",),
     source=_VALIDATE,
-    hint="write 0 for a model that does not batch",
+    hint="write 0 for a model without batching",
 )
 def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``max_batch_size`` is zero or more.
+    """``max_batch_size`` is 0 or more.
 
-    Zero, which is also what leaving it out means, is a model whose dims are the whole shape.
+    With 0, which is the default, dims are the whole shape of a tensor.
     """
     if model.config.max_batch_size < 0:
-        yield Problem(f"max_batch_size is negative, got {model.config.max_batch_size}", ("max_batch_size",))
+        yield Problem(
+            f"'max_batch_size' must be non-negative value, got {model.config.max_batch_size}",
+            ("max_batch_size",),
+        )
 
 
 @rule(
     "backend-misspelt",
     when=("backend",),
     source="triton core TritonBackendManager",
-    hint="",
 )
 def misspelt(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The backend is no misspelling of one that the images carry.
+    """The backend is not a misspelling of a common one.
 
-    There is no list of all backends, since any library may be added to an image; only names one or two
-    letters from a common one are refused.
+    An image may contain any backend. The rule therefore reports only a name that differs from a common
+    backend by one letter, or by two swapped letters.
     """
     name = model.config.backend
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
     guess = closest(name, _COMMON_BACKENDS)
+    hint = f'did you mean "{guess}"?'
     if guess is not None and _distance_is_small(name.lower(), guess):
-        yield Problem(f'no such backend, got "{name}"', ("backend",), f'did you mean "{guess}"?')
+        yield Problem(f'unable to find backend library for backend "{name}"', ("backend",), hint)
 
 
 def _distance_is_small(name: str, known: str) -> bool:
-    """Whether one letter was added, left out, changed, or two neighbours swapped."""
+    """Whether one letter was added, removed or changed, or the letters are in another order."""
     if abs(len(name) - len(known)) > 1:
         return False
     if sorted(name) == sorted(known):
@@ -169,49 +179,54 @@ def _distance_is_small(name: str, known: str) -> bool:
     "backend-repository-agent",
     when=("model_repository_agents",),
     source="triton core TritonRepoAgentManager",
-    hint="leave model_repository_agents out, or build an image that has the agent",
+    hint="remove model_repository_agents, or use an image that contains the agent",
 )
 def repository_agent(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Repository agents are installed in the image.
+    """A repository agent is one that the image contains.
 
-    The server carries one, ``checksum``; any other must be built into the image.
+    NVIDIA's images contain only ``checksum``.
     """
     for index, agent in enumerate(model.config.model_repository_agents.agents):
         if agent.name != "checksum":
             place = ("model_repository_agents", "agents", index)
-            yield Problem(f'the server has no repository agent "{agent.name}"', place)
+            yield Problem(f'unable to find repo agent "{agent.name}"', place)
 
 
 @rule(
     "backend-model-metrics",
     when=("model_metrics",),
     source="triton core ValidateModelMetrics",
-    hint="give family and buckets",
 )
 def model_metrics(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Each ``metric_control`` names a metric family and the buckets of its histogram.
+    """Each ``metric_control`` has a metric family and the buckets of its histogram.
 
-    The server refuses one that is incomplete.
+    Triton rejects an incomplete one.
     """
     for index, control in enumerate(model.config.model_metrics.metric_control):
-        if not control.metric_identifier.family or not control.histogram_options.buckets:
-            yield Problem("metric_control is incomplete", ("model_metrics", "metric_control", index))
+        place = ("model_metrics", "metric_control", index)
+        if not control.metric_identifier.family:
+            message = "metric identifier must specify non-empty 'family'"
+            yield Problem(message, place, 'add metric_identifier { family: "..." }')
+        if not control.histogram_options.buckets:
+            message = "histogram options must specify non-empty 'buckets'"
+            yield Problem(message, place, "add histogram_options { buckets: [ ... ] }")
 
 
 @rule(
     "backend-pytorch-names",
     severity=Severity.WARNING,
     source="triton pytorch_backend, model_instance_state.cc",
-    hint="name them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
+    hint="name all of them INPUT__0, INPUT__1, OUTPUT__0 and so on, in the order of forward()",
 )
 def pytorch_names(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The tensors of a PyTorch model follow ``name__index`` all together, or not at all.
+    """Either all tensors of a PyTorch model are named ``name__index``, or none is.
 
-    Names that do not follow it are taken in the order of the configuration, mixed ones surprisingly so.
+    Triton passes tensors with other names in the order of the configuration. If only some names have an
+    index, the order is not what most people expect.
     """
     if model.backend != "pytorch":
         return
     names = [tensor.name for _, _, tensor in model.tensors]
     following = [name for name in names if name.rpartition("__")[2].isdigit() and "__" in name]
     if following and len(following) < len(names):
-        yield Problem(f'only some names follow name__index, such as "{following[0]}"', ("input",))
+        yield Problem(f'only some tensors are named name__index, for example "{following[0]}"', ("input",))

@@ -1,4 +1,4 @@
-"""The graph that an ensemble draws by itself. Source: triton core, ValidateEnsembleSchedulingConfig."""
+"""The graph of an ensemble by itself. Source: triton core, ValidateEnsembleSchedulingConfig."""
 
 from __future__ import annotations
 
@@ -16,94 +16,99 @@ _BUILD = "triton core BuildEnsembleGraph"
 STEPS = ("ensemble_scheduling", "step")
 
 
-@rule("ensemble-field", "ensemble", source=_VALIDATE, hint="remove it; set it on the steps' own models")
+@rule(
+    "ensemble-field",
+    "ensemble",
+    source=_VALIDATE,
+    hint="remove it from the ensemble; set it in the models of the steps",
+)
 def field(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An ensemble has no instance group, no optimization and no warm-up.
+    """An ensemble has no ``instance_group``, no ``optimization`` and no ``model_warmup``.
 
-    It runs nothing itself.
+    The ensemble itself runs no code; the models of its steps do.
     """
     config = model.config
-    for name, given in (
-        ("instance_group", bool(config.instance_group)),
-        ("optimization", config.HasField("optimization")),
-        ("model_warmup", bool(config.model_warmup)),
+    for name, what, is_set in (
+        ("instance_group", "instance group should", bool(config.instance_group)),
+        ("optimization", "optimization should", config.HasField("optimization")),
+        ("model_warmup", "model_warmup can", bool(config.model_warmup)),
     ):
-        if given:
-            yield Problem(f"an ensemble has no {name}", (name,))
+        if is_set:
+            yield Problem(f"{what} not be specified for ensemble", (name,))
 
 
-@rule("ensemble-no-step", "ensemble", source=_VALIDATE, hint="add a step")
+@rule("ensemble-no-step", "ensemble", source=_VALIDATE, hint="add a step to ensemble_scheduling")
 def no_step(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has at least one step.
 
-    It cannot pass its input through.
+    An ensemble without steps cannot return its input as output.
     """
     if model.config.HasField("ensemble_scheduling") and not model.graph.steps:
-        yield Problem("ensemble_scheduling has no step", ("ensemble_scheduling",))
+        yield Problem("must specify 'step' for ensemble", ("ensemble_scheduling",))
 
 
-@rule("ensemble-step-incomplete", "ensemble", source=_BUILD, hint="add it")
+@rule("ensemble-step-incomplete", "ensemble", source=_BUILD)
 def step_incomplete(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each step names a model and maps at least one input and one output.
 
-    Outputs that nobody needs may be left out, but not all of them.
+    Outputs that no step reads may be left out, but not all of them.
     """
     for step in model.graph.steps:
         for name in ("model_name", "input_map", "output_map"):
             if not getattr(step, name):
-                yield Problem(f"{step.title} has no {name}", (*STEPS, step.index))
+                yield Problem(
+                    f"must specify '{name}' in {step.title}", (*STEPS, step.index), f"add {name} to the step"
+                )
 
 
-@rule("ensemble-written-twice", "ensemble", source=_BUILD, hint="give each its own tensor")
+@rule("ensemble-written-twice", "ensemble", source=_BUILD, hint="give each output its own tensor")
 def written_twice(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A tensor is written by one output of one step.
+    """Each tensor is written by one output of one step.
 
-    There is no merging: two writers would race.
+    Triton does not merge tensors.
     """
     for tensor, steps in model.graph.producers.items():
         if len(steps) > 1:
             writers = " and ".join(dict.fromkeys(step.title for step in steps))
-            yield Problem(
-                f'tensor "{tensor}" is written {len(steps)} times, by {writers}', (*STEPS, steps[1].index)
-            )
+            message = f'ensemble tensor "{tensor}" can appear in an output map only once, got {writers}'
+            yield Problem(message, (*STEPS, steps[1].index))
 
 
 @rule("ensemble-unused-input", "ensemble", source=_VALIDATE)
 def unused_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of the ensemble is used by a step.
 
-    A key given twice in an ``input_map`` counts once, the last value wins: a common cause.
+    A common cause is a key that occurs twice in an ``input_map``: Triton uses only the last value.
     """
     graph = model.graph
     if not graph.steps:
         return
     for name in graph.unused_inputs:
-        hint = did_you_mean(name, graph.unproduced, "map it to a step, or remove it")
-        yield Problem(f'input "{name}" is not used by any step', ("input", graph.inputs.index(name)), hint)
+        hint = did_you_mean(name, graph.unproduced, "map it to an input of a step, or remove it")
+        yield Problem(f'ensemble input "{name}" is not used', ("input", graph.inputs.index(name)), hint)
 
 
 @rule("ensemble-unproduced", "ensemble", source=_VALIDATE)
 def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step reads, and every output, is written by a step or is an input.
 
-    Names are compared exactly.
+    Names are case-sensitive.
     """
     graph = model.graph
     if not graph.steps:
         return
-    there = sorted({*graph.inputs, *graph.producers})
+    known = sorted({*graph.inputs, *graph.producers})
     for tensor in graph.unproduced:
-        hint = did_you_mean(tensor, there, "map an output of a step to it")
+        hint = did_you_mean(tensor, known, "map an output of a step to it")
         if tensor in graph.outputs:
             place: tuple[str | int, ...] = ("output", graph.outputs.index(tensor))
-            message = f'output "{tensor}" is not produced, got {quoted(there)}'
+            message = f'output "{tensor}" is not written, got tensors {quoted(known)}'
         else:
             step = graph.readers[tensor][0]
             key = next(key for key, value in step.input_map.items() if value == tensor)
             place = (*STEPS, step.index, "input_map", key)
-            message = (
-                f'{step.title} input_map["{key}"]: nothing produces tensor "{tensor}", got {quoted(there)}'
-            )
+            message = f'{step.title} input_map["{key}"]: nothing writes tensor "{tensor}"'
+            message += f", got tensors {quoted(known)}"
         yield Problem(message, place, hint)
 
 
@@ -111,7 +116,7 @@ def unproduced(model: ModelUnderCheck) -> Iterator[Problem]:
 def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every tensor that a step writes is read by a step or is an output.
 
-    An output that nobody needs is left out of ``output_map`` instead.
+    Leave an output that no step reads out of ``output_map``.
     """
     graph = model.graph
     wanted = [*graph.unproduced]
@@ -119,20 +124,23 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
         hint = did_you_mean(tensor, wanted, f'remove "{key}" from output_map')
-        message = f'{step.title} output_map["{key}"]: nothing reads tensor "{tensor}"'
+        message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
 
 
-@rule("ensemble-cycle", "ensemble", source=_VALIDATE, hint="break the cycle")
+@rule(
+    "ensemble-cycle", "ensemble", source=_VALIDATE, hint="change a map so that no step needs its own output"
+)
 def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No tensor depends on itself.
 
-    The order of the steps is free, since the tensors say what comes first.
+    The steps may be in any order; Triton derives the order from the tensors.
     """
     waiting = model.graph.in_cycle
     if waiting:
         step = model.graph.producers[waiting[0]][0]
-        yield Problem(f"tensors wait for each other: {quoted(waiting)}", (*STEPS, step.index))
+        message = f"ensemble tensors are not written because they depend on each other, got {quoted(waiting)}"
+        yield Problem(message, (*STEPS, step.index))
 
 
 @rule(
@@ -140,17 +148,17 @@ def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble",
     refuses=False,
     source="observed with triton server 2.51",
-    hint="give the step's output a tensor of its own",
+    hint="map the step's output to another tensor name",
 )
 def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """No step writes an input of the ensemble.
 
-    The server loads it, answers ``/ping``, and then every request hangs.
+    Triton loads such an ensemble and ``/ping`` succeeds, but every request hangs.
     """
     graph = model.graph
     for tensor in sorted(set(graph.inputs) & set(graph.producers)):
         step = graph.producers[tensor][0]
-        yield Problem(f'{step.title} writes the ensemble\'s own input "{tensor}"', (*STEPS, step.index))
+        yield Problem(f'{step.title} writes an input of the ensemble, got "{tensor}"', (*STEPS, step.index))
 
 
 @rule(
@@ -158,12 +166,12 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble",
     source="triton core ValidateEnsembleConfig",
     refuses=False,
-    hint="keep one",
+    hint="remove one of the two",
 )
 def duplicate_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble declares each input and each output once.
 
-    The server accepts it twice; requests then cannot name all of them.
+    Triton loads duplicates, but then no request can name all of them.
     """
     for kind, names in (("input", model.graph.inputs), ("output", model.graph.outputs)):
         for name, count in Counter(names).items():

@@ -1,4 +1,4 @@
-"""What joins an ensemble to the models of its steps. Source: triton core, ValidateEnsembleConfig."""
+"""An ensemble and the models of its steps. Source: triton core, ValidateEnsembleConfig."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONSISTENCY = "triton core ValidateTensorConsistency"
 
 
 def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
-    """The steps whose models can be judged, with these."""
+    """Yield the steps whose models are in the repository and have a configuration, with these models."""
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
         if step_model is not None and step_model.config is not None:
@@ -32,23 +32,22 @@ def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
 def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model of every step is in the repository.
 
-    In a multi-model endpoint it must lie in the ensemble's own archive; packing puts it there.
+    On a multi-model endpoint it must be in the archive of the ensemble; packing puts it there.
     """
     for step in model.graph.steps:
         if step.model_name and step.model_name not in model.context.folders:
-            there = [name for name in model.context.folders if name != model.name]
-            hint = did_you_mean(step.model_name, there, "add its folder beside the ensemble's")
-            message = f'step {step.index + 1}: no such model, got "{step.model_name}"'
+            others = [name for name in model.context.folders if name != model.name]
+            hint = did_you_mean(step.model_name, others, "add its folder beside the folder of the ensemble")
+            message = f"step {step.index + 1}: ensemble contains models that are not available"
+            message += f', got "{step.model_name}"'
             yield Problem(message, (*STEPS, step.index, "model_name"), hint)
 
 
-@rule(
-    "ensemble-model-cycle", "ensemble", source="triton core CircularDependencyCheck", hint="break the cycle"
-)
+@rule("ensemble-model-cycle", "ensemble", source="triton core CircularDependencyCheck")
 def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
-    """No ensemble is a step of itself, directly or through others.
+    """No ensemble is a step of itself, directly or through other ensembles.
 
-    Nested ensembles are fine otherwise.
+    Otherwise ensembles may be nested.
     """
     reached: set[str] = set()
     waiting = list(model.folder.step_models)
@@ -58,14 +57,16 @@ def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
             reached.add(name)
             waiting.extend(model.context.folders[name].step_models)
     if model.name in reached:
-        yield Problem("the ensemble is a step of itself", STEPS)
+        yield Problem(
+            "circular dependency between ensembles: this one is a step of itself", STEPS, "remove that step"
+        )
 
 
 @rule("ensemble-step-version", "ensemble", source="triton core CheckNode", needs_files=True)
 def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The version that a step asks for is loaded; ``-1`` takes the newest.
+    """The version of a step's model is loaded.
 
-    Left out, ``model_version`` means 0, not the newest.
+    ``-1`` means the newest version. If ``model_version`` is left out, it means version 0, not the newest.
     """
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
@@ -74,30 +75,27 @@ def step_version(model: ModelUnderCheck) -> Iterator[Problem]:
         loaded = [step_model.folder.version_directories[name] for name in step_model.versions_to_load]
         if not loaded or step.model_version in loaded:
             continue
-        got = (
-            f"asks for version {step.model_version}"
-            if step.model_version
-            else "asks for version 0, as by leaving it out"
-        )
-        there = ", ".join(
-            str(version) for version in sorted(number for number in loaded if number is not None)
-        )
+        versions = ", ".join(map(str, sorted(version for version in loaded if version is not None)))
         place = (*STEPS, step.index, "model_version")
-        yield Problem(f"{step.title} {got}; loaded: {there}", place, "write model_version: -1")
+        message = f"{step.title}: required version {step.model_version} is not loaded, got {versions}"
+        yield Problem(message, place, "write model_version: -1")
 
 
 @rule("ensemble-batch-size", "ensemble", source="triton core ValidateEnsembleConfig")
 def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A step's ``max_batch_size`` is 0 or at least the ensemble's.
+    """The ``max_batch_size`` of a step's model is 0 or at least that of the ensemble.
 
-    A step that does not batch takes the batch axis as an ordinary one.
+    A model with 0 receives the batch axis as part of the shape.
     """
     wanted = model.config.max_batch_size
     for step, step_model in steps(model):
         size = step_model.config.max_batch_size
         if size != 0 and size < wanted:
-            hint = f"lower the ensemble's to {size}, or raise the model's to {wanted}"
-            message = f"{step.title} has max_batch_size {size}, the ensemble {wanted}"
+            hint = f"set max_batch_size to {size} in the ensemble, or to {wanted} in the model"
+            message = (
+                f"ensemble allows maximum batch size {wanted}, but it contains {step.title} "
+                f"which only allows maximum batch size to be {size}"
+            )
             yield Problem(message, (*STEPS, step.index), hint)
 
 
@@ -105,21 +103,27 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
 def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """The keys of ``input_map`` and ``output_map`` are inputs and outputs of the step's model.
 
-    Not judged where the model's backend completes its inputs and outputs.
+    The rule skips models whose backend completes inputs and outputs.
     """
     for step, step_model in steps(model):
         if step_model.completes_tensors:
             continue
-        for field, given in (("input", step.input_map), ("output", step.output_map)):
+        for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
             names = [tensor.name for tensor in getattr(step_model.config, field)]
             for key in sorted(given):
                 if key not in names:
-                    message = f'{step.title} {field}_map: the model has no {field} "{key}"'
-                    hint = did_you_mean(key, names, f"it has {quoted(names)}")
+                    mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
+                    message = f"{step.title} {field}_map: {mapped}"
+                    hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
                     yield Problem(message, (*STEPS, step.index, f"{field}_map", key), hint)
 
 
-@rule("ensemble-unmapped-input", "ensemble", source=_MAPPING, hint="map it, or make it optional")
+@rule(
+    "ensemble-unmapped-input",
+    "ensemble",
+    source=_MAPPING,
+    hint="add it to input_map, or set optional: true in the model",
+)
 def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input of a step's model is mapped, unless it is optional.
 
@@ -131,14 +135,17 @@ def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
         for tensor in step_model.config.input:
             if tensor.name and tensor.name not in step.input_map and not tensor.optional:
                 place = (*STEPS, step.index, "input_map")
-                yield Problem(f'{step.title} input_map: input "{tensor.name}" is not mapped', place)
+                yield Problem(
+                    f'{step.title} input_map: input "{tensor.name}" is not mapped to any ensemble tensors',
+                    place,
+                )
 
 
 # --- types and shapes along each tensor -------------------------------------------------------------------
 
 
-class End(NamedTuple):
-    """A tensor as one model declares it; ``dims`` without and ``full_dims`` with the batch axis."""
+class Declaration(NamedTuple):
+    """One declaration of a tensor; ``dims`` without and ``full_dims`` with the batch axis."""
 
     owner: str
     data_type: int
@@ -147,20 +154,20 @@ class End(NamedTuple):
     place: tuple[str | int, ...]
 
 
-def ends(model: ModelUnderCheck) -> Iterator[tuple[str, End]]:
-    """Every tensor with each declaration of it, the ensemble's own first, as the server goes through them.
+def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
+    """Yield every tensor with each of its declarations, in the order in which Triton reads them.
 
-    A ``reshape`` counts for the ensemble's own inputs and outputs and not for those of the steps.
+    Those of the ensemble come first. Triton applies ``reshape`` only to them.
     """
     batching = model.config.max_batch_size > 0
     for field in ("input", "output"):
         for index, tensor in enumerate(getattr(model.config, field)):
             dims = tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims
             if tensor.dims:
-                yield tensor.name, _end("the ensemble", tensor, dims, batching, (field, index))
+                yield tensor.name, _declaration("the ensemble", tensor, dims, batching, (field, index))
     for step, step_model in steps(model):
         if step_model.completes_tensors and step_model.config.max_batch_size == 0:
-            continue  # the backend may make it batch: its shapes are not known
+            continue  # the backend may enable batching, so its shapes are unknown
         for field, given in (("input", step.input_map), ("output", step.output_map)):
             for tensor in getattr(step_model.config, field):
                 if tensor.name in given and tensor.dims and tensor.data_type:
@@ -168,54 +175,67 @@ def ends(model: ModelUnderCheck) -> Iterator[tuple[str, End]]:
                     is_batching = step_model.config.max_batch_size > 0
                     yield (
                         given[tensor.name],
-                        _end(f'"{step.model_name}"', tensor, tensor.dims, is_batching, place),
+                        _declaration(f'model "{step.model_name}"', tensor, tensor.dims, is_batching, place),
                     )
 
 
-def _end(owner: str, tensor: Any, dims: Any, batching: bool, place: tuple[str | int, ...]) -> End:
+def _declaration(
+    owner: str, tensor: Any, dims: Any, batching: bool, place: tuple[str | int, ...]
+) -> Declaration:
     plain = tuple(dims)
-    return End(owner, tensor.data_type, plain, (-1, *plain) if batching else plain, place)
+    return Declaration(owner, tensor.data_type, plain, (-1, *plain) if batching else plain, place)
 
 
-def pairs(model: ModelUnderCheck) -> Iterator[tuple[str, End, End]]:
-    """Each later declaration of a tensor beside the first."""
-    first: dict[str, End] = {}
-    for tensor, end in ends(model):
+def pairs(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration, Declaration]]:
+    """Yield each further declaration of a tensor with the first one."""
+    first: dict[str, Declaration] = {}
+    for tensor, declaration in declarations(model):
         if tensor in first:
-            yield tensor, first[tensor], end
+            yield tensor, first[tensor], declaration
         else:
-            first[tensor] = end
+            first[tensor] = declaration
 
 
 def matches(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes agree, ``-1`` with anything."""
+    """Whether two shapes agree; ``-1`` agrees with any size."""
     return len(left) == len(right) and all(-1 in (a, b) or a == b for a, b in zip(left, right, strict=True))
 
 
-@rule("ensemble-data-type", "ensemble", source=_CONSISTENCY, hint="make them equal; nothing is converted")
+@rule(
+    "ensemble-data-type",
+    "ensemble",
+    source=_CONSISTENCY,
+    hint="make the data types equal; Triton does not convert them",
+)
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A tensor has the same type wherever it is declared.
+    """A tensor has the same data type in every declaration.
 
-    In the ensemble, where it is written, and where it is read.
+    The declarations are in the ensemble, in the model that writes it, and in the models that read it.
     """
     for tensor, one, other in pairs(model):
         if one.data_type and one.data_type != other.data_type:
             names = data_type_name(one.data_type), data_type_name(other.data_type)
-            message = f'tensor "{tensor}" is {names[0]} for {one.owner} and {names[1]} for {other.owner}'
+            message = f'ensemble tensor "{tensor}": inconsistent data type: {names[0]} is inferred from '
+            message += f"{one.owner} while {names[1]} is inferred from {other.owner}"
             yield Problem(message, other.place)
 
 
-@rule("ensemble-shape", "ensemble", source=_CONSISTENCY, hint="make them equal, or -1 where they vary")
+@rule(
+    "ensemble-shape",
+    "ensemble",
+    source=_CONSISTENCY,
+    hint="make the shapes equal, with -1 for a variable size",
+)
 def shape(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A tensor has the same shape wherever it is declared: as declared, or with the batch axis before it.
+    """A tensor has the same shape in every declaration, with or without the batch axis.
 
-    ``-1`` agrees with anything, and is found out at run time.
+    ``-1`` agrees with any size; whether the real sizes agree shows only at run time.
     """
     for tensor, one, other in pairs(model):
         if not matches(one.dims, other.dims) and not matches(one.full_dims, other.full_dims):
             message = (
-                f'tensor "{tensor}" has shape {list(one.full_dims)} for {one.owner} '
-                f"and {list(other.full_dims)} for {other.owner}"
+                f'ensemble tensor "{tensor}": inconsistent shape: {list(one.full_dims)} is inferred from '
+                f"{one.owner} while {list(other.full_dims)} is inferred from {other.owner}"
             )
             yield Problem(message, other.place)
 
@@ -225,18 +245,18 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble",
     severity=Severity.WARNING,
     source=_CONSISTENCY,
-    hint="give the model that does not batch the batch axis, as -1",
+    hint="add -1 as the first dim in the model whose max_batch_size is 0",
 )
 def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Where one model batches and the next does not, the shapes agree with the batch axis.
+    """Between a model with batching and one without, the shapes agree including the batch axis.
 
-    The server also lets pass what agrees without it; at run time the axis is one too many.
+    Triton also loads shapes that agree without the batch axis, but at run time the tensor has one more.
     """
     for tensor, one, other in pairs(model):
         batching = len(one.full_dims) - len(one.dims), len(other.full_dims) - len(other.dims)
         mixed = batching[0] != batching[1] and matches(one.dims, other.dims)
         if mixed and not matches(one.full_dims, other.full_dims):
-            message = f'tensor "{tensor}" has a batch axis for only one of {one.owner} and {other.owner}'
+            message = f'tensor "{tensor}" has a batch axis only in one of {one.owner} and {other.owner}'
             yield Problem(message, other.place)
 
 
@@ -244,13 +264,14 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble-decoupled-branches",
     "ensemble",
     source="triton core ValidateEnsembleConfig",
-    hint="join them in one model",
+    hint="read from only one decoupled model in each step",
 )
 def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
-    """No step joins tensors from differently decoupled models.
+    """No step reads tensors that come from different decoupled models.
 
-    One side may answer many times and the other once.
+    One of them may send many responses and the other only one.
     """
     decoupled = {name for name in model.folder.step_models if model.context.is_decoupled(name)}
     for step in model.graph.joins_decoupled_branches(decoupled) if decoupled else ():
-        yield Problem(f"{step.title} joins differently decoupled branches", (*STEPS, step.index))
+        message = f"{step.title} receives inputs originated from different decoupled models"
+        yield Problem(message, (*STEPS, step.index))

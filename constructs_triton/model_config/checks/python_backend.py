@@ -1,4 +1,4 @@
-"""Models of the Python backend: read, never executed."""
+"""Models of the Python backend, without executing them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 @rule("python-model-file", "python", source=_LAUNCHER, needs_files=True)
 def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every version that is loaded holds ``model.py``, or what ``default_model_filename`` names.
+    """Every loaded version contains ``model.py``, or the file of ``default_model_filename``.
 
-    Images before 25.09 wait for ever without it, and say nothing.
+    Without it, images before 25.09 hang and log nothing.
     """
     file = model.completed.model_file
     for version in model.versions_to_load:
         if not version.isdigit():
-            continue  # not found by its name: a finding of its own
+            continue  # layout-version-name reports it
         if model.folder.size_of(version, *file.split("/")) is not None:
             continue
-        there = model.folder.list(version)
-        hint = did_you_mean(file, there, f"add {version}/{file}")
+        existing = model.folder.list(version)
+        hint = did_you_mean(file, existing, f"add {version}/{file}")
         if file in model.folder.entries:
             hint = f"move {file} into {version}/"
-        yield Problem(f"no {file} in version {version}", path=model.folder.relative(version), hint=hint)
+        message = f'Python model file not found in "{version}/{file}"'
+        yield Problem(message, path=model.folder.relative(version), hint=hint)
 
 
-@rule("python-syntax", "python", source="CPython compile()", hint="correct it", needs_files=True)
+@rule("python-syntax", "python", source="CPython compile()", hint="fix the syntax error", needs_files=True)
 def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file parses.
+    """The model file is valid Python.
 
-    Read by the Python at hand; where the image has another one, this is only a warning.
+    It is parsed with the Python version that runs the check. If the image has another version,
+    ``python-syntax-other-version`` reports the error as a warning.
     """
     if not _is_other_python(model):
         yield from _syntax_errors(model)
@@ -51,21 +53,21 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     severity=Severity.WARNING,
     source="CPython compile()",
-    hint="correct it, unless the image's Python understands it",
+    hint="fix the syntax error, or acknowledge this if the image's Python accepts it",
     needs_files=True,
 )
 def syntax_other_version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The model file parses, for the Python at hand, which is not the image's.
+    """The model file is valid in the Python version that runs the check.
 
-    Newer Pythons know more syntax.
+    This is a warning because the image has another Python version, which may accept other syntax.
     """
     if _is_other_python(model):
         yield from _syntax_errors(model)
 
 
 def _is_other_python(model: ModelUnderCheck) -> bool:
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return model.image_python not in (None, here)
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return model.image_python not in (None, running)
 
 
 def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
@@ -79,12 +81,12 @@ def _syntax_errors(model: ModelUnderCheck) -> Iterator[Problem]:
 def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file has a class ``TritonPythonModel``.
 
-    A name bound by an import or an assignment will do; files that import ``*`` are not judged.
+    It may also be imported or assigned. The rule skips files that import ``*``.
     """
     for source in model.python_sources:
         if source.tree is not None and not source.binds_model:
-            hint = did_you_mean("TritonPythonModel", source.class_names, "add class TritonPythonModel")
-            yield Problem("no class TritonPythonModel", path=source.path, hint=hint)
+            hint = did_you_mean("TritonPythonModel", source.class_names, "add a class TritonPythonModel")
+            yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint)
 
 
 @rule(
@@ -92,13 +94,14 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     refuses=False,
     source="triton python_backend Stub::Execute",
-    hint="add execute(self, requests), which returns a response for every request",
+    hint="add a method execute(self, requests) that returns one response for each request",
     needs_files=True,
 )
 def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     """``TritonPythonModel`` has a method ``execute``.
 
-    Without it the model loads, ``/ping`` is fine, and every request fails. Classes with a base are let be.
+    Without it the model loads and ``/ping`` succeeds, but every request fails. The rule skips classes with a
+    base class.
     """
     for source in model.python_sources:
         if source.lacks_execute:
@@ -110,13 +113,13 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     when=("parameters",),
     source="triton python_backend EnvironmentManager",
-    hint="add the archive to the model's folder",
+    hint="add the archive to the model's folder, or fix the path",
     needs_files=True,
 )
 def environment(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The archive that ``EXECUTION_ENV_PATH`` names below ``$$TRITON_MODEL_DIRECTORY`` is there.
+    """The archive of ``EXECUTION_ENV_PATH`` exists if its path is below ``$$TRITON_MODEL_DIRECTORY``.
 
-    Paths elsewhere belong to the image and are not judged.
+    The rule skips other paths, which are in the image.
     """
     path = model.parameter("EXECUTION_ENV_PATH")
     if not path.startswith(_MODEL_DIRECTORY):
@@ -124,7 +127,8 @@ def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     parts = [part for part in path[len(_MODEL_DIRECTORY) :].split("/") if part]
     if parts and not model.folder.exists(*parts):
         place = ("parameters", "EXECUTION_ENV_PATH")
-        yield Problem(f'no such environment, got "{path}"', place)
+        message = f'EXECUTION_ENV_PATH: Failed to get the canonical path, no such file "{path}"'
+        yield Problem(message, place)
 
 
 @rule(
@@ -133,16 +137,17 @@ def environment(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("parameters",),
     severity=Severity.WARNING,
     source="triton python_backend EnvironmentManager",
-    hint=f"start it with {_MODEL_DIRECTORY}/",
+    hint=f"put {_MODEL_DIRECTORY}/ before the path",
 )
 def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     """``EXECUTION_ENV_PATH`` starts with ``$$TRITON_MODEL_DIRECTORY`` or is absolute.
 
-    A relative path is looked for in the server's working directory.
+    Triton looks for a relative path in the working directory of the server.
     """
     path = model.parameter("EXECUTION_ENV_PATH")
     if path and not path.startswith(("/", _MODEL_DIRECTORY)):
-        yield Problem(f'a relative environment, got "{path}"', ("parameters", "EXECUTION_ENV_PATH"))
+        message = f'EXECUTION_ENV_PATH must not be a relative path, got "{path}"'
+        yield Problem(message, ("parameters", "EXECUTION_ENV_PATH"))
 
 
 @rule(
@@ -150,19 +155,19 @@ def environment_relative(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     when=("parameters",),
     source="triton python_backend ModelState",
-    hint='write "yes" or "no"',
+    hint='set string_value to "yes" or "no"',
 )
 def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     """``FORCE_CPU_ONLY_INPUT_TENSORS`` is ``yes`` or ``no``.
 
-    Any other value, ``true`` among them, is refused.
+    Triton rejects any other value, for example ``true``.
     """
     if "FORCE_CPU_ONLY_INPUT_TENSORS" not in model.config_parameters:
         return
     value = model.parameter("FORCE_CPU_ONLY_INPUT_TENSORS")
     if value not in ("yes", "no"):
         place = ("parameters", "FORCE_CPU_ONLY_INPUT_TENSORS")
-        yield Problem(f'FORCE_CPU_ONLY_INPUT_TENSORS is yes or no, got "{value}"', place)
+        yield Problem(f'Incorrect value for FORCE_CPU_ONLY_INPUT_TENSORS, got "{value}"', place)
 
 
 @rule(
@@ -170,13 +175,14 @@ def cpu_only_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
     "python",
     when=("parameters",),
     source='triton python_backend README, "Creating Custom Execution Environments"',
-    hint="pack the environment with the image's Python",
+    hint="create the environment with the Python version of the image, and pack it again",
     needs_files=True,
 )
 def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The Python of a packed environment is the image's.
+    """A packed environment has the Python version of the image.
 
-    The stub of the image embeds its own Python; with an environment of another minor version it cannot start.
+    The image's Python stub embeds its own Python, and cannot start with an environment of another minor
+    version.
     """
     wanted = model.image_python
     path = model.parameter("EXECUTION_ENV_PATH")
@@ -186,7 +192,7 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     found = model.folder.packed_python(*parts)
     if found is not None and found != wanted:
         place = ("parameters", "EXECUTION_ENV_PATH")
-        yield Problem(f"the environment holds Python {found}, the image has {wanted}", place)
+        yield Problem(f"the environment has Python {found}, the image has Python {wanted}", place)
 
 
 @rule(
@@ -194,18 +200,18 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
     "model",
     refuses=False,
     source=_OBSERVED,
-    hint="declare input and output, or add auto_complete_config to the model",
+    hint="add input and output to config.pbtxt, or add auto_complete_config to model.py",
     needs_files=True,
 )
 def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A Python model has inputs and outputs: from ``config.pbtxt``, or from ``auto_complete_config``.
+    """A Python model has inputs and outputs, in ``config.pbtxt`` or by ``auto_complete_config``.
 
-    With neither it loads, ``/ping`` is fine, and every request is refused. An empty, missing or misnamed
-    ``config.pbtxt`` ends here.
+    Without them the model loads and ``/ping`` succeeds, but every request fails. The cause is often an empty,
+    missing or misnamed ``config.pbtxt``.
     """
     config = model.config
     if model.folder.config_fault is not None or model.backend != "python" or model.completes_tensors:
         return
     if config is None or not (config.input or config.output):
-        message = "the model has no input and no output"
-        yield Problem(message if config is not None else f"{message}, and no config.pbtxt")
+        message = "the model has no inputs and no outputs"
+        yield Problem(message if config is not None else f"{message}: there is no config.pbtxt")

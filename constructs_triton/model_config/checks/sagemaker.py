@@ -1,4 +1,4 @@
-"""SageMaker's front end: what ``serve`` refuses, and what the multi-model loader makes of an archive.
+"""SageMaker's front end: the start script ``serve``, and the loader of multi-model archives.
 
 Sources: triton server, docker/sagemaker/serve and SageMakerMMELoadModel in src/sagemaker_server.cc.
 """
@@ -29,68 +29,70 @@ def _is_multi(context: RepositoryContext) -> bool:
     return context.front_end and context.target.mode == "multi-model"
 
 
-@rule("sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into a folder of its own")
+@rule("sagemaker-config-at-root", "repository", source=_SERVE, hint="move the model into its own folder")
 def config_at_root(context: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive has no ``config.pbtxt`` at its root.
 
-    The image's start script refuses it, even beside a good model.
+    The start script of the image rejects it, even if there is also a valid model.
     """
     if _is_single(context) and context.root is not None:
-        yield Problem("config.pbtxt stands at the root of the repository", path="config.pbtxt")
+        message = "Incorrect directory structure: config.pbtxt is at the root, not in a top level folder"
+        yield Problem(message, path="config.pbtxt")
 
 
-@rule("sagemaker-no-model", "repository", source=_SERVE, hint="add a folder a model")
+@rule("sagemaker-no-model", "repository", source=_SERVE, hint="add a folder for each model")
 def no_model(context: RepositoryContext) -> Iterator[Problem]:
-    """The archive holds at least one folder.
+    """The archive contains at least one folder.
 
-    An empty one is refused by both front ends.
+    Both a single-model and a multi-model endpoint reject an empty archive.
     """
     folders = [name for name, is_link in context.directories.items() if not is_link]
     if folders or context.root is not None or not context.front_end:
         return
     if context.directories and context.target.default_model in context.directories:
         return
-    got = f", got links {quoted(sorted(context.directories))}" if context.directories else ""
-    yield Problem(f"no model folder{got}")
+    got = f", got only links {quoted(sorted(context.directories))}" if context.directories else ""
+    yield Problem(f"No model found in model repository{got}")
 
 
 @rule("sagemaker-default-model", "repository", source=_SERVE)
 def default_model(context: RepositoryContext) -> Iterator[Problem]:
     """A single-model archive with several folders needs ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``.
 
-    Every folder counts, hidden ones and those without a model too; links do not.
+    Every folder counts, also hidden folders and folders without a model. Links do not count.
     """
     folders = sorted(name for name, is_link in context.directories.items() if not is_link)
     if not _is_single(context) or context.target.default_model is not None or len(folders) < 2:
         return
+    models = [name for name in folders if name in context.folders] or folders
     ensembles = [name for name, folder in context.folders.items() if folder.is_ensemble]
-    hint = f"set the default model, for example {ensembles[0] if ensembles else folders[0]}"
-    yield Problem(
-        f"no default model is set and there are {len(folders)} folders: {quoted(folders)}", hint=hint
-    )
+    hint = f'set SAGEMAKER_TRITON_DEFAULT_MODEL_NAME, for example to "{(ensembles or models)[0]}"'
+    yield Problem(f"More than 1 model directory found in model repository: {quoted(folders)}", hint=hint)
 
 
 @rule("sagemaker-default-model-absent", "repository", source=_SERVE)
 def default_model_absent(context: RepositoryContext) -> Iterator[Problem]:
     """The default model has a folder.
 
-    The image's start script refuses a name without one.
+    The start script of the image rejects a name without a folder.
     """
     name = context.target.default_model
     if not _is_single(context) or name is None or name in context.directories:
         return
-    hint = did_you_mean(name, context.folders, f"the repository has {quoted(context.folders)}")
-    yield Problem(f'no folder for the default model, got "{name}"', hint=hint)
+    hint = did_you_mean(name, context.folders, f"set it to one of {quoted(context.folders)}")
+    message = "Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME does not exist"
+    yield Problem(f'{message}, got "{name}"', hint=hint)
 
 
-@rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder")
+@rule("sagemaker-name-blank", "model", source=_SERVE, hint="rename the folder without spaces")
 def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The name of a served model holds no blanks.
+    """The name of a served model contains no spaces.
 
-    The image's start script quotes nothing: a blank splits the server's command line.
+    The start script of the image does not quote the name, so a space splits the server's command line.
     """
     if _is_single(model.context) and model.name in model.context.served and re.search(r"\s", model.name):
-        yield Problem(f'a blank in the model\'s name, got "{model.name}"', path=model.folder.path)
+        message = f'the name of the model contains a space, got "{model.name}"'
+        yield Problem(message, path=model.folder.path)
 
 
 # --- multi-model archives ---------------------------------------------------------------------------------
@@ -98,33 +100,37 @@ def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("sagemaker-archive-order", "repository", refuses=False, source=_LOADER)
 def archive_order(context: RepositoryContext) -> Iterator[Problem]:
-    """What a multi-model archive serves does not depend on the order of directories on disk.
+    """The model that a multi-model archive serves does not depend on the order of its folders on disk.
 
-    Of several folders the loader takes the last that the file system lists, or the last whose
-    ``config.pbtxt`` holds the text ``platform: "ensemble"``. The same archive behaves differently on another
-    file system.
+    Of several folders, the loader serves the last one whose ``config.pbtxt`` contains the text
+    ``platform: "ensemble"``, or else the last one that the file system lists. The same archive can therefore
+    serve another model on another file system.
     """
     if not _is_multi(context) or context.root is not None:
         return
     for archive in context.archives:
-        recognised = [name for name in archive.folders if _reads_as_ensemble(context, name)]
+        ensembles = [name for name in archive.folders if _reads_as_ensemble(context, name)]
         path = f"{archive.model}/config.pbtxt" if archive.model in context.folders else "."
-        if len(recognised) > 1:
-            message = f"several folders read as the ensemble to serve: {quoted(recognised)}"
-            yield Problem(message, path=path, hint="serve nested ensembles from a single-model endpoint")
-        elif len(archive.folders) > 1 and not recognised:
-            message = f"no folder reads as the ensemble to serve, of {quoted(archive.folders)}"
+        if len(ensembles) > 1:
+            message = (
+                f"the loader recognizes several folders as the ensemble to serve, got {quoted(ensembles)}"
+            )
+            yield Problem(message, path=path, hint="use a single-model endpoint for nested ensembles")
+        elif len(archive.folders) > 1 and not ensembles:
+            message = (
+                f"the loader recognizes no folder as the ensemble to serve, got {quoted(archive.folders)}"
+            )
             yield Problem(message, path=path, hint=_order_hint(context, archive.model))
-        elif recognised and recognised[0] != archive.model and not archive.is_given:
-            message = f'the archive of "{archive.model}" serves "{recognised[0]}" instead'
+        elif ensembles and ensembles[0] != archive.model and not archive.is_given:
+            message = f'the archive of "{archive.model}" would serve "{ensembles[0]}"'
             yield Problem(message, path=path, hint=_order_hint(context, archive.model))
 
 
 def _order_hint(context: RepositoryContext, name: str) -> str:
     folder = context.folders.get(name)
     if folder is not None and folder.is_ensemble:
-        return 'write platform: "ensemble" with double quotes and no blank before the colon'
-    return "leave one folder, or add an ensemble that names the others"
+        return 'write platform: "ensemble" with double quotes and no space before the colon'
+    return "keep only one folder, or add an ensemble that uses the other models as steps"
 
 
 def _reads_as_ensemble(context: RepositoryContext, name: str) -> bool:
@@ -133,16 +139,16 @@ def _reads_as_ensemble(context: RepositoryContext, name: str) -> bool:
     return bool(text and _ENSEMBLE_TEXT.search(text))
 
 
-@rule("sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by the folder")
+@rule("sagemaker-archive-link", "repository", source=_LOADER, hint="replace the link by a copy of the folder")
 def archive_link(context: RepositoryContext) -> Iterator[Problem]:
-    """The folder that a multi-model archive serves is no symbolic link.
+    """The folder that a multi-model archive serves is not a symbolic link.
 
-    The loader looks at real directories alone.
+    The loader ignores links.
     """
     if _is_multi(context) and not context.is_packed:
         for name in context.served:
             if context.directories.get(name):
-                yield Problem(f'the model "{name}" is a link', path=name)
+                yield Problem(f'the folder of model "{name}" is a symbolic link', path=name)
 
 
 _OUT_OF_MEMORY = (
@@ -162,20 +168,21 @@ _OUT_OF_MEMORY = (
     "model",
     severity=Severity.WARNING,
     source="triton server SagemakerAPIServer::CheckOutOfMemory",
-    hint="rename the folder",
+    hint="rename the folder so that it does not contain this text",
 )
 def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The name of a model in a multi-model endpoint does not read as an out-of-memory error.
+    """The name of a model on a multi-model endpoint does not look like an out-of-memory error.
 
-    The front end looks for phrases such as ``OOM`` in the whole error text, the model's name included, and
-    then answers 507, upon which SageMaker unloads other models.
+    The front end searches each error message, which includes the name of the model, for text such as ``OOM``.
+    If it finds one it returns status 507, and SageMaker unloads other models.
     """
     phrase = next((phrase for phrase in _OUT_OF_MEMORY if phrase in model.name), None)
     if phrase and _is_multi(model.context):
-        yield Problem(f'"{phrase}" in the model\'s name turns any error into 507', path=model.folder.path)
+        message = f'the name of the model contains "{phrase}", which turns every error into status 507'
+        yield Problem(message, path=model.folder.path)
 
 
-# --- what SageMaker cannot serve --------------------------------------------------------------------------
+# --- decoupled models --------------------------------------------------------------------------
 
 
 @rule(
@@ -188,10 +195,11 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
 def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The served model is not decoupled, and no step of it is.
 
-    ``/invocations`` answers 501 for it, and the multi-model loader 400.
+    For a decoupled model ``/invocations`` returns status 501, and the loader of a multi-model endpoint
+    returns 400.
     """
     if _served_decoupled(model) and not _can_stream(model):
-        hint = "remove decoupled, or stream from a single-model endpoint with image 25.04 or newer"
+        hint = "remove decoupled, or use a single-model endpoint with image 25.04 or newer, which can stream"
         yield Problem(_decoupled_message(model), _decoupled_place(model), hint)
 
 
@@ -200,12 +208,12 @@ def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:
     when=("model_transaction_policy", "ensemble_scheduling"),
     severity=Severity.WARNING,
     source="triton server docker/sagemaker/serve, SAGEMAKER_TRITON_INFERENCE_TYPE",
-    hint="set SAGEMAKER_TRITON_INFERENCE_TYPE to generate_stream",
+    hint="set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream",
 )
 def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A decoupled model is served with inference type ``generate`` or ``generate_stream``.
+    """A decoupled model needs the inference type ``generate`` or ``generate_stream``.
 
-    The default, ``infer``, answers 501.
+    With the default, ``infer``, SageMaker returns status 501.
     """
     if _served_decoupled(model) and _can_stream(model):
         yield Problem(_decoupled_message(model), _decoupled_place(model))
@@ -223,9 +231,9 @@ def _can_stream(model: ModelUnderCheck) -> bool:
 
 def _decoupled_message(model: ModelUnderCheck) -> str:
     if model.config.model_transaction_policy.decoupled:
-        return "a decoupled model cannot answer on SageMaker"
+        return "a decoupled model cannot respond on SageMaker"
     steps = [name for name in model.folder.step_models if model.context.is_decoupled(name)]
-    return f"an ensemble with decoupled steps cannot answer on SageMaker, got {quoted(steps)}"
+    return f"an ensemble with decoupled steps cannot respond on SageMaker, got {quoted(steps)}"
 
 
 def _decoupled_place(model: ModelUnderCheck) -> tuple[str | int, ...]:

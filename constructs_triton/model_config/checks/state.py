@@ -16,26 +16,30 @@ __all__: list[str] = []
 _SOURCE = "triton core SequenceBatchScheduler"
 
 
-@rule("state-initial-count", "sequence", source=_SOURCE, hint="keep one initial_state")
+@rule("state-initial-count", "sequence", source=_SOURCE, hint="remove all but one initial_state")
 def initial_count(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A state has at most one initial state, and a state input only one description.
+    """A state has at most one ``initial_state``, and only one state has the same input.
 
-    The field is repeated in the schema only for the future's sake.
+    The schema allows several for future use; Triton does not.
     """
     seen: set[str] = set()
     for place, state in _states(model):
         if len(state.initial_state) > 1:
-            yield Problem(f'state "{state.input_name}" has {len(state.initial_state)} initial states', place)
+            message = (
+                f'initial_state field for state input "{state.input_name}" must contain exactly one or zero'
+            )
+            yield Problem(f"{message} element, got {len(state.initial_state)}", place)
         if state.initial_state and state.input_name in seen:
-            yield Problem(f'state input "{state.input_name}" is described twice', place, "keep one")
+            message = f'State input name "{state.input_name}" specified more than once'
+            yield Problem(message, place, "give each state its own input_name")
         seen.update([state.input_name] if state.initial_state else [])
 
 
 @rule("state-initial", "sequence", source=_SOURCE)
 def initial(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An initial state has a name, the state's type, fixed dims that fit, and data.
+    """An initial state has a name, the data type of its state, matching fixed dims, and data.
 
-    Data is ``zero_data`` or a ``data_file`` in the model's folder ``initial_state``.
+    The data is ``zero_data``, or a ``data_file`` in the folder ``initial_state`` of the model.
     """
     for place, state in _states(model):
         if len(state.initial_state) != 1:
@@ -43,22 +47,26 @@ def initial(model: ModelUnderCheck) -> Iterator[Problem]:
         start = state.initial_state[0]
         where = (*place, "initial_state")
         if not start.name:
-            yield Problem("initial_state has no name", where, "give it one")
+            message = "Field 'name' must be set when using initial_state"
+            yield Problem(message, where, "add name to initial_state")
         if start.data_type != state.data_type:
-            message = f"initial_state differs from its state, got {data_type_name(start.data_type)}"
-            yield Problem(message, where, f"write {data_type_name(state.data_type)}")
+            message = "The data type used for 'initial_state' does not match the state data type"
+            hint = f"set data_type: {data_type_name(state.data_type)}"
+            yield Problem(f"{message}, got {data_type_name(start.data_type)}", where, hint)
         if not _fits(start.dims, state.dims):
-            message = f"initial_state has dims {list(start.dims)}, its state {list(state.dims)}"
-            yield Problem(message, where, "give as many dims, all of them fixed")
+            message = f"'initial_state' dims don't match 'state' dims {list(state.dims)}"
+            hint = "write the dims of the state, with a size for each -1"
+            yield Problem(f"{message}, got {list(start.dims)}", where, hint)
         if start.WhichOneof("state_data") is None:
-            yield Problem("initial_state has no data", where, "write zero_data: true")
+            message = "initial_state setting expects state to have state_data set"
+            yield Problem(message, where, "add zero_data: true")
 
 
 @rule("state-initial-file", "sequence", source=_SOURCE, needs_files=True)
 def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The file of an initial state lies in the folder ``initial_state`` and is long enough.
+    """The file of an initial state is in the folder ``initial_state``, and is large enough.
 
-    Strings are taken as they are, at any length.
+    A file of strings may have any size.
     """
     for place, state in _states(model):
         for start in state.initial_state:
@@ -69,16 +77,20 @@ def initial_file(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> tuple[str, str] | None:
-    """What is wrong with a file of raw tensor data, and the mend; ``None`` where it will do."""
+    """Return what is wrong with a file of raw tensor data and the hint, or ``None``."""
     size = model.folder.size_of(folder, *file.split("/"))
     if size is None:
-        return f'no such file in {folder}, got "{file}"', f"add {folder}/{file}"
+        message = f'failed to open file for read: no such file or directory, got "{folder}/{file}"'
+        return message, f"add the file {folder}/{file} to the model's folder"
     row = by_data_type(data_type_name(tensor.data_type))
     if row is None or row.item_size is None or any(dim < 0 for dim in tensor.dims):
         return None
     needed = math.prod(tensor.dims) * row.item_size
     if size < needed:
-        return f'"{file}" has {size} bytes and {needed} are needed', "store the whole tensor"
+        message = (
+            f"{folder} setting expects {needed} bytes, but the data provided from {file} only has {size}"
+        )
+        return f"{message} bytes", "write the bytes of the whole tensor to the file"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Where a repository meets the endpoint: image, GPUs, memory, disk and request size."""
+"""Whether a repository fits the endpoint: image, GPUs, memory, disk and request size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROTO = "triton common protobuf/model_config.proto by release branch"
 _MIB = 2**20
 _SHARED_MEMORY_DEFAULT = 16 * _MIB
 
-# A field and the first release whose schema has it; releases before it refuse the text.
+# A field and the first release whose schema has it; earlier releases reject the file.
 _FIELD_SINCE = {
     "runtime": "24.01",
     "is_non_linear_format_io": "24.08",
@@ -33,9 +33,9 @@ _FIELD_SINCE = {
 
 @rule("target-field-too-new", source=_PROTO)
 def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every field is known to the chosen image version.
+    """The image version knows every field.
 
-    An older server refuses the text for a field that a newer one added.
+    An older release of Triton rejects a file with a field that a newer release added.
     """
     version = model.target.image_version
     if version is None:
@@ -43,8 +43,8 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     for name, place in _new_fields(model.config):
         since = _FIELD_SINCE[name]
         if not is_at_least(version, since):
-            hint = f"remove it, or choose image {since} or newer"
-            yield Problem(f"{name} is not known to image {version}, it came with {since}", place, hint)
+            hint = f"remove {name}, or use image version {since} or newer"
+            yield Problem(f'image {version} has no field named "{name}"; it is new in {since}', place, hint)
 
 
 def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
@@ -62,33 +62,34 @@ def _new_fields(config: Any) -> Iterator[tuple[str, tuple[str | int, ...]]]:
 
 @rule("target-backend-removed", source="triton server build.py by release branch")
 def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The chosen image version still carries the backend.
+    """The image version contains the backend.
 
-    TensorFlow's was removed in 25.03.
+    Release 25.03 removed the TensorFlow backend.
     """
     version = model.target.image_version
     if version is None or not model.backend:
         return
     if model.backend in image_version(version).removed_backends:
-        hint = "choose an older image, or convert the model to ONNX"
+        hint = "use an older image version, or convert the model to ONNX"
         place = ("backend",) if model.config.backend else ("platform",)
-        yield Problem(f"image {version} has no backend {model.backend}", place, hint)
+        message = f'unable to find backend library for backend "{model.backend}" in image {version}'
+        yield Problem(message, place, hint)
 
 
 @rule(
     "target-tensorrt-without-gpu",
     refuses=False,
     source="triton tensorrt_backend, ModelInstanceState",
-    hint="choose a GPU instance, or serve the model as ONNX",
+    hint="use an instance type with a GPU, or convert the model to ONNX",
 )
 def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A TensorRT plan runs on an instance with a GPU.
+    """A TensorRT model needs an instance with a GPU.
 
-    The configuration is valid anywhere; it is the backend that cannot read a plan without a GPU.
+    The configuration is valid, but the backend cannot read a plan without a GPU.
     """
     if model.backend == "tensorrt" and model.target.gpu_count == 0:
         place = ("backend",) if model.config.backend else ("platform",)
-        yield Problem("a TensorRT plan needs a GPU and the instance has none", place)
+        yield Problem("a TensorRT model needs a GPU, and the instance has none", place)
 
 
 # --- memory and disk --------------------------------------------------------------------------------------
@@ -99,13 +100,13 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     "repository",
     severity=Severity.WARNING,
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
-    hint="lower the instance counts or the shared memory of each, or choose a larger instance",
+    hint="lower the count of the instance groups, or use an instance type with more memory",
 )
 def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
-    """The Python instances fit into shared memory: half of the instance's memory.
+    """The instances of Python models fit into shared memory, which is half of the instance's memory.
 
-    Each takes 16 MiB at start and, while busy, some two and a half times its tensors. What is full is not
-    grown: requests fail.
+    Each instance takes 16 MiB at its start, and about 1.25 times the size of its inputs and outputs while it
+    works. When shared memory is full, requests fail.
     """
     memory = context.target.memory_gib
     if memory is None:
@@ -114,7 +115,7 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     available = memory * 2**30 / 2
     if needed > available:
         yield Problem(
-            f"Python instances need {needed / 2**30:.1f} GiB of shared memory, got {available / 2**30:g} GiB"
+            f"Python models need {needed / 2**30:.1f} GiB of shared memory, got {available / 2**30:g} GiB"
         )
 
 
@@ -127,7 +128,7 @@ def _shared_bytes(model: ModelUnderCheck) -> float:
 
 
 def instance_count(model: ModelUnderCheck) -> int:
-    """How many instances of the model one machine runs; a GPU group counts for each of its GPUs."""
+    """Return how many instances of the model one machine runs; a GPU group counts once for each GPU."""
     total = 0
     for _, group in groups(model):
         on_gpu = resolved_kind(group, model.target.gpu_count) == 1
@@ -138,7 +139,7 @@ def instance_count(model: ModelUnderCheck) -> int:
 
 
 def _bytes(tensor: Any) -> int:
-    """Bytes of one element of the batch; what varies counts as 1, so this is the least."""
+    """Return the bytes of one element of the batch; a variable size counts as 1, so this is the minimum."""
     row = by_data_type(data_type_name(tensor.data_type))
     item = row.item_size if row is not None and row.item_size else 4
     return int(item * math.prod(max(1, dim) for dim in tensor.dims))
@@ -148,12 +149,13 @@ def _bytes(tensor: Any) -> int:
     "target-request-size",
     severity=Severity.WARNING,
     source="AWS documentation: SageMaker hosting FAQs, 25 MB for a real-time endpoint",
-    hint="lower max_batch_size, or send smaller batches",
+    hint="lower max_batch_size, or acknowledge this if clients send smaller batches",
 )
 def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A request of ``max_batch_size`` fits into what SageMaker lets through.
+    """A request with ``max_batch_size`` elements is within SageMaker's limit.
 
-    Counted in binary form; JSON takes several times as much. Larger batches still form in the server.
+    The size is that of a binary request; JSON takes several times as much. Triton can still form larger
+    batches from several requests.
     """
     if not model.context.front_end or model.name not in model.context.served:
         return
@@ -162,7 +164,8 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     limit = INVOCATION_PAYLOAD_BYTES
     if size > limit:
         message = (
-            f"a request of {batch} takes {size / _MIB:.0f} MB and SageMaker lets {limit // _MIB} MB through"
+            f"a request with a batch of {batch} has {size / _MIB:.0f} MiB, "
+            f"the limit of SageMaker is {limit // _MIB} MiB"
         )
         yield Problem(message, ("max_batch_size",))
 
@@ -172,13 +175,14 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
     "repository",
     refuses=False,
     source="AWS documentation: SageMaker hosting, volume size",
-    hint="choose an instance with more storage, or a larger volume",
+    hint="use an instance type with more storage, or a larger volume_size",
     needs_files=True,
 )
 def storage(context: RepositoryContext) -> Iterator[Problem]:
-    """The models fit onto the instance's disk.
+    """The models fit on the disk of the instance.
 
-    An archive is unpacked there; a multi-model endpoint holds several at once.
+    SageMaker unpacks the archives there. A multi-model endpoint can unload a model for another one, so only
+    its largest model has to fit.
     """
     limit = context.target.storage_gb
     if limit is None:
@@ -186,20 +190,20 @@ def storage(context: RepositoryContext) -> Iterator[Problem]:
     sizes = {name: context.folders[name].total_bytes for name in context.loaded if name in context.folders}
     largest = max(sizes.values(), default=0) if context.target.mode == "multi-model" else sum(sizes.values())
     if largest > limit * 10**9:
-        yield Problem(f"the models take {largest / 1e9:.1f} GB, got {limit} GB of storage")
+        yield Problem(f"the models need {largest / 1e9:.1f} GB of storage, got {limit} GB")
 
 
 @rule(
     "target-gpu-memory",
     severity=Severity.WARNING,
     source="triton tensorrt_backend and pytorch_backend: weights are loaded into GPU memory",
-    hint="choose a GPU with more memory, or fewer instances",
+    hint="use an instance type whose GPUs have more memory",
     needs_files=True,
 )
 def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The weights of a model on GPUs fit into the memory of one.
+    """The weights of a model fit into the memory of one GPU.
 
-    Python models are not judged: they decide themselves what they load and where.
+    The rule skips Python models, which decide for themselves what they load and where.
     """
     memory = model.target.gpu_memory_mib
     if not memory or not model.target.gpu_count or model.backend in ("python", "", "vllm", "tensorrtllm"):
@@ -208,4 +212,4 @@ def gpu_memory(model: ModelUnderCheck) -> Iterator[Problem]:
         model.folder.size_of(version, model.completed.model_file) or 0 for version in model.versions_to_load
     )
     if size > memory * _MIB:
-        yield Problem(f"the weights take {size / _MIB:.0f} MiB, a GPU has {memory} MiB")
+        yield Problem(f"the weights need {size / _MIB:.0f} MiB of GPU memory, a GPU has {memory} MiB")

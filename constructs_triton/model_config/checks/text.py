@@ -1,4 +1,4 @@
-"""Whether ``config.pbtxt`` can be read at all, and whether it was finished."""
+"""Whether ``config.pbtxt`` can be parsed, and whether its placeholders are filled in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _fault(code: str, model: ModelUnderCheck) -> Iterator[Problem]:
 def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
     """``config.pbtxt`` follows the protobuf text format.
 
-    The server says only "failed to read text proto"; the place is in its log.
+    Triton reports only "failed to read text proto"; the line and column are in its log.
     """
     return _fault("text-syntax", model)
 
@@ -33,34 +33,34 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
 def unknown_field(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every field is one of Triton's ``model_config.proto``.
 
-    An unknown field is refused, never skipped, so a typing error cannot pass for a setting.
+    Triton rejects an unknown field. It does not ignore it.
     """
     return _fault("text-unknown-field", model)
 
 
 @rule("text-enum", "fault", source=SOURCE)
 def enum_value(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Enum values are spelt as in the schema, in capitals and without quotes.
+    """Enum values are spelled as in the schema, in capitals and without quotes.
 
-    ``FP32`` is the name on the wire; a configuration says ``TYPE_FP32``.
+    For example, ``FP32`` is the name on the wire, and ``TYPE_FP32`` the name in a configuration.
     """
     return _fault("text-enum", model)
 
 
 @rule("text-field-twice", "fault", source=SOURCE)
 def field_twice(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A field that holds one value is given once.
+    """A field that is not repeated occurs once.
 
-    The server refuses a second one even where both are equal.
+    Triton rejects a second value even if both are equal.
     """
     return _fault("text-field-twice", model)
 
 
 @rule("text-one-of", "fault", source=SOURCE)
 def one_of(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Of fields that exclude each other only one is given, for example of the schedulers.
+    """Only one of several fields that exclude each other is set.
 
-    ``dynamic_batching``, ``sequence_batching`` and ``ensemble_scheduling`` exclude each other; so do the
+    ``dynamic_batching``, ``sequence_batching`` and ``ensemble_scheduling`` exclude each other, and so do the
     version policies.
     """
     return _fault("text-one-of", model)
@@ -68,10 +68,10 @@ def one_of(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("text-template", "fault", source=SOURCE)
 def template(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The file is a configuration, not a template of one.
+    """The file is a configuration, not a template.
 
-    Many public repositories hold templates with placeholders such as ``${max_batch_size}`` that a script
-    fills in; the server refuses them as a syntax error.
+    Many public repositories contain templates with placeholders such as ``${max_batch_size}``, which a script
+    fills in. Triton reports them as a syntax error.
     """
     return _fault("text-template", model)
 
@@ -83,13 +83,13 @@ _PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}")
     "text-placeholder",
     severity=Severity.WARNING,
     source="observed in public model repositories",
-    hint="fill it in, or acknowledge this if the model reads it itself",
+    hint="replace the placeholder, or acknowledge this if the model reads it",
 )
 def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     """No placeholder such as ``${model_path}`` is left in a string.
 
-    Inside a string it parses, and the model is started with the placeholder as its setting. A template whose
-    ``name`` is refused for one is told that alone.
+    A placeholder in a string parses, and the model starts with the placeholder as its setting. If ``name``
+    contains one, ``layout-name-differs`` reports it instead.
     """
     if "${" in model.config.name and has_another_name(model):
         return
@@ -97,4 +97,6 @@ def placeholder(model: ModelUnderCheck) -> Iterator[Problem]:
     hit = _PLACEHOLDER.search(text) if "${" in text else None
     if hit and "#" not in text[text.rfind("\n", 0, hit.start()) + 1 : hit.start()]:
         line, column = line_and_column(text, hit.start())
-        yield Problem(f"unfilled placeholder in a string, got {hit.group()}", line=line, column=column)
+        yield Problem(
+            f"a string contains an unfilled placeholder, got {hit.group()}", line=line, column=column
+        )

@@ -1,4 +1,4 @@
-"""Warm-up requests. Source: triton core, TritonModelInstance::GenerateWarmupData."""
+"""Warmup requests. Source: triton core, TritonModelInstance::GenerateWarmupData."""
 
 from __future__ import annotations
 
@@ -19,24 +19,25 @@ _Sample = tuple[tuple[str | int, ...], str, Any]
 
 @rule("warmup-data", when=("model_warmup",), source=_SOURCE)
 def data(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every input of a warm-up has fixed dims and says where its data comes from.
+    """Every input of a warmup sample has fixed dims and a source of data.
 
-    ``zero_data``, ``random_data`` or ``input_data_file``; a sample of ``batch_size`` 0 is skipped.
+    The source is ``zero_data``, ``random_data`` or ``input_data_file``. Triton skips samples with
+    ``batch_size`` 0.
     """
     for place, name, value in _inputs(model):
         if any(dim < 0 for dim in value.dims):
-            yield Problem(f'warm-up of "{name}" has a dim of -1', place, "give every dim a size")
+            message = f'warmup setting expects all variable-size dimensions are specified for input "{name}"'
+            yield Problem(f"{message}, got {list(value.dims)}", place, "write a size for each -1 in dims")
         if value.WhichOneof("input_data_type") is None:
-            yield Problem(
-                f'warm-up of "{name}" has no data', place, "write zero_data: true or random_data: true"
-            )
+            message = f'warmup setting expects input "{name}" to have input_data_type set'
+            yield Problem(message, place, "add zero_data: true or random_data: true")
 
 
 @rule("warmup-file", when=("model_warmup",), source=_SOURCE, needs_files=True)
 def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The data file of a warm-up lies in the folder ``warmup`` and is long enough.
+    """The data file of a warmup sample is in the folder ``warmup``, and is large enough.
 
-    The folder stands beside ``config.pbtxt``.
+    The folder is in the model's folder, beside ``config.pbtxt``.
     """
     for place, _, value in _inputs(model):
         if value.WhichOneof("input_data_type") == "input_data_file":
@@ -47,9 +48,9 @@ def data_file(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("warmup-input", when=("model_warmup",), source=_SOURCE)
 def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A warm-up gives every input that is not optional, with the input's type and shape.
+    """A warmup sample has every required input, with the input's data type and dims.
 
-    Inputs that the model does not declare are let through: controls and states are given that way.
+    It may have other inputs too, which is how controls and states are set.
     """
     if model.completes_tensors:
         return
@@ -61,8 +62,8 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
             name for name, tensor in declared.items() if not tensor.optional and name not in sample.inputs
         ]
         if missing:
-            message = f'warm-up "{sample.name}" lacks the inputs {quoted(missing)}'
-            yield Problem(message, ("model_warmup", index), "give all of them")
+            message = f'warmup sample "{sample.name}" has no data for the inputs {quoted(missing)}'
+            yield Problem(message, ("model_warmup", index), f"add inputs for {quoted(missing)}")
     for place, name, value in _inputs(model):
         tensor = declared.get(name)
         if tensor is not None:
@@ -72,14 +73,18 @@ def required_inputs(model: ModelUnderCheck) -> Iterator[Problem]:
 def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) -> Iterator[Problem]:
     if value.data_type != tensor.data_type:
         wanted = data_type_name(tensor.data_type)
-        message = f'warm-up of "{name}" must be {wanted}, got {data_type_name(value.data_type)}'
-        yield Problem(message, (*place, "value", "data_type"), f"write {wanted}")
+        got = data_type_name(value.data_type)
+        message = f'unexpected data type for warmup input "{name}", expected {wanted}, got {got}'
+        yield Problem(message, (*place, "value", "data_type"), f"write data_type: {wanted}")
     fits = len(value.dims) == len(tensor.dims) and all(
         there in (-1, given) for given, there in zip(value.dims, tensor.dims, strict=True)
     )
     if not fits and not any(dim < 0 for dim in value.dims):
-        message = f'warm-up of "{name}" must have dims {list(tensor.dims)}, got {list(value.dims)}'
-        yield Problem(message, (*place, "value", "dims"), "give the input's dims, without the batch axis")
+        expected, got = list(tensor.dims), list(value.dims)
+        message = f'unexpected shape for warmup input "{name}", expected {expected}, got {got}'
+        yield Problem(
+            message, (*place, "value", "dims"), "write the dims of the input, without the batch axis"
+        )
 
 
 def _inputs(model: ModelUnderCheck) -> Iterator[_Sample]:

@@ -29,7 +29,7 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
     assert lines[1:4] == [
         "   2 | max_batch_size: -1",
         "       ^",
-        "    hint: write 0 for a model that does not batch",
+        "    hint: write 0 for a model without batching",
     ]
     assert lines[-1] == "1 error, 0 warnings: Triton would refuse it"
 

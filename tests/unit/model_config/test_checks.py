@@ -80,7 +80,7 @@ def test_template_with_placeholders_in_strings_gets_one_plain_message(tmp_path: 
     (finding,) = _check(files, None, tmp_path).findings
     assert (finding.code, finding.hint) == (
         "layout-name-differs",
-        "fill the template in and check the result",
+        "check the file that your script generates from this template",
     )
 
 

@@ -149,31 +149,31 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
     [
         (
             lambda e: e.step(DECODE, inputs={"imag": "image"}),
-            'step 1 ("decode") input_map: the model has no input "imag"; did you mean "image"?',
+            'step 1 ("decode") input_map: ensemble tensor "image" is mapped to non-existing input "imag"',
         ),
         (
             lambda e: e.step(DECODE, outputs={"pixel": "p"}),
-            'output_map: the model has no output "pixel"; did you mean "pixels"?',
+            'is mapped from non-existing output "pixel"; did you mean "pixels"?',
         ),
         (
             lambda _: Ensemble("e").input("image", data_type="TYPE_UINT8").step(DECODE),
-            'tensor "image" is TYPE_UINT8 for the ensemble and TYPE_FP32 for "decode"',
+            'TYPE_UINT8 is inferred from the ensemble while TYPE_FP32 is inferred from model "decode"',
         ),
         (
             lambda e: e.step(DECODE).step(_model("m", "pixels", "z", dims=(1, 2))),
-            'tensor "pixels" has shape [-1, -1] for "decode" and [-1, 1, 2] for "m"',
+            '[-1, -1] is inferred from model "decode" while [-1, 1, 2] is inferred from model "m"',
         ),
         (
             lambda _: Ensemble("e", max_batch_size=9).step(DECODE),
-            'step 1 ("decode") has max_batch_size 8, the ensemble 9; lower the ensemble\'s to 8',
+            "which only allows maximum batch size to be 8; set max_batch_size to 8 in the ensemble",
         ),
         (
             lambda e: e.step(DECODE, outputs={"pixels": "image"}),
-            'step 1 ("decode") writes the ensemble\'s own input "image"',
+            'step 1 ("decode") writes an input of the ensemble, got "image"',
         ),
         (
             lambda e: e.step(DECODE, outputs={"pixels": "p"}).step(DECODE, outputs={"pixels": "p"}),
-            'tensor "p" is written 2 times',
+            'ensemble tensor "p" can appear in an output map only once',
         ),
         (
             lambda e: e.step(DECODE).step(DECODE).output("pixels"),
@@ -185,7 +185,7 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
                 .step(RANK, inputs={"logits": "pixels"}, outputs={"label": "image2"})
                 .step(CLASSIFY, inputs={"pixels": "x"}, outputs={"logits": "x"})
             ),
-            'tensors wait for each other: "x"',
+            'because they depend on each other, got "x"',
         ),
         (
             lambda e: e.step(DECODE).step(_model("m", "pixels", "z", size=0)),
@@ -229,10 +229,10 @@ def test_unfinished_ensemble_names_the_lines_that_want_more() -> None:
         unfinished.to_config()
     here = "test_ensemble_building.py"
     assert str(caught.value).splitlines() == [
-        f'{here}:{first + 5}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing produces '
-        'tensor "q", got "image", "label" and "p"; map an output of a step to it',
-        f'{here}:{first + 4}: ensemble "e": step 1 ("decode") output_map["pixels"]: nothing reads '
-        'tensor "p"; remove "pixels" from output_map',
+        f'{here}:{first + 5}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes '
+        'tensor "q", got tensors "image", "label" and "p"; map an output of a step to it',
+        f'{here}:{first + 4}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble '
+        'tensor "p" is unused; remove "pixels" from output_map',
     ]
 
 
