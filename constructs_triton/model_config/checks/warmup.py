@@ -80,8 +80,8 @@ def _mismatch(place: tuple[str | int, ...], name: str, value: Any, tensor: Any) 
         there in (-1, given) for given, there in zip(value.dims, tensor.dims, strict=True)
     )
     if not fits and not any(dim < 0 for dim in value.dims):
-        expected, got = list(tensor.dims), list(value.dims)
-        message = f'unexpected shape for warmup input "{name}", expected {expected}, got {got}'
+        expected, dims = list(tensor.dims), list(value.dims)
+        message = f'unexpected shape for warmup input "{name}", expected {expected}, got {dims}'
         yield Problem(
             message, (*place, "value", "dims"), "write the dims of the input, without the batch axis"
         )
