@@ -1,8 +1,7 @@
-"""The handwritten digits of scikit-learn, and which of them are held out of training.
+"""The handwritten digits of scikit-learn, split into images for training and held-out images.
 
-The rule looks at the image alone: a fifth of all possible images, picked by their hash, is held out.
-So the split depends on no order and no random generator, and two equal images can never stand on
-both sides of it.
+The hash of an image decides: a fifth of all possible images is held out. So the split does not depend on
+the order of the images or on a random generator, and two equal images are always on the same side.
 
 The images are scikit-learn's bundled copy of the test set of the UCI data set "Optical Recognition of
 Handwritten Digits" (E. Alpaydin, C. Kaynak, 1998): 1797 images of 8 x 8 pixels from 0 to 16.

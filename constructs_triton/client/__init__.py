@@ -1,6 +1,6 @@
-"""The client of an endpoint: arrays in, arrays out, over SageMaker, plain HTTP or no network at all.
+"""Client of a Triton endpoint: takes and returns NumPy arrays, over SageMaker, plain HTTP or in memory.
 
-Nothing here imports boto3 before the first call, and nothing ever imports the AWS CDK.
+Importing it loads neither boto3 nor the AWS CDK.
 """
 
 from constructs_triton.client.async_inference import PendingInference

@@ -1,4 +1,4 @@
-"""Asynchronous inference: the request lies in S3, and so will the answer.
+"""Asynchronous inference: the request and the result are objects in S3.
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpointAsync".
 """
@@ -20,16 +20,17 @@ from constructs_triton.wire.json_text import measure_json
 
 __all__ = ["PendingInference", "start_inference"]
 
-#: S3's names for "there is nothing at this key" and for "you may not read it". Without s3:ListBucket on the
-#: bucket it says the second in both cases. Source: AWS documentation, GetObject.
-_ABSENT, _DENIED = "NoSuchKey", "AccessDenied"
+# S3's error codes for a key without an object and for a missing permission. To a caller without
+# s3:ListBucket on the bucket, S3 returns the second in both cases. Source: AWS documentation, GetObject.
+_NO_OBJECT, _DENIED = "NoSuchKey", "AccessDenied"
 
 
 class PendingInference:
-    """An inference under way; ``output_location`` and ``failure_location`` are S3 URIs.
+    """An asynchronous inference whose result may not be ready yet.
 
-    Whoever is told of the end by the endpoint's SNS topic can make one from the notification's locations
-    and call ``poll`` once.
+    ``output_location`` and ``failure_location`` are the S3 URIs of the result and of the error. A receiver
+    of the endpoint's SNS notifications can create a ``PendingInference`` from the locations in the
+    notification, and call ``poll`` once.
     """
 
     def __init__(
@@ -44,20 +45,24 @@ class PendingInference:
         self.failure_location = failure_location
         self.inference_id = inference_id
         self._transport = transport
-        self._refusal: InvocationError | None = None
+        self._denial: InvocationError | None = None
 
     def poll(self) -> InferenceResult | None:
-        """The result, or ``None`` while there is none; a failure raises ``InvocationError``.
+        """Return the result, or ``None`` if it is not ready.
 
-        ``None`` also where S3 refuses to read the location, since it refuses so too while nothing is there
-        and the credentials lack ``s3:ListBucket``: ``result(timeout_seconds=0)`` tells what S3 said.
+        Returns ``None`` also when S3 denies access to the location: without ``s3:ListBucket`` S3 denies
+        access to objects that do not exist yet. ``result(timeout_seconds=0)`` reports the denial.
+
+        Raises:
+            InvocationError: the inference failed, or S3 cannot be read.
+            ResponseDecodingError: the result is malformed.
         """
-        if (answer := self._read(self.output_location)) is not None:
-            return _decode(*answer)
+        if (output := self._read(self.output_location)) is not None:
+            return _decode(*output)
         if self.failure_location and (failure := self._read(self.failure_location)) is not None:
             raise build_invocation_error(
                 self._transport.endpoint_name,
-                f"the asynchronous inference failed, see {self.failure_location}",
+                f"the asynchronous inference failed (see {self.failure_location})",
                 code="AsyncInferenceFailure",
                 model_message=read_model_message(failure[0]),
             )
@@ -66,7 +71,15 @@ class PendingInference:
     def result(
         self, *, timeout_seconds: float = 3600.0, poll_interval_seconds: float = 2.0
     ) -> InferenceResult:
-        """Wait for the result; ``InvocationError`` when it failed, cannot be read or is not there in time."""
+        """Wait for the result.
+
+        ``timeout_seconds`` (default one hour) is how long to wait. ``poll_interval_seconds`` (default 2)
+        is the pause between two requests to S3.
+
+        Raises:
+            InvocationError: the inference failed, S3 cannot be read, or there is no result in time.
+            ResponseDecodingError: the result is malformed.
+        """
         deadline = time.monotonic() + timeout_seconds
         while (result := self.poll()) is None:
             if time.monotonic() >= deadline:
@@ -80,34 +93,34 @@ class PendingInference:
             found = self._transport.call("get_object", service="s3", Bucket=bucket, Key=key)
         except InvocationError as error:
             code = _service_code(error)
-            if code not in {_ABSENT, _DENIED}:
+            if code not in {_NO_OBJECT, _DENIED}:
                 raise
-            # Only the output counts: an answer may be there though the place of failures is closed.
+            # Only the output counts: without access to failures, results can still be read.
             if location == self.output_location:
-                self._refusal = error if code == _DENIED else None
+                self._denial = error if code == _DENIED else None
             return None
         return self._transport.read_body(found["Body"]), str(found.get("ContentType", ""))
 
     def _timed_out(self, seconds: float) -> InvocationError:
-        what = f"endpoint {self._transport.endpoint_name}: no answer after {seconds} s, got"
-        if (refusal := self._refusal) is None:
+        what = f"endpoint {self._transport.endpoint_name}: no result after {seconds} s"
+        if (denial := self._denial) is None:
             return InvocationError(
-                f"{what} nothing at {self.output_location}; call result again, or raise timeout_seconds"
+                f"{what}, {self.output_location} does not exist; call result again, or raise timeout_seconds"
             )
         return InvocationError(
-            f"{what} status {refusal.status} at {self.output_location} ({refusal.model_message}); either "
-            "there is nothing yet, so call result again, or it may not be read, so grant s3:GetObject there; "
-            "with s3:ListBucket on the bucket S3 tells the two apart",
-            status=refusal.status,
-            model_message=refusal.model_message,
-            request_id=refusal.request_id,
+            f"{what}, got status {denial.status} for {self.output_location} ({denial.model_message}); "
+            "grant s3:GetObject on it, and s3:ListBucket on its bucket (without s3:ListBucket, S3 returns "
+            "the same status for a result that does not exist yet)",
+            status=denial.status,
+            model_message=denial.model_message,
+            request_id=denial.request_id,
         )
 
 
 def start_inference(
     transport: SageMakerTransport, invocation: Invocation, input_location: str
 ) -> PendingInference:
-    """Put the request below ``input_location``, ``s3://bucket/prefix/``, and ask for its inference."""
+    """Put the request into ``input_location``, ``s3://bucket/prefix/``, and start its inference."""
     bucket, prefix = split_s3_uri(input_location)
     key = f"{prefix.rstrip('/')}/{os.urandom(16).hex()}"
     transport.call(
@@ -119,7 +132,7 @@ def start_inference(
         ContentType=invocation.content_type,
     )
     options: Mapping[str, Any] = invocation.options
-    answer = transport.call(
+    response = transport.call(
         "invoke_endpoint_async",
         EndpointName=transport.endpoint_name,
         InputLocation=f"s3://{bucket}/{key}",
@@ -128,20 +141,23 @@ def start_inference(
     )
     return PendingInference(
         transport,
-        output_location=answer["OutputLocation"],
-        failure_location=answer.get("FailureLocation"),
-        inference_id=answer.get("InferenceId"),
+        output_location=response["OutputLocation"],
+        failure_location=response.get("FailureLocation"),
+        inference_id=response.get("InferenceId"),
     )
 
 
 def _service_code(error: InvocationError) -> str:
-    """S3's own name of the error, which botocore's exception below ours carries."""
+    """Return S3's error code from the botocore exception that caused ``error``."""
     response: Mapping[str, Any] = getattr(error.__cause__, "response", {})
     return str(response.get("Error", {}).get("Code", ""))
 
 
 def _decode(body: bytes, content_type: str) -> InferenceResult:
-    """Decode an object whose content type SageMaker may not have kept: then the JSON in front is measured."""
+    """Decode an object from S3.
+
+    SageMaker may not have kept its content type; then the length of the JSON is found by reading it.
+    """
     if not content_type.lower().startswith(BINARY_CONTENT_TYPE):
         header_size = measure_json(body)
         content_type = format_content_type(header_size if header_size < len(body) else None)

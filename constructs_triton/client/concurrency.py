@@ -1,4 +1,4 @@
-"""Bounded concurrency that keeps the order."""
+"""Concurrent calls with a limit, whose results keep the order of the items."""
 
 from __future__ import annotations
 
@@ -20,19 +20,24 @@ Result = TypeVar("Result")
 def map_concurrently(
     function: Callable[[Item], Result], items: Iterable[Item], *, max_concurrency: int
 ) -> Iterator[Result]:
-    """``function`` of each item on at most ``max_concurrency`` threads, results in the order of items.
+    """Call ``function`` with each item on up to ``max_concurrency`` threads; yield results in order.
 
-    ``items`` is read no further than twice ``max_concurrency`` beyond the results that were taken.
+    At most twice ``max_concurrency`` items are read ahead of the results that the caller has taken.
+
+    Raises:
+        InvalidValueError: ``max_concurrency`` is below 1.
     """
     if max_concurrency < 1:
-        raise InvalidValueError(f"max_concurrency: must be at least 1, got {max_concurrency}; raise it")
+        raise InvalidValueError(
+            f"max_concurrency: must be at least 1, got {max_concurrency}; use 1 for one at a time"
+        )
     return _iterate(function, items, max_concurrency)
 
 
 def _iterate(
     function: Callable[[Item], Result], items: Iterable[Item], max_concurrency: int
 ) -> Iterator[Result]:
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - brings logging, for few callers
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - imports logging, and few callers need it
 
     executor = ThreadPoolExecutor(max_concurrency, thread_name_prefix="constructs-triton-infer")
     waiting: deque[Future[Result]] = deque()

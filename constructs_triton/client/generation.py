@@ -1,4 +1,4 @@
-"""Triton's generate extension: flat JSON in, events of flat JSON out."""
+"""Triton's generate extension: one flat JSON object as request, events of flat JSON as response."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ __all__ = ["encode_generation", "read_generation"]
 
 
 def encode_generation(fields: Mapping[str, Any]) -> EncodedRequest:
-    """The request of a generating model; arrays become lists, and bytes must be UTF-8."""
+    """Encode a generate request; arrays become lists, and ``bytes`` are decoded as UTF-8.
+
+    Raises:
+        RequestEncodingError: a field has no JSON form.
+    """
     try:
         text = json.dumps(dict(fields), default=_to_json, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         raise RequestEncodingError(
-            f"generate request: a field cannot be JSON, got {error}; use text, numbers, lists or arrays"
+            f"generate request: a field cannot be written as JSON, got {error}; "
+            "pass strings, finite numbers, lists or arrays"
         ) from None
     return EncodedRequest(text.encode("ascii"), None)
 
@@ -35,24 +40,30 @@ def _to_json(value: object) -> object:
 
 
 def read_generation(parts: Iterable[bytes]) -> Iterator[dict[str, Any]]:
-    """The answer of each event; one that reports an error raises ``InvocationError``."""
+    """Yield the JSON object of each event.
+
+    Raises:
+        InvocationError: an event reports an error of the model.
+        ResponseDecodingError: an event is cut off, is not UTF-8 or is not a JSON object.
+    """
     for index, data in enumerate(iterate_events(parts)):
-        answer = _parse(index, data)
-        if "error" in answer:
+        event = _parse(index, data)
+        if "error" in event:
             raise InvocationError(
-                f"event {index}: the model failed, got {answer['error']!s:.500}; see the endpoint's log",
-                model_message=str(answer["error"]),
+                f"event {index}: the model failed, got {event['error']!s:.500}; see the endpoint's log",
+                model_message=str(event["error"]),
             )
-        yield answer
+        yield event
 
 
 def _parse(index: int, data: str) -> dict[str, Any]:
     try:
-        answer = json.loads(data)
+        event = json.loads(data)
     except (ValueError, RecursionError):
-        answer = None
-    if not isinstance(answer, dict):
+        event = None
+    if not isinstance(event, dict):
         raise ResponseDecodingError(
-            f"event {index}: must be a JSON object, got {data[:80]!r}; the stream is corrupt"
+            f"event {index}: must be a JSON object, got {data[:80]!r}; "
+            "set SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream on the endpoint"
         )
-    return answer
+    return event

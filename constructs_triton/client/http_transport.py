@@ -1,4 +1,4 @@
-"""Plain HTTP, to a container that speaks SageMaker's contract: ``/invocations``, ``/models/x/invoke``.
+"""Plain HTTP to a container with SageMaker's paths: ``/invocations`` and ``/models/x/invoke``.
 
 Source: AWS documentation, "Build a container for multi-model endpoints"; triton server
 ``src/sagemaker_server.cc``.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HttpTransport"]
 
-# InvokeEndpoint's options that reach a container, and the headers in which they do.
+# The parameters of InvokeEndpoint that reach a container, and their headers.
 # Source: botocore sagemaker-runtime service model.
 _HEADERS = {
     "Accept": "Accept",
@@ -37,10 +37,17 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 class HttpTransport:
-    """Sends to the container at ``url``, such as ``http://localhost:8080``.
+    """Sends requests to the container at ``url``, such as ``http://localhost:8080``.
 
-    ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, everything else to ``/invocations``. A
-    response beyond ``maximum_response_bytes`` is refused before it is read. Nothing is retried.
+    A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to ``/invocations``.
+    Requests are not retried. Safe to use from several threads.
+
+    ``read_timeout_seconds`` (default 70) is the longest pause within a response. A response longer than
+    ``maximum_response_bytes`` (default 1 GiB) raises ``InvocationError``, before it is read if its length
+    is announced.
+
+    Raises:
+        InvalidValueError: ``url`` does not start with ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -51,25 +58,34 @@ class HttpTransport:
         maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
     ) -> None:
         if not url.startswith(("http://", "https://")):
-            raise InvalidValueError(f"url: must start with http:// or https://, got {url!r}; add it")
+            raise InvalidValueError(
+                f"url: must start with http:// or https://, got {url!r}; write it as http://host:port"
+            )
         self.url = url.rstrip("/")
         self.maximum_response_bytes = maximum_response_bytes
         self._read_timeout_seconds = read_timeout_seconds
         self._pool: urllib3.PoolManager | None = None
 
     def invoke(self, invocation: Invocation) -> Reply:
+        """Send the request and wait for the whole response.
+
+        Raises:
+            InvalidValueError: an option is not sent over plain HTTP.
+            InvocationError: the request failed, or the status is not 200.
+        """
         with self._open(invocation) as response:
             body = b"".join(self._iterate(response))
             return Reply(body, response.headers.get("Content-Type", ""), {"Headers": dict(response.headers)})
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Send the request and yield the bytes of the response as they arrive; errors as ``invoke``."""
         with self._open(invocation) as response:
             yield from response.stream(amt=None)
 
     @contextmanager
     def _open(self, invocation: Invocation) -> Iterator[urllib3.BaseHTTPResponse]:
         pool = self._connect()
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - as in _connect
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - see _connect
 
         try:
             response = pool.request(
@@ -81,10 +97,10 @@ class HttpTransport:
                 decode_content=False,
             )
             try:
-                self._refuse_failure(response)
+                self._check_status(response)
                 yield response
             finally:
-                response.close()  # of a body read to its end, the connection is back in the pool by then
+                response.close()  # a connection whose body was read to the end is already back in the pool
         except HTTPError as error:
             raise build_invocation_error(
                 self.url, "the request failed", code=type(error).__name__, model_message=str(error)
@@ -93,10 +109,10 @@ class HttpTransport:
     def _connect(self) -> urllib3.PoolManager:
         if self._pool is None:
             try:
-                import urllib3  # noqa: PLC0415 - 0.1 s that only the first call should pay
+                import urllib3  # noqa: PLC0415 - takes 0.1 s, so only the first call imports it
             except ImportError:
                 raise MissingDependencyError(
-                    "urllib3: is not installed, got ImportError; pip install 'constructs-triton[client]'"
+                    "urllib3 is not installed; run `pip install 'constructs-triton[client]'`"
                 ) from None
             self._pool = urllib3.PoolManager(
                 maxsize=MAXIMUM_CONNECTIONS,
@@ -105,29 +121,29 @@ class HttpTransport:
             )
         return self._pool
 
-    def _refuse_failure(self, response: urllib3.BaseHTTPResponse) -> None:
+    def _check_status(self, response: urllib3.BaseHTTPResponse) -> None:
         if response.status != 200:
             body = b"".join(self._iterate(response))
             raise build_invocation_error(
                 self.url,
-                "the model failed" if response.status >= 500 else "the request was refused",
+                "the model failed" if response.status >= 500 else "the request was rejected",
                 status=response.status,
                 model_message=read_model_message(body),
             )
 
     def _iterate(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        self._refuse_size(response.length_remaining or 0)
+        self._check_size(response.length_remaining or 0)
         total = 0
         for chunk in response.stream(_CHUNK_BYTES):
             total += len(chunk)
-            self._refuse_size(total)
+            self._check_size(total)
             yield chunk
 
-    def _refuse_size(self, size: int) -> None:
+    def _check_size(self, size: int) -> None:
         if size > self.maximum_response_bytes:
             raise InvocationError(
-                f"endpoint {self.url}: a response may have {self.maximum_response_bytes} bytes, got {size}; "
-                "raise maximum_response_bytes"
+                f"endpoint {self.url}: a response may have at most {self.maximum_response_bytes} bytes, "
+                f"got {size}; raise maximum_response_bytes"
             )
 
 
@@ -140,6 +156,6 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
     for name in options:
         if name not in _HEADERS:
             raise InvalidValueError(
-                f"{name}: does not reach a container over plain HTTP, got {options[name]!r}; remove it"
+                f"{name}: is not sent over plain HTTP; remove it, or use TritonClient.for_endpoint"
             )
     return {_HEADERS[name]: str(value) for name, value in options.items()}

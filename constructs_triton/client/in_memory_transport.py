@@ -1,4 +1,4 @@
-"""A transport for tests: a function plays the model, and every call is recorded."""
+"""A transport for tests: a function takes the place of the model, and every call is recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from constructs_triton.client.transport import Invocation, Reply
 from constructs_triton.errors import InvocationError
+from constructs_triton.spelling import quoted
 from constructs_triton.wire import InferenceRequest, decode_request, encode_response
 
 __all__ = ["InMemoryTransport", "RecordedCall"]
@@ -19,28 +20,29 @@ Model = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """What the client sent: the bytes, and what they say."""
+    """One call of the client: the bytes that were sent, and the request decoded from them."""
 
     invocation: Invocation
     request: InferenceRequest
 
     @property
     def inputs(self) -> Mapping[str, NDArray[Any]]:
-        """The arrays as the model received them."""
+        """The input arrays as the model received them."""
         return self.request.inputs
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """InvokeEndpoint's options, such as ``TargetModel``."""
+        """The parameters of InvokeEndpoint, such as ``TargetModel``."""
         return self.invocation.options
 
 
 @dataclass
 class InMemoryTransport:
-    """Answers every call by ``model``, over the same bytes that an endpoint would see.
+    """Answers calls with ``model``, encoding and decoding the same bytes as an endpoint.
 
-    ``model`` maps arrays to arrays; to play a failure, let it raise an ``InvocationError``. ``parts`` are
-    the bytes that a stream hands out. ``calls`` lists what was sent, in order.
+    ``model`` takes and returns a mapping of names to arrays. To simulate a failure, raise an
+    ``InvocationError`` in it. ``parts`` are the bytes that ``stream`` yields. ``calls`` lists what was sent,
+    in order.
     """
 
     model: Model
@@ -48,16 +50,23 @@ class InMemoryTransport:
     calls: list[RecordedCall] = field(default_factory=list)
 
     def invoke(self, invocation: Invocation) -> Reply:
+        """Record the call and return the model's outputs.
+
+        Raises:
+            InvocationError: the request is raw, or asks for an output that the model did not return.
+        """
         request = decode_request(invocation.body, invocation.content_type)
         self.calls.append(RecordedCall(invocation, request))
         if request.raw is not None:
             raise InvocationError(
-                "in-memory model: cannot read a raw request, got no JSON; use infer", status=400
+                "in-memory model: a raw request has no input names; use infer instead of infer_raw",
+                status=400,
             )
         response = encode_response(self._select(request), request=request)
         return Reply(response.body, response.content_type)
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Record the call and yield ``parts``."""
         self.calls.append(RecordedCall(invocation, InferenceRequest({}, raw=invocation.body)))
         return iter(self.parts)
 
@@ -66,7 +75,7 @@ class InMemoryTransport:
         wanted = [entry["name"] for entry in request.outputs] or list(outputs)
         if missing := [name for name in wanted if name not in outputs]:
             raise InvocationError(
-                f'in-memory model: has no output "{missing[0]}", got {sorted(outputs)}; ask for one of them',
+                f'in-memory model: has no output "{missing[0]}"; ask for {quoted(sorted(outputs))}',
                 status=400,
             )
         return {name: outputs[name] for name in wanted}

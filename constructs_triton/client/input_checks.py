@@ -1,4 +1,4 @@
-"""Inputs held against the model's configuration, so that nothing is sent that Triton would refuse."""
+"""Checks inputs against the model's configuration before they are sent."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ ANY_SIZE = -1
 
 
 class ModelInputLike(Protocol):
-    """One input of a configuration: ``data_type`` is a name, "TYPE_FP32", or protobuf's number of it."""
+    """One input of a configuration.
+
+    ``data_type`` is a name such as "TYPE_FP32", or its number in Triton's protobuf enum.
+    """
 
     @property
     def name(self) -> str: ...
@@ -29,7 +32,7 @@ class ModelInputLike(Protocol):
 
 
 class ModelConfigLike(Protocol):
-    """What of a model's configuration is needed here; Triton's protobuf ``ModelConfig`` has it."""
+    """The part of a model's configuration that is checked; Triton's protobuf ``ModelConfig`` has it."""
 
     @property
     def input(self) -> Iterable[ModelInputLike]: ...
@@ -42,10 +45,13 @@ def check_inputs(
     model_config: ModelConfigLike,
     datatypes: Mapping[str, str] | None = None,
 ) -> None:
-    """Raise ``RequestEncodingError`` for the first input that the model would refuse.
+    """Check names, datatypes, shapes and batch size of ``inputs`` against the model's configuration.
 
-    Held against the configuration: names, datatypes, ranks and dimensions, and the batch: with
-    ``max_batch_size`` above zero the first axis of every input, equal among them and within the maximum.
+    With ``max_batch_size`` above zero the first axis of every input is the batch: it has the same size in
+    all inputs and is at most ``max_batch_size``. ``datatypes`` is the argument of ``wire.encode_request``.
+
+    Raises:
+        RequestEncodingError: Triton would reject an input; the first such input is reported.
     """
     expected = {entry.name: entry for entry in model_config.input}
     _check_names(inputs, expected)
@@ -58,8 +64,8 @@ def check_inputs(
 
 
 def _unknown_input(name: str, expected: Mapping[str, ModelInputLike]) -> RequestEncodingError:
-    fix = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
-    return RequestEncodingError(f'input "{name}": the model has no such input, got "{name}"; {fix}')
+    hint = did_you_mean(name, expected, f"the model's inputs are {quoted(sorted(expected))}")
+    return RequestEncodingError(f'input "{name}": the model has no such input; {hint}')
 
 
 def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLike]) -> None:
@@ -69,7 +75,7 @@ def _check_names(inputs: Mapping[str, Any], expected: Mapping[str, ModelInputLik
     for name, entry in expected.items():
         if name not in inputs and not getattr(entry, "optional", False):
             raise RequestEncodingError(
-                f'input "{name}": is required by the model, got inputs {sorted(inputs)}; add it'
+                f'input "{name}": is required by the model, got {quoted(sorted(inputs))}; add it'
             )
 
 
@@ -85,7 +91,7 @@ def _check_datatype(path: str, array: NDArray[Any], entry: ModelInputLike, state
 
 
 def _data_type_name(entry: ModelInputLike) -> str:
-    """The data type's name; a protobuf message holds a number, and its own schema knows the name."""
+    """Return the name of the data type; a protobuf message has its number, and its schema the name."""
     if isinstance(entry.data_type, str):
         return entry.data_type
     schema: Any = entry
@@ -99,10 +105,10 @@ def _check_shape(path: str, shape: tuple[int, ...], entry: ModelInputLike, max_b
         dims = dims[:1] + [ANY_SIZE] * (len(dims) - 1)
     if len(shape) == len(dims) and all(d in (ANY_SIZE, size) for d, size in zip(dims, shape, strict=True)):
         return
-    mend = "reshape it"
-    if max_batch_size > 0:
-        mend = f"the first axis is the batch, up to {max_batch_size}: add it with array[None]"
-    raise RequestEncodingError(f"{path}: shape must fit {dims}, got {list(shape)}; {mend}")
+    hint = "reshape it"
+    if max_batch_size > 0 and len(shape) == len(dims) - 1:
+        hint = f"add the batch axis with array[None] (batches have up to {max_batch_size} elements)"
+    raise RequestEncodingError(f"{path}: shape must fit {dims}, got {list(shape)}; {hint}")
 
 
 def _check_batch(
@@ -117,9 +123,9 @@ def _check_batch(
         if not 1 <= size <= max_batch_size:
             raise RequestEncodingError(
                 f'input "{name}": a batch must have 1 to {max_batch_size} elements, got {size}; '
-                "send it in several requests"
+                f"{'split it into several requests' if size else 'send at least one element'}"
             )
     if len(set(sizes.values())) > 1:
         raise RequestEncodingError(
-            f"inputs: all must have the same batch, got {sizes}; align their first axis"
+            f"inputs: all must have the same batch size, got {sizes}; make their first axes equal"
         )

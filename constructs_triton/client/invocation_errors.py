@@ -1,10 +1,10 @@
-"""What an endpoint's refusals mean, one class for each that calls for another reaction.
+"""Errors of an endpoint: one exception class per reaction that the caller can take.
 
 ::
 
     InvocationError
-    ├── EndpointThrottledError   the account's or the endpoint's rate is used up: wait, or add instances
-    ├── ModelNotReadyError       a multi-model endpoint is still loading the model: ask again soon
+    ├── EndpointThrottledError   too many requests for the account or the endpoint: wait, or add instances
+    ├── ModelNotReadyError       a multi-model endpoint is still loading the model: try again soon
     └── ModelOutOfMemoryError    the container answered 507: the model does not fit beside the others
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
@@ -14,6 +14,7 @@ Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; trito
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from constructs_triton.errors import InvocationError
@@ -28,32 +29,38 @@ __all__ = [
 
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
-_LONGEST_MESSAGE = 2000
-# botocore's and urllib3's own names for what never reached the service.
-_MENDS_BY_CODE = {
-    "ConnectTimeoutError": "see that the address is right and can be reached from here",
-    "EndpointConnectionError": "see that something listens at this address",
-    "InvalidRegionError": "give region_name as AWS writes it, such as us-east-1",
-    "LocationParseError": "see that the address reads http://host:port",
-    "LocationValueError": "see that the address reads http://host:port",
-    "NewConnectionError": "see that something listens at this address",
-    "NoCredentialsError": "log in to AWS, or give a session with credentials",
-    "NoRegionError": "give region_name, or set AWS_DEFAULT_REGION",
-    "ProfileNotFound": "see AWS_PROFILE and the profiles of the AWS configuration file",
-    "ReadTimeoutError": "see the endpoint's log; a model that needs more than 60 s wants infer_async",
+_INVALID_CODES = {"ValidationError", "ValidationException"}
+_NO_ENDPOINT = re.compile(r"^Endpoint \S+ .*not found", re.IGNORECASE)
+# Of the model's own message, so many characters are printed; ``model_message`` keeps all of them.
+_MAXIMUM_PRINTED = 2000
+# A longer error body is not parsed: the start of its text is enough for a message.
+_MAXIMUM_PARSED_BYTES = 65536
+_LISTEN_HINT = "check the address, and that a server listens there"
+# The names that botocore and urllib3 give to requests that never reached the service.
+_HINTS_BY_CODE = {
+    "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
+    "EndpointConnectionError": _LISTEN_HINT,
+    "InvalidRegionError": "set region_name to a Region such as us-east-1",
+    "LocationParseError": "write the address as http://host:port",
+    "LocationValueError": "write the address as http://host:port",
+    "NewConnectionError": _LISTEN_HINT,
+    "NoCredentialsError": "log in to AWS, or pass a session that has credentials",
+    "NoRegionError": "set region_name, or the environment variable AWS_DEFAULT_REGION",
+    "ProfileNotFound": "set AWS_PROFILE to a profile of the AWS configuration file, or unset it",
+    "ReadTimeoutError": "see the endpoint's log; use infer_async for a model that needs more than 60 s",
 }
 
 
 class EndpointThrottledError(InvocationError):
-    """More requests than the account or the endpoint takes, after all retries."""
+    """More requests than the account or the endpoint accepts, after all retries."""
 
 
 class ModelNotReadyError(InvocationError):
-    """The model of a multi-model endpoint is still being loaded, after all retries; it goes on loading."""
+    """A multi-model endpoint is still loading the model, after all retries; loading continues."""
 
 
 class ModelOutOfMemoryError(InvocationError):
-    """The container could not load or run the model for want of memory (status 507)."""
+    """The container does not have enough memory to load or run the model (status 507)."""
 
 
 def build_invocation_error(
@@ -65,32 +72,39 @@ def build_invocation_error(
     model_message: str | None = None,
     request_id: str | None = None,
 ) -> InvocationError:
-    """The error of the class that ``code``, the service's name for it, and ``status`` call for."""
-    kind, mend = _classify(code, status)
-    said = f"status {status}" if status else code or "no answer"
-    message = f"endpoint {endpoint}: {what}, got {said}"
+    """Build the error of the class that belongs to ``code``, the service's name for it, and ``status``."""
+    error_class, hint = _classify(code, status, model_message or "")
+    got = f"status {status}" if status else code or "no response"
+    message = f"endpoint {endpoint}: {what}, got {got}"
     if model_message:
-        message += f": {model_message[:_LONGEST_MESSAGE]}"
-    return kind(f"{message}; {mend}", status=status, model_message=model_message, request_id=request_id)
+        message += f": {model_message[:_MAXIMUM_PRINTED]}"
+    return error_class(
+        f"{message}; {hint}", status=status, model_message=model_message, request_id=request_id
+    )
 
 
-def _classify(code: str, status: int | None) -> tuple[type[InvocationError], str]:
+def _classify(code: str, status: int | None, said: str) -> tuple[type[InvocationError], str]:
     if status == INSUFFICIENT_STORAGE:
-        return ModelOutOfMemoryError, "use a larger instance, or fewer or smaller models on it"
+        return ModelOutOfMemoryError, "use a larger instance type, or fewer or smaller models on the endpoint"
     if code == "ModelNotReadyException":
-        return ModelNotReadyError, "the model goes on loading for up to 360 s, so ask again"
+        return ModelNotReadyError, "the model is still loading, which may take up to 360 s; try again"
     if code in _THROTTLED_CODES or status == 429:
         return EndpointThrottledError, "send fewer requests at a time, or add instances"
-    if code in {"ValidationError", "ValidationException"} or status in {400, 404}:
+    if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
+        return (
+            InvocationError,
+            "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints",
+        )
+    if code in _INVALID_CODES or status in {400, 404}:
         return InvocationError, "compare the request with the endpoint and the model's configuration"
-    return InvocationError, _MENDS_BY_CODE.get(code, "see the endpoint's log for the cause")
+    return InvocationError, _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 
 def read_model_message(body: bytes) -> str:
-    """What Triton says in an error body ``{"error": "..."}``; of any other body, its text."""
-    text = body[:_LONGEST_MESSAGE].decode("utf-8", errors="replace")
+    """Return Triton's message from an error body ``{"error": "..."}``; of any other body, its text."""
+    text = body[:_MAXIMUM_PARSED_BYTES].decode("utf-8", errors="replace").strip()
     try:
         value: Any = json.loads(text)
-    except ValueError:
-        return text.strip()
-    return str(value["error"]) if isinstance(value, dict) and "error" in value else text.strip()
+    except (ValueError, RecursionError):
+        return text
+    return str(value["error"]) if isinstance(value, dict) and "error" in value else text

@@ -1,8 +1,8 @@
-"""Logical names of the models behind a multi-model endpoint.
+"""Maps model names to the archives of a multi-model endpoint.
 
-An archive's key carries its content's digest, because a multi-model endpoint must never see a key
-overwritten (AWS documentation: "Don't overwrite model artifacts in Amazon S3"). ``index.json`` beside the
-archives says which key a model's plain name stands for now.
+The key of an archive contains a digest of its content, because an object that a multi-model endpoint may
+load must not be overwritten (AWS documentation: "Don't overwrite model artifacts in Amazon S3").
+``index.json`` beside the archives lists the current key of each model.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.spelling import did_you_mean, quoted
@@ -20,11 +19,12 @@ __all__ = ["ModelIndex", "split_s3_uri"]
 
 _VERSION = 1
 _ARCHIVE_SUFFIX = ".tar.gz"
+_SYNC_HINT = "deploy the stack, or run `constructs-triton models sync`, to write it again"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelIndex:
-    """``target_models`` maps a model's name to what InvokeEndpoint's ``TargetModel`` must say.
+    """The archive of each model; ``target_models`` maps model names to InvokeEndpoint's ``TargetModel``.
 
     As JSON: ``{"version": 1, "target_models": {"resnet": "resnet-3f9c2a1b.tar.gz"}}``.
     """
@@ -33,41 +33,62 @@ class ModelIndex:
 
     @classmethod
     def from_json(cls, text: str | bytes, source: str = "index.json") -> ModelIndex:
-        """Read an index; ``source`` names it in the ``InvalidValueError`` that a malformed one raises."""
+        """Read an index; ``source`` is its name in error messages.
+
+        Raises:
+            InvalidValueError: the text is not an index.
+        """
         try:
             value = json.loads(text)
-        except ValueError as error:
-            raise InvalidValueError(f"{source}: is not JSON, got {error}; write the index again") from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidValueError(f"{source}: is not JSON, got {error}; {_SYNC_HINT}") from None
         models = value.get("target_models") if isinstance(value, dict) else None
         if not _is_index(value, models):
             raise InvalidValueError(
-                f'{source}: must read {{"version": {_VERSION}, "target_models": {{name: key}}}}, '
-                f"got {str(value)[:100]}; write the index again"
+                f'{source}: must be {{"version": {_VERSION}, "target_models": {{name: key}}}}, '
+                f"got {str(value)[:100]}; {_SYNC_HINT}"
             )
         return cls(models or {})
 
     @classmethod
     def from_s3(cls, uri: str, s3_client: Any) -> ModelIndex:
-        """Read the object at ``s3://bucket/key`` with a boto3 S3 client."""
+        """Read the index at ``s3://bucket/key`` with a boto3 S3 client.
+
+        Raises:
+            InvalidValueError: the URI is malformed, or the object is not an index.
+        """
         bucket, key = split_s3_uri(uri)
         return cls.from_json(s3_client.get_object(Bucket=bucket, Key=key)["Body"].read(), uri)
 
     def target_model(self, name: str) -> str:
-        """The archive of model ``name``; the name of an archive stands for itself."""
+        """Return the archive of model ``name``; the name of an archive is returned unchanged.
+
+        Raises:
+            InvalidValueError: the index has no model of that name.
+        """
         if name in self.target_models:
             return self.target_models[name]
         if name.endswith(_ARCHIVE_SUFFIX):
             return name
-        fix = did_you_mean(name, self.target_models, f"the index has {quoted(sorted(self.target_models))}")
-        raise InvalidValueError(f'target_model: no model of that name in the index, got "{name}"; {fix}')
+        otherwise = f"the index has {quoted(sorted(self.target_models))}"
+        raise InvalidValueError(
+            f'target_model: the index has no model "{name}"; '
+            f"{did_you_mean(name, self.target_models, otherwise)}"
+        )
 
 
 def split_s3_uri(uri: str) -> tuple[str, str]:
-    """Bucket and key of ``s3://bucket/key``; ``InvalidValueError`` for anything else."""
-    parts = urlsplit(uri)
-    if parts.scheme != "s3" or not parts.netloc or not parts.path.strip("/"):
-        raise InvalidValueError(f"S3 URI: must read s3://bucket/key, got {uri!r}; name bucket and key")
-    return parts.netloc, parts.path.removeprefix("/")
+    """Split ``s3://bucket/key`` into bucket and key.
+
+    Raises:
+        InvalidValueError: the bucket or the key is missing, or the URI is not one of S3.
+    """
+    # urllib.parse would cut a key at "?" or "#", which S3 allows in keys.
+    scheme, _, rest = uri.partition("://")
+    bucket, _, key = rest.partition("/")
+    if scheme != "s3" or not bucket or not key.strip("/"):
+        raise InvalidValueError(f"S3 URI: must be s3://bucket/key, got {uri!r}; add the bucket and the key")
+    return bucket, key
 
 
 def _is_index(value: Any, models: Any) -> bool:

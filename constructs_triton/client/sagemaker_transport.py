@@ -1,4 +1,4 @@
-"""SageMaker's runtime API by boto3, which signs, retries and keeps connections."""
+"""SageMaker's runtime API over boto3, which signs and retries requests and reuses connections."""
 
 from __future__ import annotations
 
@@ -17,26 +17,31 @@ if TYPE_CHECKING:
 
 __all__ = ["SageMakerTransport", "default_config"]
 
-# A container has 60 s to answer; the AWS documentation asks for a socket time-out of 70 s.
+# A container has 60 s to answer; the AWS documentation asks for a socket timeout of 70 s.
 READ_TIMEOUT_SECONDS = 70.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_ATTEMPTS = 4
 MAX_POOL_CONNECTIONS = 50
 
+# The service's codes for a failure within the model, before and in the middle of a stream.
+_MODEL_CODES = {"ModelError", "ModelStreamError"}
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
-# botocore insists on a Region; a server on this machine does not look at it.
+# botocore requires a Region; a server on this machine ignores it.
 LOOPBACK_REGION = "us-east-1"
 
 
 def default_config(
     *, read_timeout_seconds: float = READ_TIMEOUT_SECONDS, max_attempts: int = MAX_ATTEMPTS
 ) -> Config:
-    """botocore's configuration for inference; ``max_attempts`` counts the first one too.
+    """Return botocore's configuration for inference.
 
-    Retry mode "legacy" is deliberate: of botocore's modes it alone retries every status 429, and so a
-    ``ModelNotReadyException`` while a multi-model endpoint loads a cold model.
+    ``read_timeout_seconds`` defaults to 70, because a container may take 60 s. ``max_attempts`` (default 4)
+    includes the first attempt.
+
+    The retry mode is "legacy" because it is botocore's only mode that retries every status 429, such as
+    ``ModelNotReadyException`` while a multi-model endpoint loads a model.
     """
-    from botocore.config import Config  # noqa: PLC0415 - boto3 is loaded at the first call
+    from botocore.config import Config  # noqa: PLC0415 - boto3 is imported at the first call
 
     return Config(
         read_timeout=read_timeout_seconds,
@@ -47,11 +52,15 @@ def default_config(
 
 
 class SageMakerTransport:
-    """InvokeEndpoint and its streaming sister on one endpoint.
+    """Calls InvokeEndpoint and InvokeEndpointWithResponseStream on one endpoint.
 
-    ``endpoint_url`` replaces the address of the service, for instance by that of a local run, which needs
-    neither a Region nor credentials: on loopback requests go unsigned. ``config`` replaces
-    ``default_config()``. boto3 is loaded, and credentials are looked for, at the first call.
+    ``session`` and ``region_name`` default to boto3's. ``endpoint_url`` replaces the address of the
+    runtime API, for example by that of ``constructs-triton local up``. An address on loopback needs neither a
+    Region nor credentials, because requests to it are not signed. ``config`` replaces ``default_config()``.
+    boto3 is imported, and credentials are read, at the first call.
+
+    Raises:
+        InvalidValueError: ``endpoint_url`` does not start with ``http://`` or ``https://``.
     """
 
     def __init__(
@@ -65,7 +74,8 @@ class SageMakerTransport:
     ) -> None:
         if endpoint_url is not None and not endpoint_url.startswith(("http://", "https://")):
             raise InvalidValueError(
-                f"endpoint_url: must start with http:// or https://, got {endpoint_url!r}; add it"
+                f"endpoint_url: must start with http:// or https://, got {endpoint_url!r}; "
+                "write it as http://host:port"
             )
         self.endpoint_name = endpoint_name
         self._session = session
@@ -75,43 +85,55 @@ class SageMakerTransport:
         self._clients: dict[str, Any] = {}
 
     def invoke(self, invocation: Invocation) -> Reply:
+        """Call InvokeEndpoint.
+
+        Raises:
+            InvalidValueError: an option is not a parameter of InvokeEndpoint.
+            InvocationError: the request failed.
+        """
         response = self.call("invoke_endpoint", **self._arguments(invocation))
         body = self.read_body(response["Body"])
         return Reply(body, response.get("ContentType", ""), _metadata(response))
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Call InvokeEndpointWithResponseStream and yield its parts; errors as ``invoke``."""
         response = self.call("invoke_endpoint_with_response_stream", **self._arguments(invocation))
         events = iter(response["Body"])
         while (event := self._guard(lambda: next(events, None))) is not None:
-            yield _read_part(self.endpoint_name, event)
+            yield event["PayloadPart"].get("Bytes", b"")
 
     def call(self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any) -> dict[str, Any]:
-        """Any operation of the runtime API or of S3, with failures as ``InvocationError``."""
+        """Call an operation of ``service`` with boto3's arguments; errors as ``invoke``."""
         client = self.client(service)
         result: dict[str, Any] = self._guard(lambda: getattr(client, operation)(**arguments))
         return result
 
     def read_body(self, body: Any) -> bytes:
-        """All of a streaming body; a connection that breaks is an ``InvocationError`` too."""
+        """Read a streaming body to its end; a broken connection raises ``InvocationError``."""
         data: bytes = self._guard(body.read)
         return data
 
     def read_index(self, uri: str) -> ModelIndex:
-        """The index of a multi-model endpoint's archives, from S3."""
+        """Read the ``index.json`` of a multi-model endpoint from S3.
+
+        Raises:
+            InvalidValueError: the URI is malformed, or the object is not an index.
+            InvocationError: S3 cannot be read.
+        """
         s3 = self.client("s3")
         index: ModelIndex = self._guard(lambda: ModelIndex.from_s3(uri, s3))
         return index
 
     def client(self, service: str) -> Any:
-        """The boto3 client of ``service``, made once."""
+        """Return the boto3 client of ``service``, created at the first use."""
         if service not in self._clients:
             session = self._session or self._guard(_import_boto3().Session)
-            self._clients[service] = self._guard(lambda: self._make_client(session, service))
+            self._clients[service] = self._guard(lambda: self._create_client(session, service))
         return self._clients[service]
 
-    def _make_client(self, session: boto3.Session, service: str) -> Any:
+    def _create_client(self, session: boto3.Session, service: str) -> Any:
         config = self._config or default_config()
-        # The address of a local run is that of the runtime API only.
+        # endpoint_url is the address of the runtime API only, never of S3.
         if service != "sagemaker-runtime" or self._endpoint_url is None:
             return session.client(service, region_name=self._region_name, config=config)
         region = self._region_name or session.region_name
@@ -128,16 +150,17 @@ class SageMakerTransport:
         }
 
     def _guard(self, action: Any) -> Any:
-        """Run ``action``; what botocore raises becomes an error of ours."""
-        from botocore import exceptions  # noqa: PLC0415 - as boto3
+        """Run ``action``, and raise botocore's errors as errors of this package."""
+        from botocore import exceptions  # noqa: PLC0415 - see _import_boto3
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
             return action()
         except exceptions.ParamValidationError as error:
             raise InvalidValueError(
-                f"endpoint {self.endpoint_name}: an option is unknown or malformed, got {error}; "
-                "options are those of boto3's call"
+                f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got "
+                f"{' '.join(str(error).split())}; "
+                "use the parameters of boto3's method"
             ) from None
         except exceptions.ClientError as error:
             raise _from_response(self.endpoint_name, error.response) from error
@@ -148,7 +171,7 @@ class SageMakerTransport:
 
 
 def _unsigned(config: Config) -> Config:
-    from botocore import UNSIGNED  # noqa: PLC0415 - as boto3
+    from botocore import UNSIGNED  # noqa: PLC0415 - see _import_boto3
     from botocore.config import Config  # noqa: PLC0415
 
     return config.merge(Config(signature_version=UNSIGNED))
@@ -156,38 +179,32 @@ def _unsigned(config: Config) -> Config:
 
 def _import_boto3() -> Any:
     try:
-        import boto3  # noqa: PLC0415 - half a second that only the first call should pay
+        import boto3  # noqa: PLC0415 - takes 0.5 s, so only the first call imports it
     except ImportError:
         raise MissingDependencyError(
-            "boto3: is not installed, got ImportError; pip install 'constructs-triton[client]'"
+            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
         ) from None
     return boto3
 
 
 def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
-    about = response.get("ResponseMetadata", {})
+    metadata = response.get("ResponseMetadata", {})
     fields = {k: v for k, v in response.items() if k not in {"Body", "ContentType", "ResponseMetadata"}}
-    return fields | {"RequestId": about.get("RequestId"), "RetryAttempts": about.get("RetryAttempts", 0)}
+    return fields | {
+        "RequestId": metadata.get("RequestId"),
+        "RetryAttempts": metadata.get("RetryAttempts", 0),
+    }
 
 
 def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationError:
-    error, about = response.get("Error", {}), response.get("ResponseMetadata", {})
+    error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
     code = str(error.get("Code", ""))
     message = response.get("OriginalMessage")
     return build_invocation_error(
         endpoint,
-        "the model failed" if code == "ModelError" else "the request was refused",
+        "the model failed" if code in _MODEL_CODES else "the request was rejected",
         code=code,
-        status=response.get("OriginalStatusCode") or about.get("HTTPStatusCode"),
+        status=response.get("OriginalStatusCode") or metadata.get("HTTPStatusCode"),
         model_message=read_model_message(message.encode()) if message else error.get("Message"),
-        request_id=about.get("RequestId"),
-    )
-
-
-def _read_part(endpoint: str, event: Mapping[str, Any]) -> bytes:
-    if "PayloadPart" in event:
-        return bytes(event["PayloadPart"].get("Bytes", b""))
-    name, fault = next(iter(event.items()))
-    raise build_invocation_error(
-        endpoint, "the stream broke off", code=name, model_message=str(fault.get("Message", fault))
+        request_id=metadata.get("RequestId"),
     )

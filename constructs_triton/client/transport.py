@@ -1,6 +1,6 @@
-"""The seam between the client and whatever carries bytes to the server.
+"""The interface between the client and what carries its bytes to the server.
 
-A transport knows nothing of tensors, the client nothing of HTTP: users can bring a transport of their own.
+A transport does not know tensors, and the client does not know HTTP, so users can write their own transport.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ __all__ = ["Invocation", "Reply", "Transport"]
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """A body to send. ``options`` are InvokeEndpoint's own, by its names: ``TargetModel`` and so on."""
+    """A request to send.
+
+    ``options`` are InvokeEndpoint's parameters, under its names, such as ``TargetModel``.
+    """
 
     body: bytes
     content_type: str
@@ -23,7 +26,10 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came back. ``metadata`` is what InvokeEndpoint answers beside the body, by its names."""
+    """A response as received.
+
+    ``metadata`` is what InvokeEndpoint returns besides the body, under its names.
+    """
 
     body: bytes
     content_type: str
@@ -31,12 +37,15 @@ class Reply:
 
 
 class Transport(Protocol):
-    """Carries invocations; any failure is an ``InvocationError``."""
+    """Sends invocations and returns replies.
+
+    Both methods raise ``InvocationError`` when the request fails.
+    """
 
     def invoke(self, invocation: Invocation) -> Reply:
-        """Send and wait for the whole answer."""
+        """Send the request and wait for the whole response."""
         ...
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
-        """Send, and hand out the answer's bytes in the parts in which they arrive."""
+        """Send the request and yield the bytes of the response in the parts in which they arrive."""
         ...

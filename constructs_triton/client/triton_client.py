@@ -1,4 +1,4 @@
-"""The client: NumPy arrays in, NumPy arrays out, over any transport."""
+"""The client, which takes and returns NumPy arrays over any transport."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ __all__ = ["TritonClient"]
 
 
 class TritonClient:
-    """Speaks to one endpoint; safe to use from several threads.
+    """Sends inference requests to one endpoint; safe to use from several threads.
 
-    ``target_model`` is the default ``TargetModel`` of a multi-model endpoint: an archive's name or, with an
-    ``index``, a model's. With a ``model_config``, Triton's own or anything shaped like it, inputs are
-    checked before they are sent.
+    ``target_model`` is the default ``TargetModel`` of a multi-model endpoint: the name of an archive or, with
+    an ``index``, of a model. With a ``model_config`` (Triton's protobuf message or any object with the same
+    attributes), inputs are checked before they are sent.
     """
 
     def __init__(
@@ -69,11 +69,16 @@ class TritonClient:
         model_config: ModelConfigLike | None = None,
         config: Config | None = None,
     ) -> TritonClient:
-        """A client of the SageMaker endpoint ``name``; nothing is sent yet.
+        """Create a client of the SageMaker endpoint ``name``.
 
-        ``endpoint_url`` is the runtime API's address where it is not AWS's own. ``index`` may be the S3 URI
-        of an ``index.json``, which is read now. ``config`` is botocore's; by default reads wait 70 s, and
-        throttled or not yet ready models are tried 4 times in all.
+        No request is sent, except that an ``index`` given as the S3 URI of an ``index.json`` is read.
+        ``session`` and ``region_name`` default to boto3's. ``endpoint_url`` is the address of the runtime
+        API if it is not that of AWS. ``config`` is botocore's (default: ``default_config()``, with a read
+        timeout of 70 s and up to 4 attempts).
+
+        Raises:
+            InvalidValueError: ``endpoint_url`` or the index is malformed.
+            InvocationError: the index cannot be read.
         """
         transport = SageMakerTransport(
             name, session=session, endpoint_url=endpoint_url, region_name=region_name, config=config
@@ -97,13 +102,16 @@ class TritonClient:
         parameters: Mapping[str, Parameter] | None = None,
         **invoke_options: Any,
     ) -> InferenceResult:
-        """One inference; the arguments are those of ``wire.encode_request``.
+        """Send one inference request; the arguments are those of ``wire.encode_request``.
 
-        ``invoke_options`` are InvokeEndpoint's own, by its names: ``TargetModel``, ``TargetVariant``,
-        ``InferenceId``, ``SessionId``, ``CustomAttributes`` and so on.
+        ``invoke_options`` are parameters of InvokeEndpoint, such as ``TargetModel``, ``TargetVariant``,
+        ``InferenceId``, ``SessionId`` and ``CustomAttributes``.
 
-        Raises ``RequestEncodingError`` before anything is sent, ``InvocationError`` for what the endpoint
-        or the model refuses, ``ResponseDecodingError`` for an answer that is none.
+        Raises:
+            RequestEncodingError: the inputs cannot be sent; no request was sent.
+            InvalidValueError: an option or a model name is unknown; no request was sent.
+            InvocationError: the endpoint or the model returned an error.
+            ResponseDecodingError: the response is malformed.
         """
         if self.model_config is not None:
             check_inputs(inputs, self.model_config, datatypes)
@@ -122,7 +130,10 @@ class TritonClient:
         return self._invoke(request, invoke_options)
 
     def infer_raw(self, data: NDArray[Any] | bytes, **invoke_options: Any) -> InferenceResult:
-        """One inference of a model of one input, sent as its bytes alone: see ``wire.encode_raw_request``."""
+        """Send the bytes of a single input without JSON; see ``wire.encode_raw_request``.
+
+        ``invoke_options`` and errors are those of ``infer``.
+        """
         return self._invoke(encode_raw_request(data), invoke_options)
 
     def infer_many(
@@ -133,27 +144,36 @@ class TritonClient:
         max_concurrency: int = 8,
         **options: Any,
     ) -> Iterator[InferenceResult]:
-        """An inference for each of ``requests``, results in their order.
+        """Send each of ``requests`` and yield the results in order.
 
-        At most ``max_concurrency`` are under way, and at most twice as many are read ahead of the results
-        that were taken, so a generator of any length will do. ``options`` are those of ``infer``. The first
-        error is raised in its place; what was not yet sent then never is.
+        At most ``max_concurrency`` (default 8) requests run at a time. At most twice as many are read ahead
+        of the results that the caller has taken, so ``requests`` may be a generator of any length.
+        ``options`` are those of ``infer``. After the first error, requests that are not yet sent are dropped.
+
+        Raises:
+            InvalidValueError: ``max_concurrency`` is below 1.
         """
         return map_concurrently(
             lambda inputs: self.infer(inputs, outputs, **options), requests, max_concurrency=max_concurrency
         )
 
     def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> Iterator[dict[str, Any]]:
-        """The answers of a generating model, each when it arrives.
+        """Send a generate request and yield the events of its response as they arrive.
 
         ``fields`` is the flat JSON of Triton's generate extension: input names and parameters with scalars,
         lists or arrays. The endpoint must run with ``SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream``.
-        Multi-model endpoints cannot stream: InvokeEndpointWithResponseStream has no ``TargetModel``.
+
+        Raises:
+            InvalidValueError: a target model is given; InvokeEndpointWithResponseStream has no
+                ``TargetModel``, so multi-model endpoints cannot stream.
+            RequestEncodingError: a field has no JSON form.
+            InvocationError: the endpoint or the model returned an error, also in the middle of a stream.
+            ResponseDecodingError: an event is malformed.
         """
         if self.target_model or "TargetModel" in invoke_options:
             raise InvalidValueError(
                 f"target_model: multi-model endpoints cannot stream, got "
-                f'"{invoke_options.get("TargetModel", self.target_model)}"; use infer'
+                f'"{invoke_options.get("TargetModel", self.target_model)}"; use infer instead'
             )
         request = encode_generation(fields)
         invocation = Invocation(request.body, request.content_type, invoke_options)
@@ -168,15 +188,20 @@ class TritonClient:
         options: Mapping[str, Any] | None = None,
         **encoding: Any,
     ) -> PendingInference:
-        """Start an inference on an asynchronous endpoint; ``.result()`` waits for it.
+        """Start an inference on an asynchronous endpoint; ``result()`` of what it returns waits for it.
 
-        The request is put below ``input_location``, ``s3://bucket/prefix/``. ``options`` are
-        InvokeEndpointAsync's own, ``encoding`` the arguments of ``wire.encode_request``.
+        The request becomes an object in ``input_location``, ``s3://bucket/prefix/``. ``options`` are
+        parameters of InvokeEndpointAsync, ``encoding`` the arguments of ``wire.encode_request``.
+
+        Raises:
+            RequestEncodingError: the inputs cannot be sent; no request was sent.
+            InvalidValueError: the transport is not SageMaker's, or ``input_location`` is malformed.
+            InvocationError: S3 or the endpoint returned an error.
         """
         if not isinstance(self.transport, SageMakerTransport):
             raise InvalidValueError(
                 f"transport: asynchronous inference needs SageMaker, got {type(self.transport).__name__}; "
-                "make the client with TritonClient.for_endpoint"
+                "create the client with TritonClient.for_endpoint"
             )
         if self.model_config is not None:
             check_inputs(inputs, self.model_config, encoding.get("datatypes"))
@@ -198,7 +223,8 @@ class TritonClient:
             return dict(options)
         if not isinstance(target_model, str) or not target_model:
             raise InvalidValueError(
-                f"target_model: must be the name of a model or archive, got {target_model!r}; name it"
+                f"target_model: must be the name of a model or archive, got {target_model!r}; "
+                'pass a string such as "resnet.tar.gz"'
             )
         if self.index is not None:
             target_model = self.index.target_model(target_model)

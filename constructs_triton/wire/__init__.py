@@ -1,7 +1,7 @@
-"""KServe v2 requests and responses as bytes: JSON, and SageMaker's ``binary+json``. No I/O happens here.
+"""Encodes and decodes KServe v2 requests and responses, as JSON and as SageMaker's ``binary+json``.
 
-``encode_request`` and ``decode_response`` are what a client needs, ``decode_request`` and ``encode_response``
-what a server or a test double of one does.
+Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``. A server, or a fake server in
+a test, uses ``decode_request`` and ``encode_response``.
 """
 
 from constructs_triton.wire.content_type import (

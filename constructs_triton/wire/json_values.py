@@ -1,6 +1,6 @@
-"""Tensors whose elements stand in the JSON itself, as a flat or nested list.
+"""Tensors whose elements are in the JSON itself, as a flat or nested list.
 
-Source: KServe v2 "Tensor Data". Triton takes no FP16 and no BF16 this way: JSON has no such numbers.
+Source: KServe v2 "Tensor Data". Triton does not accept FP16 and BF16 in JSON.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constructs_triton.datatypes import Datatype
-from constructs_triton.errors import RequestEncodingError, ResponseDecodingError
+from constructs_triton.errors import RequestEncodingError
 from constructs_triton.wire.byte_strings import list_byte_strings
+from constructs_triton.wire.decoding_errors import build_decoding_error
 from constructs_triton.wire.dtypes import dtype_of
 
 __all__ = ["list_values", "read_values"]
@@ -23,49 +24,56 @@ _ONLY_BINARY = {"FP16", "BF16"}
 
 
 def list_values(path: str, array: NDArray[Any], datatype: Datatype) -> list[Any]:
-    """The elements as JSON takes them; raises ``RequestEncodingError`` for those it cannot take."""
+    """List the elements of ``array`` as JSON values.
+
+    Raises:
+        RequestEncodingError: the datatype or an element cannot be written in JSON.
+    """
     if datatype.datatype in _ONLY_BINARY:
         raise RequestEncodingError(
-            f"{path}: triton takes {datatype.datatype} in binary only, got binary=False; send it in binary"
+            f"{path}: Triton accepts {datatype.datatype} in binary only; remove binary=False"
         )
     if datatype.datatype == "BYTES":
-        return _list_texts(path, array)
+        return _list_strings(path, array)
     if array.dtype.kind == "f" and not (finite := np.isfinite(array.ravel())).all():
         element = int(np.argmin(finite))
         raise RequestEncodingError(
-            f"{path} element {element}: JSON has no such number, got {array.ravel()[element]}; "
-            "send it in binary"
+            f"{path} element {element}: a number in JSON must be finite, got {array.ravel()[element]}; "
+            "remove binary=False"
         )
     values: list[Any] = array.ravel().tolist()
     return values
 
 
-def _list_texts(path: str, array: NDArray[Any]) -> list[str]:
-    texts = []
+def _list_strings(path: str, array: NDArray[Any]) -> list[str]:
+    strings = []
     for index, value in enumerate(list_byte_strings(path, array)):
         try:
-            texts.append(value.decode())
+            strings.append(value.decode())
         except UnicodeDecodeError:
             raise RequestEncodingError(
-                f"{path} element {index}: JSON takes only valid UTF-8, got {value[:20]!r}; send it in binary"
+                f"{path} element {index}: a string in JSON must be valid UTF-8, got {value[:20]!r}; "
+                "remove binary=False"
             ) from None
-    return texts
+    return strings
 
 
 def read_values(
     path: str, data: object, datatype: Datatype, shape: Sequence[int], count: int
 ) -> NDArray[Any]:
-    """The flat array of ``count`` elements that ``data``, from the JSON of a response, lists.
+    """Read ``data``, a flat or nested list in the JSON, into a flat array of ``count`` elements.
 
-    Raises ``ResponseDecodingError`` for elements of another type, out of range, or not ``count`` of them.
+    Raises:
+        ResponseDecodingError: the number of elements is not ``count``, nested lists do not follow ``shape``,
+            or an element has the wrong type or is out of range.
     """
     values = _flatten(path, data, shape)
     if len(values) != count:
-        raise _fault(path, f"shape {list(shape)} has {count} elements", f"{len(values)} values")
+        raise build_decoding_error(path, f"shape {list(shape)} has {count} elements", f"{len(values)} values")
     if datatype.datatype == "BF16":
-        raise _fault(path, "BF16 comes in binary only", "JSON")
+        raise build_decoding_error(path, "BF16 must be in binary, not in JSON")
     if datatype.datatype == "BYTES":
-        return _read_texts(path, values)
+        return _read_strings(path, values)
     kind = np.dtype(datatype.dtype).kind
     if kind == "f":
         return _read_floats(path, values, datatype)
@@ -77,34 +85,35 @@ def read_values(
 
 def _flatten(path: str, data: object, shape: Sequence[int]) -> list[Any]:
     if not isinstance(data, list):
-        raise _fault(path, "data must be a list", type(data).__name__)
+        raise build_decoding_error(path, "data must be a list", type(data).__name__)
     values, depth = data, 1
     while values and all(type(value) is list for value in values):
         if depth >= len(shape) or set(map(len, values)) != {shape[depth]}:
-            raise _fault(
+            raise build_decoding_error(
                 path, f"nested data must follow shape {list(shape)}", f"lists within lists {depth} deep"
             )
         values, depth = list(chain.from_iterable(values)), depth + 1
     return values
 
 
-def _read_texts(path: str, values: list[Any]) -> NDArray[np.object_]:
+def _read_strings(path: str, values: list[Any]) -> NDArray[np.object_]:
     _require_types(path, values, {str}, "a string")
     array = np.empty(len(values), dtype=np.object_)
     try:
         array[:] = list(map(str.encode, values))
     except UnicodeEncodeError as error:
-        raise _fault(path, "a string must be valid Unicode", repr(error.object[:40])) from None
+        raise build_decoding_error(path, "a string must be valid Unicode", repr(error.object[:40])) from None
     return array
 
 
 def _read_integers(path: str, values: list[Any], datatype: Datatype) -> NDArray[Any]:
-    _require_types(path, values, {int}, "a whole number")
+    _require_types(path, values, {int}, "an integer")
     dtype = np.dtype(datatype.dtype)
-    limits = np.iinfo(dtype)
-    if values and (min(values) < limits.min or max(values) > limits.max):
-        worst = max(values, key=abs)
-        raise _fault(path, f"{datatype.datatype} holds {limits.min} to {limits.max}", f"{worst:.20g}")
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if values and (min(values) < lowest or max(values) > highest):
+        index = next(i for i, value in enumerate(values) if not lowest <= value <= highest)
+        what = f"{datatype.datatype} must be between {lowest} and {highest}"
+        raise build_decoding_error(f"{path} element {index}", what, f"{values[index]!s:.40}")
     return np.array(values, dtype=dtype)
 
 
@@ -114,10 +123,13 @@ def _read_floats(path: str, values: list[Any], datatype: Datatype) -> NDArray[An
         with np.errstate(over="ignore"):
             array = np.array(values, dtype=np.float64).astype(dtype_of(datatype))
     except OverflowError:
-        raise _fault(path, f"a number must fit {datatype.datatype}", "a whole number beyond FP64") from None
+        raise build_decoding_error(
+            path, f"a number must fit {datatype.datatype}", "an integer beyond FP64"
+        ) from None
     if not (finite := np.isfinite(array)).all():
-        worst = values[int(np.argmin(finite))]
-        raise _fault(path, f"a number must fit {datatype.datatype}", f"{worst!r:.40}")
+        index = int(np.argmin(finite))
+        what = f"a number must fit {datatype.datatype}"
+        raise build_decoding_error(f"{path} element {index}", what, f"{values[index]!r:.40}")
     return array
 
 
@@ -125,8 +137,6 @@ def _require_types(path: str, values: list[Any], allowed: set[type], what: str) 
     if set(map(type, values)) <= allowed:
         return
     index = next(i for i, value in enumerate(values) if type(value) not in allowed)
-    raise _fault(f"{path} element {index}", f"must be {what}", f"{type(values[index]).__name__}")
-
-
-def _fault(path: str, what: str, got: str) -> ResponseDecodingError:
-    return ResponseDecodingError(f"{path}: {what}, got {got}; the response is corrupt")
+    raise build_decoding_error(
+        f"{path} element {index}", f"must be {what}", f"{type(values[index]).__name__}"
+    )

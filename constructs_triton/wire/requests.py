@@ -1,4 +1,4 @@
-"""Inference requests: arrays in, one body out, and back again for those who play the server."""
+"""Encodes inference requests: arrays become one body."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from constructs_triton.errors import RequestEncodingError
+from constructs_triton.spelling import quoted
 from constructs_triton.wire.content_type import format_content_type
 from constructs_triton.wire.dtypes import Buffer
 from constructs_triton.wire.json_text import format_json
@@ -32,7 +33,7 @@ __all__ = [
 
 Parameter = str | int | float | bool
 
-# What Triton keeps for itself among request parameters: tritonclient refuses the same.
+# Request parameters that Triton reserves. tritonclient rejects the same names.
 _RESERVED = frozenset(
     {"sequence_id", "sequence_start", "sequence_end", "priority", "timeout", "headers", "binary_data_output"}
 )
@@ -41,23 +42,27 @@ _RESERVED_PREFIX = "triton_"
 
 @dataclass(frozen=True, slots=True)
 class EncodedRequest:
-    """A request ready to be sent; ``header_size`` is the bytes of JSON in front, ``None`` if all is JSON."""
+    """An encoded request.
+
+    ``header_size`` is the number of bytes of JSON at the start of ``body``, or ``None`` if all of it is JSON.
+    """
 
     body: bytes
     header_size: int | None
 
     @property
     def content_type(self) -> str:
-        """What InvokeEndpoint's ``ContentType`` must say of ``body``."""
+        """The value of InvokeEndpoint's ``ContentType`` for ``body``."""
         return format_content_type(self.header_size)
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedOutput:
-    """One output to ask for.
+    """An output to request.
 
-    ``binary_data=False`` asks for JSON. ``class_count`` above zero asks for the best classes instead of
-    the tensor: a BYTES output of ``value:index:label``, see ``InferenceResult.classifications``.
+    ``binary_data=False`` requests it in JSON. A ``class_count`` above 0 requests that many of the highest
+    scores instead of the tensor, as a BYTES output of ``value:index:label``; read it with
+    ``InferenceResult.classifications``.
     """
 
     name: str
@@ -65,14 +70,20 @@ class RequestedOutput:
     class_count: int = 0
 
     def to_entry(self) -> dict[str, Any]:
-        """The entry of the request's ``outputs``."""
+        """Return the entry in the request's ``outputs``."""
         classification = {"classification": self.class_count} if self.class_count else {}
         return {"name": self.name, "parameters": {**classification, "binary_data": self.binary_data}}
 
 
 @dataclass(frozen=True, slots=True)
 class SequencePosition:
-    """Where a request stands in a sequence that a stateful model follows; ``id`` is not 0 and not empty."""
+    """The position of a request in a sequence of a stateful model.
+
+    ``id`` identifies the sequence. ``start`` and ``end`` mark its first and its last request.
+
+    Raises:
+        RequestEncodingError: ``id`` is 0 or empty.
+    """
 
     id: int | str
     start: bool = False
@@ -81,7 +92,8 @@ class SequencePosition:
     def __post_init__(self) -> None:
         if self.id in (0, ""):
             raise RequestEncodingError(
-                f"sequence id: must not be 0 or empty, got {self.id!r}; triton reads that as no sequence"
+                f"sequence id: must not be 0 or empty, which Triton reads as no sequence, got {self.id!r}; "
+                "use a positive number or a string"
             )
 
 
@@ -98,17 +110,22 @@ def encode_request(
     timeout_microseconds: int | None = None,
     parameters: Mapping[str, Parameter] | None = None,
 ) -> EncodedRequest:
-    """One KServe v2 inference request.
+    """Encode a KServe v2 inference request.
 
-    ``inputs`` maps names to arrays of any layout; those that are C-contiguous and little-endian are copied
-    once, into the body. ``str`` and ``bytes`` arrays become BYTES. ``datatypes={"X": "BF16"}`` marks a
-    ``uint16`` input as bfloat16 bit patterns. ``binary=False`` writes JSON; ``binary_output`` (as ``binary``
-    unless given) is how outputs named by ``str``, or all outputs if none is named, are to come back.
+    ``inputs`` maps names to arrays. An array that is C-contiguous and little-endian is copied only once, into
+    the body. Arrays of ``str`` and ``bytes`` become BYTES. ``datatypes={"X": "BF16"}`` declares a ``uint16``
+    input as bit patterns of bfloat16.
 
-    ``id`` comes back in the answer. ``priority`` 0 is the model's default level, 1 the highest.
-    ``timeout_microseconds`` bounds the time in the dynamic batcher's queue. ``parameters`` reach the model.
+    ``outputs`` are the outputs to request (default: all). ``binary`` is whether inputs are sent in binary
+    (default) or in JSON. ``binary_output`` is the same for outputs; it defaults to ``binary`` and does not
+    apply to a ``RequestedOutput``.
 
-    Raises ``RequestEncodingError`` naming the input and the element.
+    ``id`` is returned in the response. ``sequence`` is for stateful models. ``priority`` 0 is the model's
+    default level and 1 the highest. ``timeout_microseconds`` limits the time in the dynamic batcher's queue.
+    ``parameters`` are passed to the model.
+
+    Raises:
+        RequestEncodingError: an argument cannot be encoded; the message names the input and the element.
     """
     binary_output = binary if binary_output is None else binary_output
     entries, payloads = _encode_inputs(inputs, binary, datatypes or {})
@@ -116,8 +133,8 @@ def encode_request(
     header["inputs"] = _list(entries)
     if outputs:
         header["outputs"] = _format_outputs(outputs, binary_output)
-    own = _own_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
-    if values := own | _checked(parameters or {}):
+    reserved = _triton_parameters(sequence, priority, timeout_microseconds, binary_output and not outputs)
+    if values := reserved | _checked(parameters or {}):
         header["parameters"] = _format(values)
     text = _object(header)
     if not payloads:
@@ -126,18 +143,20 @@ def encode_request(
 
 
 def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
-    """A request without any JSON, for a model of one input: its bytes alone.
+    """Encode the bytes of a single input without JSON.
 
-    Triton takes the input's name, datatype and shape from the model's configuration, which so must leave
-    at most one dimension open; for a BYTES input the whole body is its one element.
+    Triton reads the input's name, datatype and shape from the model's configuration, so at most one dimension
+    may be variable. For a BYTES input the whole body is one element.
+
+    Raises:
+        RequestEncodingError: ``array`` is neither ``bytes`` nor an array of numbers.
     """
     if isinstance(array, bytes):
         return EncodedRequest(array, 0)
     datatype = resolve_datatype("raw input", array)
     if datatype.item_size is None:
         raise RequestEncodingError(
-            f"raw input: must be an array of numbers or one bytes object, got dtype {array.dtype}; "
-            "pass the bytes themselves"
+            f"raw input: must be bytes or an array of numbers, got dtype {array.dtype}; pass a bytes object"
         )
     return EncodedRequest(bytes(view_bytes(array)), 0)
 
@@ -145,16 +164,16 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 def _encode_inputs(
     inputs: Mapping[str, NDArray[Any]], binary: bool, datatypes: Mapping[str, str]
 ) -> tuple[list[bytes], list[Buffer]]:
-    if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):  # a look at an ABC takes longer
-        raise _no_inputs(inputs)
-    if stray := sorted(set(datatypes) - set(inputs)):
+    if not isinstance(inputs, dict) and not isinstance(inputs, Mapping):  # the check of an ABC is slower
+        raise _inputs_error(inputs)
+    if unknown := sorted(set(datatypes) - set(inputs)):
         raise RequestEncodingError(
-            f'datatypes["{stray[0]}"]: no such input, got inputs {sorted(inputs)}; remove it'
+            f'datatypes["{unknown[0]}"]: there is no such input, got {quoted(sorted(inputs))}; remove it'
         )
     entries, payloads = [], []
     for name, array in inputs.items():
         if not isinstance(name, str):
-            raise _no_inputs(inputs)
+            raise _inputs_error(inputs)
         path = f'input "{name}"'
         datatype = resolve_datatype(path, array, datatypes.get(name))
         if binary:
@@ -167,13 +186,13 @@ def _encode_inputs(
     return entries, payloads
 
 
-def _no_inputs(got: object) -> RequestEncodingError:
+def _inputs_error(got: object) -> RequestEncodingError:
     return RequestEncodingError(
-        f'inputs: must map names to arrays, got {got!r:.80}; write it as {{"INPUT": array}}'
+        f'inputs: must map names to arrays, got {got!r:.80}; pass a dict such as {{"INPUT": array}}'
     )
 
 
-# A caller's tensors mostly keep their names, shapes and datatypes: their JSON is written once.
+# Most callers send the same names, shapes and datatypes again and again, so their JSON is cached.
 @lru_cache(maxsize=1024, typed=True)
 def _format_input(name: str, shape: tuple[int, ...], datatype: str, binary_data_size: int) -> bytes:
     return _format(describe_tensor(name, shape, datatype, binary_data_size))
@@ -187,13 +206,13 @@ def _format_output(output: str | RequestedOutput, binary_data: bool) -> bytes:
 
 def _format_outputs(outputs: Sequence[str | RequestedOutput], binary_data: bool) -> bytes:
     try:
-        # A name alone is a sequence too, of names of one letter each.
+        # A string is also a sequence of strings, of one character each.
         if not isinstance(outputs, str):
             return _list([_format_output(output, binary_data) for output in outputs])
-    except (TypeError, AttributeError):  # what is no name is found out where it costs nothing else
+    except (TypeError, AttributeError):  # not a name; checking each one first would be slower
         pass
     raise RequestEncodingError(
-        f'outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; write it as ["OUTPUT"]'
+        f'outputs: must be a list of names or RequestedOutput, got {outputs!r:.80}; write ["OUTPUT"]'
     )
 
 
@@ -202,8 +221,8 @@ def _format(value: object) -> bytes:
         return format_json(value)
     except (TypeError, ValueError) as error:
         raise RequestEncodingError(
-            f"request: a name, id or parameter cannot be JSON, got {error}; "
-            "parameters are str, int, bool or finite float"
+            f"request: a name, id or parameter cannot be written as JSON, got {error}; "
+            "use str, int, bool or finite float"
         ) from None
 
 
@@ -215,10 +234,10 @@ def _object(members: Mapping[str, bytes]) -> bytes:
     return b"{%b}" % b",".join([b'"%b":%b' % (name.encode(), value) for name, value in members.items()])
 
 
-def _own_parameters(
+def _triton_parameters(
     sequence: SequencePosition | None, priority: int, timeout_microseconds: int | None, binary_output: bool
 ) -> dict[str, Parameter]:
-    """Triton's own among the request's ``parameters``, in the order in which tritonclient writes them."""
+    """Return the request parameters that Triton defines, in the order in which tritonclient writes them."""
     values: dict[str, Parameter] = {}
     if sequence:
         values |= {
@@ -240,11 +259,10 @@ def _checked(parameters: Mapping[str, Parameter]) -> dict[str, Parameter]:
         if not isinstance(name, str) or not isinstance(value, Parameter):
             raise RequestEncodingError(
                 f"parameters: a name must be str and its value str, int, bool or float, "
-                f"got {name!r:.40} with {value!r:.40}; convert it, or make it an input"
+                f"got {name!r:.40} with {value!r:.40}; convert it, or pass it as an input"
             )
         if name in _RESERVED or name.startswith(_RESERVED_PREFIX):
             raise RequestEncodingError(
-                f"parameters: a name must not be one of triton's own, got {name!r}; "
-                "use the argument of that meaning, or rename it"
+                f"parameters: {name!r} is reserved by Triton; use the argument for it, or another name"
             )
     return dict(parameters)

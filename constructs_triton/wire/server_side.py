@@ -1,4 +1,4 @@
-"""The other direction: what a server, or a test double of one, reads and writes."""
+"""The server's direction: decodes requests and encodes responses, also for fake servers in tests."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from constructs_triton.errors import RequestEncodingError, ResponseDecodingError
+from constructs_triton.errors import RequestEncodingError
 from constructs_triton.wire.content_type import format_content_type, parse_header_size
+from constructs_triton.wire.decoding_errors import build_decoding_error
 from constructs_triton.wire.dtypes import Buffer
-from constructs_triton.wire.json_text import format_json, parse_json
+from constructs_triton.wire.header import read_header, read_list, read_object, read_string
+from constructs_triton.wire.json_text import format_json
 from constructs_triton.wire.tensors import TensorReader, encode_tensor, resolve_datatype
 
 __all__ = ["EncodedResponse", "InferenceRequest", "decode_request", "encode_response"]
@@ -19,9 +21,9 @@ __all__ = ["EncodedResponse", "InferenceRequest", "decode_request", "encode_resp
 
 @dataclass(frozen=True, slots=True)
 class InferenceRequest:
-    """A request read back: its inputs, the entries of its ``outputs``, and its ``parameters``.
+    """A decoded request: its inputs, the entries of its ``outputs``, and its ``parameters``.
 
-    ``raw`` is the body of a request without JSON, whose one input only the model's configuration describes.
+    ``raw`` is the body of a request without JSON; its only input is described in the model's configuration.
     """
 
     inputs: Mapping[str, NDArray[Any]]
@@ -31,7 +33,7 @@ class InferenceRequest:
     raw: bytes | None = None
 
     def is_binary_output(self, name: str) -> bool:
-        """Whether the request wants the output of that name in binary."""
+        """Whether the request asks for the output of that name in binary."""
         default = bool((self.parameters or {}).get("binary_data_output", False))
         for entry in self.outputs:
             if entry.get("name") == name:
@@ -41,33 +43,52 @@ class InferenceRequest:
 
 @dataclass(frozen=True, slots=True)
 class EncodedResponse:
-    """A response ready to be sent."""
+    """An encoded response."""
 
     body: bytes
     content_type: str
 
 
 def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
-    """The request in ``body``; faults are those of ``decode_response``, in the words of inputs."""
+    """Decode the request in ``body``; ``content_type`` is that of the HTTP request.
+
+    Raises:
+        ResponseDecodingError: the request is malformed; the message names the input and the byte.
+    """
     view = memoryview(body).cast("B")
-    header_size = parse_header_size(content_type)
-    if header_size == 0:
+    if parse_header_size(content_type) == 0:
         return InferenceRequest({}, raw=bytes(view))
-    header_size = len(view) if header_size is None else header_size
-    if header_size > len(view):
-        raise ResponseDecodingError(
-            f"content type: json-header-size must be within the body, got {header_size}, "
-            f"the body has {len(view)}; "
-            "the request was cut off"
-        )
-    header = parse_json(view[:header_size])
-    entries = header.get("inputs")
-    if not isinstance(entries, list):
-        raise ResponseDecodingError(f"request JSON: inputs must be a list, got {entries!r:.80}; add them")
-    reader = TensorReader(view, header_size, kind="input")
-    inputs = {name: array for name, _, array in map(reader.read, entries, range(len(entries)))}
+    header, header_size = read_header(view, content_type)
+    return InferenceRequest(
+        _read_inputs(header, TensorReader(view, header_size, role="input")),
+        _read_requested_outputs(header),
+        read_object(header, "parameters"),
+        read_string(header, "id"),
+    )
+
+
+def _read_inputs(header: dict[str, Any], reader: TensorReader) -> dict[str, NDArray[Any]]:
+    inputs: dict[str, NDArray[Any]] = {}
+    for index, entry in enumerate(read_list(header, "inputs")):
+        name, _, array = reader.read(entry, index)
+        if name in inputs:
+            raise build_decoding_error(f'input "{name}"', "occurs more than once")
+        inputs[name] = array
     reader.finish()
-    return InferenceRequest(inputs, header.get("outputs", ()), header.get("parameters"), header.get("id", ""))
+    return inputs
+
+
+def _read_requested_outputs(header: dict[str, Any]) -> list[dict[str, Any]]:
+    if "outputs" not in header:
+        return []
+    entries = read_list(header, "outputs")
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, dict):
+            raise build_decoding_error(f"output {index}", "must be a JSON object", f"{entry!r:.80}")
+        read_object(entry, "parameters")
+        if not read_string(entry, "name"):
+            raise build_decoding_error(f"output {index}", "must have a name")
+    return entries
 
 
 def encode_response(
@@ -77,9 +98,10 @@ def encode_response(
     model_name: str = "model",
     model_version: str = "1",
 ) -> EncodedResponse:
-    """The response that carries ``outputs``, each in the format that ``request`` asked for, else in binary.
+    """Encode ``outputs``, each in the format that ``request`` asks for (default: binary).
 
-    Raises ``RequestEncodingError`` where an array fits no datatype.
+    Raises:
+        RequestEncodingError: an array has no datatype, or a name is not a string.
     """
     header: dict[str, Any] = {"model_name": model_name, "model_version": model_version}
     if request and request.id:
@@ -99,6 +121,8 @@ def _assemble(header: dict[str, Any], payloads: list[Buffer]) -> EncodedResponse
     try:
         text = format_json(header)
     except (TypeError, ValueError) as error:
-        raise RequestEncodingError(f"response: a name cannot be JSON, got {error}; use text") from None
+        raise RequestEncodingError(
+            f"response: a name cannot be written as JSON, got {error}; use strings"
+        ) from None
     header_size = len(text) if payloads else None
     return EncodedResponse(b"".join([text, *payloads]), format_content_type(header_size))

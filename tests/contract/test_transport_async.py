@@ -1,4 +1,4 @@
-"""Asynchronous inference over real boto3 and an S3 in memory."""
+"""Asynchronous inference with boto3 and an S3 in memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def client(session: boto3.Session) -> TritonClient:
 
 
 def start(client: TritonClient) -> tuple[PendingInference, dict[str, Any]]:
-    """Start an inference; SageMaker's part of the call is scripted, and what it was asked is returned."""
+    """Start an inference with a scripted response of SageMaker; also return the parameters of the call."""
     transport = client.transport
     assert isinstance(transport, SageMakerTransport)
     asked: dict[str, Any] = {}
@@ -62,7 +62,7 @@ def put(session: boto3.Session, location: str, body: bytes) -> None:
 def test_async_result_is_decoded_without_its_content_type(
     session: boto3.Session, client: TritonClient, in_binary: bool
 ) -> None:
-    """The request is put into S3, and the answer is read though the object lost its content type."""
+    """The request is stored in S3, and the result is decoded although its object has no content type."""
     inference, asked = start(client)
     bucket, _, key = asked["InputLocation"].removeprefix("s3://").partition("/")
     stored = session.client("s3").get_object(Bucket=bucket, Key=key)
@@ -77,38 +77,40 @@ def test_async_result_is_decoded_without_its_content_type(
 
 
 def test_async_failure_object_is_an_invocation_error(session: boto3.Session, client: TritonClient) -> None:
-    """What SageMaker writes to the failure location is the error's message."""
+    """The object that SageMaker writes to the failure location is the error's message."""
     inference, _ = start(client)
     put(session, FAILURE, b'{"error":"model fell over"}')
     with pytest.raises(InvocationError, match="model fell over"):
         inference.result()
 
 
-def test_async_result_that_never_comes_times_out(client: TritonClient) -> None:
-    """Waiting ends, with the place where the answer should have been."""
+def test_async_result_that_is_missing_times_out(client: TritonClient) -> None:
+    """Waiting ends with an error that names the expected location."""
     inference, _ = start(client)
     with pytest.raises(InvocationError, match=r"out/1\.out"):
         inference.result(timeout_seconds=0)
 
 
-def test_async_result_that_may_not_be_read_says_both_possibilities(client: TritonClient) -> None:
-    """S3's 403 may mean "not yet", so it is waited out; then the error says so and what to grant."""
+def test_async_result_without_access_says_what_to_grant(client: TritonClient) -> None:
+    """S3's 403 may mean "not yet", so it is polled again; then the error says what to grant."""
     inference, _ = start(client)
     assert isinstance(client.transport, SageMakerTransport)
     with Stubber(client.transport.client("s3")) as s3:
         for _ in range(4):
             s3.add_client_error("get_object", "AccessDenied", "Access Denied", http_status_code=403)
         assert inference.poll() is None
-        with pytest.raises(InvocationError, match=r"nothing yet.* or .*grant s3:GetObject") as caught:
+        with pytest.raises(
+            InvocationError, match=r"grant s3:GetObject on it, and s3:ListBucket.*does not exist yet"
+        ) as caught:
             inference.result(timeout_seconds=0)
     assert caught.value.status == 403
 
 
 @pytest.mark.parametrize(("code", "status"), [("NoSuchBucket", 404), ("InvalidAccessKeyId", 403)])
-def test_async_result_that_can_never_come_is_not_waited_for(
+def test_async_result_with_another_error_is_not_polled_again(
     client: TritonClient, code: str, status: int
 ) -> None:
-    """Without the bucket, or with credentials that are none, no answer will ever be read."""
+    """Without the bucket, or with invalid credentials, no result will ever be read."""
     inference, _ = start(client)
     assert isinstance(client.transport, SageMakerTransport)
     with Stubber(client.transport.client("s3")) as s3:
@@ -118,7 +120,7 @@ def test_async_result_that_can_never_come_is_not_waited_for(
 
 
 def test_index_is_read_from_s3(session: boto3.Session) -> None:
-    """A client given the index's URI knows models by their plain names, and a typo by its neighbour."""
+    """A client with the index's URI finds models by name, and suggests a name for a misspelt one."""
     put(
         session,
         "s3://bucket/m/index.json",
@@ -131,7 +133,7 @@ def test_index_is_read_from_s3(session: boto3.Session) -> None:
         client.infer(INPUTS, TargetModel="resnt")
 
 
-def test_missing_index_is_an_error_of_ours(session: boto3.Session) -> None:
-    """An absent index names the endpoint and S3's reason."""
+def test_missing_index_is_an_invocation_error(session: boto3.Session) -> None:
+    """A missing index raises an error with the endpoint and S3's reason."""
     with pytest.raises(InvocationError, match="key does not exist"):
         TritonClient.for_endpoint("demo", session=session, index="s3://bucket/none.json")

@@ -5,26 +5,27 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tritonclient.grpc import model_config_pb2
 
 from constructs_triton.client import (
-    HttpTransport,
+    Classification,
+    InferenceResult,
     InMemoryTransport,
+    Invocation,
     ModelIndex,
+    Reply,
     RequestedOutput,
+    SequencePosition,
+    Transport,
     TritonClient,
 )
-from constructs_triton.client.input_checks import check_inputs
-from constructs_triton.datatypes import DATATYPES
 from constructs_triton.errors import InvalidValueError, InvocationError, RequestEncodingError
+from constructs_triton.wire import encode_response
 
 
 def double(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -35,26 +36,93 @@ def one(value: float) -> dict[str, NDArray[Any]]:
     return {"X": np.array([value], dtype="f4")}
 
 
+class FixedTransport:
+    """A transport as a user writes it: it records invocations and returns one reply."""
+
+    def __init__(self) -> None:
+        self.sent: list[Invocation] = []
+
+    def invoke(self, invocation: Invocation) -> Reply:
+        self.sent.append(invocation)
+        response = encode_response({"C": np.array([b"0.9:3:cat"], dtype=object)}, model_version="4")
+        return Reply(response.body, response.content_type, {"RequestId": "r"})
+
+    def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        self.sent.append(invocation)
+        yield b'data: {"a":1}\n\n'
+
+
 @pytest.mark.parametrize("in_binary", [True, False])
-def test_infer_there_and_back(in_binary: bool) -> None:
-    """Arrays go out and come back in either format, and only the outputs that were asked for."""
+def test_infer_in_either_format(in_binary: bool) -> None:
+    """Arrays are sent and returned in either format, and only the requested outputs are returned."""
     client = TritonClient(InMemoryTransport(double))
     result = client.infer(one(1.5), ["Y"], binary=in_binary)
     assert {name: array.tolist() for name, array in result.items()} == {"Y": [3.0]}
     assert list(client.infer(one(1.5), [RequestedOutput("Z", binary_data=in_binary)])) == ["Z"]
 
 
-def test_calls_are_recorded_for_users_tests() -> None:
-    """Every call keeps its arrays and options."""
-    transport = InMemoryTransport(double)
-    TritonClient(transport, target_model="a.tar.gz").infer(one(2), InferenceId="i")
-    (call,) = transport.calls
-    assert call.inputs["X"].tolist() == [2.0]
-    assert call.options == {"InferenceId": "i", "TargetModel": "a.tar.gz"}
+def test_own_transport() -> None:
+    """A transport of the user's own gets invocations, and its reply becomes the result."""
+    transport = FixedTransport()
+    as_protocol: Transport = transport
+    client = TritonClient(as_protocol, target_model="m")
+    result = client.infer(one(1), id="7", SessionId="s")
+    assert isinstance(result, InferenceResult)
+    assert result.classifications("C") == [[Classification(0.9, 3, "cat")]]
+    assert (result.model_version, result.metadata) == ("4", {"RequestId": "r"})
+    assert result.latency_seconds is not None
+    assert 0 <= result.latency_seconds < 60
+    assert transport.sent[0].options == {"SessionId": "s", "TargetModel": "m"}
+    events = TritonClient(transport).infer_stream({"text": "x"}, InferenceId="i")
+    assert list(events) == [{"a": 1}]
+    assert transport.sent[1] == Invocation(b'{"text":"x"}', "application/json", {"InferenceId": "i"})
 
 
-def test_target_model_goes_through_the_index() -> None:
-    """A logical name becomes the archive's, that of a call before that of the client."""
+def test_infer_passes_every_argument() -> None:
+    """Each argument of infer reaches the request."""
+    transport = FixedTransport()
+    TritonClient(transport).infer(
+        {"X": np.array([1], "u2")},
+        ["C"],
+        binary=True,
+        binary_output=False,
+        datatypes={"X": "BF16"},
+        id="7",
+        sequence=SequencePosition(5),
+        priority=2,
+        timeout_microseconds=9,
+        parameters={"beam": 4},
+    )
+    body = transport.sent[0].body
+    header = json.loads(body[: body.rindex(b"}") + 1])
+    assert header["id"] == "7"
+    assert header["inputs"][0]["datatype"] == "BF16"
+    assert header["outputs"] == [{"name": "C", "parameters": {"binary_data": False}}]
+    assert header["parameters"] == {
+        "sequence_id": 5,
+        "sequence_start": False,
+        "sequence_end": False,
+        "priority": 2,
+        "timeout": 9,
+        "beam": 4,
+    }
+    TritonClient(transport).infer(one(1), binary=False)
+    assert transport.sent[1].content_type == "application/json"
+
+
+def test_infer_raw_sends_only_the_bytes() -> None:
+    """A raw request is the input's bytes, with a header size of 0 and the options of infer."""
+    transport = FixedTransport()
+    client = TritonClient(transport, target_model="m.tar.gz")
+    assert client.infer_raw(b"jpeg", InferenceId="i").model_version == "4"
+    client.infer_raw(np.array([1], "<u2"))
+    assert [invocation.body for invocation in transport.sent] == [b"jpeg", b"\x01\x00"]
+    assert transport.sent[0].content_type.endswith("json-header-size=0")
+    assert transport.sent[0].options == {"InferenceId": "i", "TargetModel": "m.tar.gz"}
+
+
+def test_target_model_is_looked_up_in_the_index() -> None:
+    """A model name becomes its archive; the name of a call replaces that of the client."""
     transport = InMemoryTransport(double)
     index = ModelIndex.from_json('{"version": 1, "target_models": {"a": "a-1f.tar.gz", "b": "b-2e.tar.gz"}}')
     client = TritonClient(transport, target_model="a", index=index)
@@ -68,181 +136,97 @@ def test_target_model_goes_through_the_index() -> None:
     ]
 
 
+def test_without_a_target_model_none_is_sent() -> None:
+    """An index alone adds no option."""
+    transport = InMemoryTransport(double)
+    TritonClient(transport, index=ModelIndex({})).infer(one(1))
+    assert transport.calls[0].options == {}
+
+
 @pytest.mark.parametrize("target_model", [5, ""])
-def test_target_model_that_is_no_name_is_refused(target_model: Any) -> None:
-    """Neither a number nor nothing is a model's name, with an index or without."""
+def test_invalid_target_model_is_rejected(target_model: Any) -> None:
+    """A number and an empty string are not names of models, with an index or without."""
     transport = InMemoryTransport(double)
     for index in (None, ModelIndex({"a": "a-1f.tar.gz"})):
-        with pytest.raises(InvalidValueError, match="target_model: must be the name"):
+        with pytest.raises(InvalidValueError, match="target_model: must be the name of a model or archive"):
             TritonClient(transport, index=index).infer(one(1), TargetModel=target_model)
     assert transport.calls == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"version": 2, "target_models": {}}', '{"version": 1}'])
-def test_malformed_index_is_refused(text: str) -> None:
-    """An index of another shape or version names its source."""
-    with pytest.raises(InvalidValueError, match=r"^s3://b/index\.json: "):
-        ModelIndex.from_json(text, "s3://b/index.json")
-
-
-def test_infer_many_keeps_order_and_its_bounds() -> None:
-    """Results come in order, no more run at once than allowed, and the source is not read ahead of need."""
-    lock, running, most, drawn = threading.Lock(), 0, 0, 0
-    turn = threading.Barrier(3)
-
-    def model(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-        turn.wait(timeout=30)
-        with lock:
-            running -= 1
-        return {"Y": inputs["X"]}
-
-    def requests() -> Any:
-        nonlocal drawn
-        for value in range(30):
-            drawn += 1
-            yield one(value)
-
-    results = TritonClient(InMemoryTransport(model)).infer_many(requests(), max_concurrency=3)
-    assert next(results)["Y"].tolist() == [0.0]
-    assert drawn <= 6
-    assert [result["Y"].item() for result in results] == list(range(1, 30))
-    assert most == 3
-
-
-def test_infer_many_stops_at_the_first_error() -> None:
-    """An error is raised in its place, and what was not yet sent never is."""
+def test_infer_many_keeps_order_and_stops_at_the_first_error() -> None:
+    """Results are in order; after an error, requests that are not yet sent are dropped."""
 
     def model(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         if inputs["X"][0] == 1:
             raise InvocationError("model: fell over", status=500)
-        return dict(inputs)
+        return {"X": inputs["X"], "Y": inputs["X"]}
 
     transport = InMemoryTransport(model)
-    results = TritonClient(transport).infer_many(map(one, range(1000)), max_concurrency=2)
-    assert next(results)["X"].tolist() == [0.0]
+    client = TritonClient(transport)
+    results = client.infer_many(map(one, range(1000)), ["X"], max_concurrency=2, id="7", InferenceId="i")
+    first = next(results)
+    assert ({name: array.tolist() for name, array in first.items()}, first.id) == ({"X": [0.0]}, "7")
     with pytest.raises(InvocationError, match="fell over"):
         list(results)
     assert len(transport.calls) < 10
-    with pytest.raises(InvalidValueError, match="max_concurrency"):
-        TritonClient(transport).infer_many([], max_concurrency=0)
+    assert transport.calls[0].options == {"InferenceId": "i"}
+    with pytest.raises(InvalidValueError, match="max_concurrency: must be at least 1, got 0"):
+        client.infer_many([], max_concurrency=0)
 
 
-EVENTS = (
-    b': a comment\n\ndata: {"text_output":"gr\xc3\xbc\xc3\x9f"}\r\n\r\n'
-    b'data: {"text_output":\r\ndata:  "dich"}\n\nevent: x\rdata: {"done":true}\r\r'
-)
+def test_infer_many_runs_eight_at_a_time() -> None:
+    """The default is eight requests at a time: the generator is read sixteen requests ahead."""
+    drawn = []
+
+    def requests() -> Iterator[dict[str, NDArray[Any]]]:
+        for value in range(100):
+            drawn.append(value)
+            yield one(value)
+
+    results = TritonClient(InMemoryTransport(double)).infer_many(requests())
+    next(results)
+    assert len(drawn) == 16
 
 
-def test_stream_cut_at_every_byte_gives_the_same_answers() -> None:
-    """Events are whole whatever the cut, in two parts or in parts of any size."""
-    cuts = [[EVENTS[:at], EVENTS[at:]] for at in range(len(EVENTS) + 1)]
-    cuts += [[EVENTS[i : i + n] for i in range(0, len(EVENTS), n)] for n in range(1, 9)]
-    for parts in cuts:
-        client = TritonClient(InMemoryTransport(double, parts=parts))
-        answers = list(client.infer_stream({"text_input": np.array([1, 2]), "stream": True}))
-        assert answers == [{"text_output": "grüß"}, {"text_output": "dich"}, {"done": True}]
-
-
-@pytest.mark.parametrize(
-    ("stream", "message"),
-    [
-        (b'data: {"error":"out of tokens"}\n\n', "event 0: the model failed, got out of tokens"),
-        (b"data: [1]\n\n", "event 0: must be a JSON object"),
-        (b'data: {"a":1}', "the stream was cut off"),
-        (b"data: \xff\n\n", "must be valid UTF-8, got 0xff"),
-    ],
-)
-def test_faulty_streams_are_errors_of_ours(stream: bytes, message: str) -> None:
-    """A failing model, a stream that is cut off and one that is no JSON each say so."""
-    with pytest.raises((InvocationError, ValueError), match=message):
-        list(TritonClient(InMemoryTransport(double, parts=[stream])).infer_stream({}))
-
-
-def test_multi_model_endpoints_cannot_stream() -> None:
-    """Streaming has no TargetModel, so it is refused before anything is sent."""
-    with pytest.raises(InvalidValueError, match="cannot stream"):
-        TritonClient(InMemoryTransport(double), target_model="a.tar.gz").infer_stream({})
-
-
-def test_options_that_plain_http_cannot_carry_are_refused() -> None:
-    """A container never sees EnableExplanations, so asking for it is a mistake."""
-    with pytest.raises(InvalidValueError, match="EnableExplanations"):
-        TritonClient(HttpTransport("http://127.0.0.1:9")).infer(one(1), EnableExplanations="x")
-    with pytest.raises(InvalidValueError, match="http://"):
-        HttpTransport("localhost:8080")
+@pytest.mark.parametrize("options", [{}, {"TargetModel": "b.tar.gz"}])
+def test_multi_model_endpoints_cannot_stream(options: dict[str, str]) -> None:
+    """Streaming has no TargetModel, so a target model is rejected before anything is sent."""
+    client = TritonClient(InMemoryTransport(double), target_model=None if options else "a.tar.gz")
+    name = "b" if options else "a"
+    with pytest.raises(InvalidValueError, match=f'endpoints cannot stream, got "{name}.tar.gz"; use infer'):
+        client.infer_stream({}, **options)
 
 
 def test_asynchronous_inference_needs_sagemaker() -> None:
-    """Only a SageMaker endpoint has an S3 of its own."""
-    with pytest.raises(InvalidValueError, match="InMemoryTransport"):
+    """Asynchronous inference is a feature of SageMaker, so another transport is rejected."""
+    with pytest.raises(
+        InvalidValueError, match=r"got InMemoryTransport; create the client with TritonClient"
+    ):
         TritonClient(InMemoryTransport(double)).infer_async(one(1), input_location="s3://b/in")
 
 
-@dataclass
-class PlainInput:
-    """An input as any object may describe it."""
-
-    name: str = "X"
-    data_type: Any = "TYPE_FP32"
-    dims: tuple[int, ...] = (3, -1)
-    optional: bool = False
-
-
-@dataclass
-class PlainConfig:
-    """A model's configuration as any object may hold it."""
-
-    input: list[PlainInput]
-    max_batch_size: int = 4
+def test_arguments_of_for_endpoint() -> None:
+    """for_endpoint passes its arguments to the transport and the client."""
+    index = ModelIndex({"a": "a-1f.tar.gz"})
+    client = TritonClient.for_endpoint("demo", target_model="a", index=index, model_config=None)
+    assert (client.target_model, client.index, client.model_config) == ("a", index, None)
+    with pytest.raises(InvalidValueError, match=r"S3 URI: must be s3://bucket/key, got 'index.json'"):
+        TritonClient.for_endpoint("demo", index="index.json")
+    with pytest.raises(InvocationError, match=r"InvalidRegionError.*set region_name"):
+        TritonClient.for_endpoint("demo", region_name="no region").infer(one(1))
 
 
-def test_checked_inputs_pass_and_are_sent() -> None:
-    """What the configuration allows goes through, an absent optional input too."""
-    config = PlainConfig([PlainInput(), PlainInput("W", optional=True)])
-    client = TritonClient(InMemoryTransport(double), model_config=config)
-    assert client.infer({"X": np.ones((2, 3, 7), dtype="f4")})["Y"].shape == (2, 3, 7)
-
-
-@pytest.mark.parametrize(
-    ("inputs", "message"),
-    [
-        ({"x": np.ones((1, 3, 1), "f4")}, 'input "x": the model has no such input'),
-        ({"XX": np.ones((1, 3, 1), "f4")}, 'did you mean "X"'),
-        ({}, 'input "X": is required'),
-        ({"X": np.ones((1, 3, 1))}, "must be TYPE_FP32, got TYPE_FP64 .*astype"),
-        ({"X": np.ones((3, 1), "f4")}, r"shape must fit \[-1, 3, -1\], got \[3, 1\]; .*array\[None\]"),
-        ({"X": np.ones((5, 3, 1), "f4")}, "1 to 4 elements, got 5"),
-        ({"X": np.ones((0, 3, 1), "f4")}, "1 to 4 elements, got 0"),
-        ({"X": np.ones((2, 3, 1), "f4"), "W": np.ones((1, 3, 1), "f4")}, "all must have the same batch"),
-    ],
-)
-def test_inputs_that_triton_would_refuse_are_never_sent(inputs: dict[str, Any], message: str) -> None:
-    """Name, datatype, shape and batch are held against the configuration first."""
-    transport = InMemoryTransport(double)
-    config = PlainConfig([PlainInput(), PlainInput("W", optional=True)])
-    with pytest.raises(RequestEncodingError, match=message):
-        TritonClient(transport, model_config=config).infer(inputs)
-    assert transport.calls == []
-
-
-def test_tritons_own_configuration_is_understood() -> None:
-    """The numbers of the protobuf enum mean what the table of data types says."""
-    for row in DATATYPES:
-        config = model_config_pb2.ModelConfig(
-            input=[{"name": "X", "data_type": getattr(model_config_pb2, row.data_type), "dims": [1]}]
-        )
-        array = np.zeros(1, dtype=row.dtype) if row.item_size else np.array([b""], dtype=object)
-        check_inputs({"X": array}, config, {"X": "BF16"} if row.datatype == "BF16" else None)
-        with pytest.raises(RequestEncodingError, match=f"must be {row.data_type}"):
-            check_inputs({"X": np.zeros(1, "f4" if row.datatype != "FP32" else "f8")}, config)
+def test_inputs_are_not_checked_without_a_configuration() -> None:
+    """Without model_config any input is sent; unsupported dtypes still raise an error."""
+    transport = FixedTransport()
+    TritonClient(transport).infer({"unknown": np.zeros(1)})
+    assert len(transport.sent) == 1
+    with pytest.raises(RequestEncodingError):
+        TritonClient(transport).infer({"unknown": np.zeros(1, "c8")})
 
 
 def test_importing_the_client_loads_nothing_heavy() -> None:
-    """No Node, no gRPC, no gevent, no boto3, and no HTTP stack before the first call."""
+    """Node, gRPC, gevent, boto3 and urllib3 are not imported before the first call."""
     heavy = ["jsii", "aws_cdk", "grpc", "gevent", "boto3", "botocore", "urllib3", "google.protobuf", "rich"]
     code = "import sys, json, constructs_triton.client; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)

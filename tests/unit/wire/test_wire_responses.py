@@ -1,4 +1,4 @@
-"""Responses: views, and every way in which one can be malformed."""
+"""Decoding of responses: views, values and malformed responses."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def in_json(data: Any, datatype: str = "FP32", shape: Any = (1,)) -> tuple[bytes
 
 
 def test_numbers_are_read_only_views_of_the_body() -> None:
-    """Nothing is copied, and nobody can write into the response."""
+    """Nothing is copied, and the arrays cannot be written to."""
     response = encode_response({"Y": np.zeros((64, 3, 224, 224), dtype="f2")})
     tracemalloc.start()
     array = decode_response(response.body, response.content_type)["Y"]
@@ -48,8 +48,8 @@ def test_numbers_are_read_only_views_of_the_body() -> None:
     assert not array.flags.writeable
 
 
-def test_answer_of_tritons_shape() -> None:
-    """Model, version, id and parameters of an ensemble's answer are kept."""
+def test_members_of_a_response() -> None:
+    """The result has the model, version, id and parameters of the response."""
     header = {
         "id": "7",
         "model_name": "pipe",
@@ -65,12 +65,14 @@ def test_answer_of_tritons_shape() -> None:
 
 
 def test_nested_json_data_follows_the_shape() -> None:
-    """KServe allows nested lists, as long as they are of the shape."""
+    """KServe allows nested lists of the tensor's shape, at any depth."""
+    deep = [[[1, 2, 3]], [[4, 5, 6]]]
+    assert decode_response(*in_json(deep, "INT8", [2, 1, 3]))["Y"].tolist() == deep
     assert decode_response(*in_json([[1, 2], [3, 4]], "INT8", [2, 2]))["Y"].tolist() == [[1, 2], [3, 4]]
 
 
 def test_booleans_of_any_byte_are_true_or_false() -> None:
-    """A byte that is neither 0 nor 1 counts as true, as in C."""
+    """A byte other than 0 is true, as in C."""
     assert decode_response(*binary(tensor("BOOL", [3], 3), b"\x00\x02\x01"))["Y"].tolist() == [
         False,
         True,
@@ -78,8 +80,8 @@ def test_booleans_of_any_byte_are_true_or_false() -> None:
     ]
 
 
-def test_bf16_without_ml_dtypes_is_flagged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result names the outputs whose elements are bit patterns, and only when they are."""
+def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result lists the outputs whose elements are bit patterns, only if ml_dtypes is missing."""
     result = InferenceResult({"Y": np.zeros(1, dtype="u2")}, {"Y": "BF16"})
     assert result.bit_patterns == frozenset()
     monkeypatch.setattr(responses, "bfloat16", lambda: None)
@@ -87,12 +89,12 @@ def test_bf16_without_ml_dtypes_is_flagged(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_classifications_are_parsed_in_batches() -> None:
-    """A class reads score, index and, with colons of its own, label."""
+    """A class is score, index and an optional label, which may contain colons."""
     rows = np.array([[b"0.9:3:cat:big", b"0.1:7"]], dtype=object)
     assert InferenceResult({"Y": rows}).classifications("Y") == [
         [Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]
     ]
-    with pytest.raises(ResponseDecodingError, match='output "Y": a class must read'):
+    with pytest.raises(ResponseDecodingError, match='output "Y": a class must be'):
         InferenceResult({"Y": np.array([b"cat"], dtype=object)}).classifications("Y")
 
 
@@ -100,7 +102,7 @@ def test_classifications_are_parsed_in_batches() -> None:
     "strings", [[b"same", b"size", b"\0\0\0\0"], [b"", b"a\0", b"long" * 100], [b"", b""], []]
 )
 def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
-    """Equal lengths, empty strings and zero bytes at the end all survive."""
+    """Strings of equal length, empty strings and zero bytes at the end are decoded exactly."""
     array = np.empty(len(strings), dtype=object)
     array[:] = strings
     response = encode_response({"Y": array})
@@ -108,21 +110,33 @@ def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
 
 
 LENGTHS = {
-    "cut within a length": (b"\x02\x00\x00\x00aa\x02\x00", 2, "108: element 1 of 2 has no length, got 2"),
-    "promise beyond the end": (
+    "cut within a length": (
+        b"\x02\x00\x00\x00aa\x02\x00",
+        2,
+        "108: element 1 of 2 has no complete length, got 2 bytes",
+    ),
+    "length beyond the end": (
         b"\x01\x00\x00\x00a\xff\xff\xff\xffb",
         2,
-        "element 1 promises 4294967295 bytes",
+        "element 1 has a length of 4294967295 bytes, got 1 bytes",
     ),
-    "last one short": (b"\x01\x00\x00\x00a\x03\x00\x00\x00bb", 2, "element 1 promises 3 bytes, got 2"),
-    "bytes left over": (b"\x01\x00\x00\x00a\x01\x00\x00\x00bXX", 2, "2 elements end before the tensor"),
+    "last one short": (
+        b"\x01\x00\x00\x00a\x03\x00\x00\x00bb",
+        2,
+        "element 1 has a length of 3 bytes, got 2 bytes",
+    ),
+    "bytes left over": (
+        b"\x01\x00\x00\x00a\x01\x00\x00\x00bXX",
+        2,
+        "bytes are left over after 2 elements, got 2 bytes",
+    ),
     "too many elements": (b"\x00\x00\x00\x00", 2, "2 elements need at least 8 bytes, got 4"),
 }
 
 
 @pytest.mark.parametrize(("tail", "count", "message"), LENGTHS.values(), ids=LENGTHS)
-def test_faulty_string_lengths_name_the_element(tail: bytes, count: int, message: str) -> None:
-    """A string tensor that does not add up says which element and which byte."""
+def test_wrong_string_lengths_name_the_element(tail: bytes, count: int, message: str) -> None:
+    """An error in the lengths of a BYTES tensor names the element and the byte."""
     with pytest.raises(ResponseDecodingError, match=message) as caught:
         decode_response(*binary(tensor("BYTES", [count], len(tail)), tail))
     assert 'output "Y" at byte ' in str(caught.value)
@@ -138,34 +152,63 @@ MALFORMED = {
     "UTF-16": (('{"outputs":[]}'.encode("utf-16"), JSON_CONTENT_TYPE), "at byte 0: is not valid UTF-8"),
     "NaN": ((b'{"id":"NaN","x":[NaN]}', JSON_CONTENT_TYPE), "at byte 17: a number must be finite, got NaN"),
     "deep nesting": ((b"[" * 100_000, JSON_CONTENT_TYPE), "RecursionError"),
-    "endless digits": ((b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE), "is not usable JSON"),
-    "no size": ((b"{}", BINARY_CONTENT_TYPE), "json-header-size must be one whole number"),
+    "endless digits": ((b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE), "cannot be parsed as JSON"),
+    "no size": ((b"{}", BINARY_CONTENT_TYPE), "json-header-size must be one integer"),
     "negative size": ((b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=-1"), "json-header-size"),
     "two sizes": (
         (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=1;json-header-size=2"),
         "json-header-size",
     ),
-    "header beyond body": ((b"{}", f"{BINARY_CONTENT_TYPE};json-header-size={HUGE}"), f"got {HUGE}"),
+    "header beyond body": (
+        (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size={HUGE}"),
+        f"must be at most the size of the body, 2 bytes, got {HUGE}",
+    ),
     "outputs missing": (binary({}), "outputs must be a list, got None"),
     "output no object": (binary({"outputs": [1]}), "output 0: must be a JSON object"),
-    "nameless": (binary(tensor(name=3)), "output 0: name must be a string, got 3"),
-    "twice": (binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2}), "must be there once, got 'Y'"),
+    "nameless": (binary(tensor(name=3)), "output 0: name must be a non-empty string, got 3"),
+    "twice": (
+        binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2}),
+        'output "Y": occurs more than once',
+    ),
     "unknown datatype": (
         binary(tensor("FP8")),
-        "output \"Y\": datatype must be one of KServe v2's, got 'FP8'",
+        "output \"Y\": datatype must be one of KServe v2, got 'FP8'",
     ),
-    "negative dimension": (binary(tensor(shape=[-1])), "none negative"),
-    "boolean dimension": (binary(tensor(shape=[True])), "whole numbers"),
-    "dimension beyond int64": (binary(tensor(shape=[0, 2**63], size=0)), "none negative"),
-    "axes beyond NumPy": (binary(tensor(shape=[1] * 99), b"abcd"), "one that NumPy can hold"),
-    "empty and too large": (binary(tensor(shape=[0, 2**62, 2**62], size=0)), "one that NumPy can hold"),
-    "negative data size": (binary(tensor(size=-4)), "not negative, got -4"),
+    "negative dimension": (binary(tensor(shape=[-1])), "integers of 0 or more"),
+    "boolean dimension": (binary(tensor(shape=[True])), "integers of 0 or more, got \\[True\\]"),
+    "dimension beyond int64": (binary(tensor(shape=[0, 2**63], size=0)), "integers of 0 or more"),
+    "axes beyond NumPy": (binary(tensor(shape=[1] * 99), b"abcd"), "one that NumPy supports"),
+    "empty and too large": (binary(tensor(shape=[0, 2**62, 2**62], size=0)), "one that NumPy supports"),
+    "negative data size": (binary(tensor(size=-4)), "must be an integer of 0 or more, got -4"),
     "parameters no object": (binary(tensor(parameters=[])), "parameters must be a JSON object"),
-    "truncated": (binary(tensor(shape=[2], size=8), b"abcd"), r'"Y" at byte \d+: .* promises 8 bytes, got 4'),
-    "promises 10 GB": (binary(tensor("UINT8", [HUGE], HUGE), b"abcd"), f"promises {HUGE} bytes, got 4"),
-    "size against shape": (binary(tensor(shape=[2]), b"abcd"), "2 elements of FP32 take 8 bytes, got .* 4"),
+    "huge integer": (in_json([10**400], "INT32"), "element 0: INT32 must be between .*, got 1000"),
+    "negative for unsigned": (in_json([7, -1, 9], "UINT8", [3]), "element 1: UINT8 .* got -1"),
+    "nested deeper than the shape": (in_json([[[1]]], "INT8", [1, 1]), "nested data must follow shape"),
+    "nested of another shape": (in_json([[[1], [2]]], "INT8", [1, 1, 2]), "nested data must follow shape"),
+    "id no string": (binary({"outputs": [], "id": 1}), "id must be a string, got 1"),
+    "name no string": (binary({"outputs": [], "model_name": []}), "model_name must be a string"),
+    "parameters of the response": (binary({"outputs": [], "parameters": 1}), "JSON: parameters must be"),
+    "empty name": (binary(tensor(name="")), "output 0: name must be a non-empty string, got ''"),
+    "no shape": (binary(tensor(shape=None)), "shape must be a list of integers"),
+    "boolean size": (binary(tensor(size=True, datatype="BOOL"), b"1"), "binary_data_size must be an integer"),
+    "one byte short": (binary(tensor(), b"abc"), "binary_data_size is 4 bytes, got 3"),
+    "one byte more": (binary(tensor(), b"abcde"), "the last bytes belong to no output, got 1 bytes"),
+    "infinity": (in_json([float("inf")]), "a number must be finite, got Infinity"),
+    "minus infinity": (in_json([-float("inf")]), "a number must be finite, got -Infinity"),
+    "truncated": (
+        binary(tensor(shape=[2], size=8), b"abcd"),
+        r'"Y" at byte \d+: binary_data_size is 8 bytes, got 4',
+    ),
+    "size of 10 GB": (
+        binary(tensor("UINT8", [HUGE], HUGE), b"abcd"),
+        f"binary_data_size is {HUGE} bytes, got 4",
+    ),
+    "size against shape": (
+        binary(tensor(shape=[2]), b"abcd"),
+        "2 elements of FP32 are 8 bytes, got binary_data_size 4",
+    ),
     "10 GB of shape": (binary(tensor("BYTES", [HUGE]), b"abcd"), f"{HUGE} elements need at least"),
-    "oversized": (binary(tensor(), b"abcdefgh"), "no output claims the last bytes, got 4"),
+    "oversized": (binary(tensor(), b"abcdefgh"), "the last bytes belong to no output, got 4 bytes"),
     "JSON data missing": (
         binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]}),
         "must be a list",
@@ -175,19 +218,21 @@ MALFORMED = {
     "text for number": (in_json([1.0, "x"], shape=[2]), 'output "Y" element 1: must be a number, got str'),
     "number for text": (in_json([1], "BYTES"), "must be a string, got int"),
     "number for boolean": (in_json([1], "BOOL"), "must be true or false, got int"),
-    "fraction for integer": (in_json([1.5], "INT32"), "must be a whole number, got float"),
-    "out of range": (in_json([300], "UINT8"), "UINT8 holds 0 to 255, got 300"),
+    "fraction for integer": (in_json([1.5], "INT32"), "must be an integer, got float"),
+    "out of range": (in_json([300], "UINT8"), "UINT8 must be between 0 and 255, got 300"),
     "beyond FP32": (in_json([1e300]), "must fit FP32, got 1e"),
     "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
-    "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 comes in binary only'),
+    "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 must be in binary'),
     "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
     "version no text": (binary({"outputs": [], "model_version": 1}), "model_version must be a string, got 1"),
 }
 
 
 @pytest.mark.parametrize(("response", "message"), MALFORMED.values(), ids=MALFORMED)
-def test_malformed_responses_are_refused_with_their_place(response: tuple[bytes, str], message: str) -> None:
-    """Each fault is named, and none of them costs memory that the response only promises."""
+def test_malformed_responses_are_rejected_with_their_position(
+    response: tuple[bytes, str], message: str
+) -> None:
+    """Each error names its position, and sizes in the response allocate no memory."""
     tracemalloc.start()
     try:
         with pytest.raises(ResponseDecodingError, match=message):

@@ -1,0 +1,82 @@
+"""Requests and events of generating models."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructs_triton.client import InMemoryTransport, TritonClient
+from constructs_triton.client.generation import encode_generation, read_generation
+from constructs_triton.errors import InvocationError, RequestEncodingError, ResponseDecodingError
+
+
+def test_fields_become_flat_json() -> None:
+    """Arrays become lists, NumPy scalars numbers, and bytes strings."""
+    fields = {
+        "a": np.array([1, 2]),
+        "b": np.float32(0.5),
+        "c": "grün".encode(),
+        "d": "x",
+        "e": [1],
+        "f": True,
+    }
+    request = encode_generation(fields)
+    assert request.header_size is None
+    assert request.body.isascii()
+    assert json.loads(request.body) == {"a": [1, 2], "b": 0.5, "c": "grün", "d": "x", "e": [1], "f": True}
+    assert encode_generation({"a": 1, "b": [2]}).body == b'{"a":1,"b":[2]}'
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (float("nan"), "not JSON compliant"),
+        (b"\xff", "invalid start byte"),
+        (object, r"got type <class 'object'>; pass strings, finite numbers, lists or arrays"),
+        (lambda: "x" * 100, "got function <function <lambda> at"),
+    ],
+)
+def test_field_without_json_form_is_rejected(value: Any, message: str) -> None:
+    """A value that JSON cannot represent is an error before anything is sent."""
+    with pytest.raises(RequestEncodingError, match=message) as caught:
+        encode_generation({"a": value})
+    assert str(caught.value).startswith("generate request: a field cannot be written as JSON, got ")
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("stream", "error", "message"),
+    [
+        (
+            b'data: {"a":1}\n\ndata: {"error":"no tokens"}\n\n',
+            InvocationError,
+            "event 1: the model failed, got no",
+        ),
+        (
+            b"data: [1]\n\n",
+            ResponseDecodingError,
+            r"event 0: must be a JSON object, got '\[1\]'; set SAGEMAKER_TR",
+        ),
+        (b"data: {\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
+        (b"data: " + b"[" * 100_000 + b"\n\n", ResponseDecodingError, "event 0: must be a JSON object"),
+    ],
+)
+def test_malformed_events_are_errors(stream: bytes, error: type[Exception], message: str) -> None:
+    """A model's error and an event that is not an object name the event."""
+    with pytest.raises(error, match=message) as caught:
+        list(TritonClient(InMemoryTransport(dict, parts=[stream])).infer_stream({}))
+    assert len(str(caught.value)) < 250
+
+
+def test_events_before_an_error_are_yielded() -> None:
+    """The events before a model's error are yielded first, and the error has the whole message."""
+    said = "x" * 1000
+    events = read_generation([b'data: {"a":1}\n\n', f'data: {{"error":"{said}"}}\n\n'.encode()])
+    assert next(events) == {"a": 1}
+    with pytest.raises(InvocationError) as caught:
+        next(events)
+    assert caught.value.model_message == said
+    assert len(str(caught.value)) < 600

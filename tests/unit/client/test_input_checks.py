@@ -1,0 +1,146 @@
+"""Inputs checked against the model's configuration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from tritonclient.grpc import model_config_pb2
+
+from constructs_triton.client import InMemoryTransport, TritonClient
+from constructs_triton.client.input_checks import check_inputs
+from constructs_triton.datatypes import DATATYPES
+from constructs_triton.errors import RequestEncodingError
+
+
+@dataclass
+class PlainInput:
+    """An input of any object that has the attributes of Triton's message."""
+
+    name: str = "X"
+    data_type: Any = "TYPE_FP32"
+    dims: tuple[int, ...] = (3, -1)
+    optional: bool = False
+    allow_ragged_batch: bool = False
+    is_shape_tensor: bool = False
+
+
+@dataclass
+class PlainConfig:
+    """A configuration of any object that has the attributes of Triton's message."""
+
+    input: list[PlainInput]
+    max_batch_size: int = 4
+
+
+CONFIG = PlainConfig([PlainInput(), PlainInput("W", optional=True)])
+
+
+def ones(*shape: int, dtype: str = "f4") -> Any:
+    return np.ones(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"x": ones(1, 3, 1)}, 'input "x": the model has no such input; did you mean "X"'),
+        ({"image": ones(1, 3, 1)}, '''input "image": .*; the model's inputs are "W" and "X"'''),
+        ({}, 'input "X": is required by the model, got nothing; add it'),
+        ({"W": ones(1, 3, 1)}, 'input "X": is required by the model, got "W"; add it'),
+        (
+            {"X": ones(1, 3, 1, dtype="f8")},
+            r"must be TYPE_FP32, got TYPE_FP64 \(dtype float64\); .*astype\('<f4'",
+        ),
+        (
+            {"X": ones(3, 1)},
+            r"shape must fit \[-1, 3, -1\], got \[3, 1\]; add the batch axis .*array\[None\]",
+        ),
+        ({"X": ones(1, 4, 1)}, r"shape must fit \[-1, 3, -1\], got \[1, 4, 1\]; reshape it"),
+        ({"X": ones(3)}, r"shape must fit \[-1, 3, -1\], got \[3\]; reshape it"),
+        ({"X": ones(5, 3, 1)}, 'input "X": a batch must have 1 to 4 elements, got 5; split it'),
+        ({"X": ones(0, 3, 1)}, "1 to 4 elements, got 0; send at least one"),
+        ({"X": ones(2, 3, 1), "W": ones(1, 3, 1)}, "inputs: all must have the same batch size, got "),
+    ],
+)
+def test_inputs_that_triton_would_reject_are_not_sent(inputs: dict[str, Any], message: str) -> None:
+    """Name, datatype, shape and batch are checked before anything is sent, by infer and infer_async."""
+    transport = InMemoryTransport(dict)
+    with pytest.raises(RequestEncodingError, match=message):
+        TritonClient(transport, model_config=CONFIG).infer(inputs)
+    assert transport.calls == []
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_valid_inputs_are_sent(batch: int) -> None:
+    """Batches up to the maximum are sent, without the optional input or with it."""
+    client = TritonClient(InMemoryTransport(dict), model_config=CONFIG)
+    assert client.infer({"X": ones(batch, 3, 7)})["X"].shape == (batch, 3, 7)
+    assert list(client.infer({"X": ones(batch, 3, 7), "W": ones(batch, 3, 1)})) == ["X", "W"]
+
+
+def test_max_batch_size_one_has_a_batch_axis() -> None:
+    """With max_batch_size 1 the first axis is a batch of exactly one element."""
+    config = PlainConfig([PlainInput()], max_batch_size=1)
+    check_inputs({"X": ones(1, 3, 1)}, config)
+    with pytest.raises(
+        RequestEncodingError, match=r"shape must fit \[-1, 3, -1\], got \[3, 1\]; add the batch"
+    ):
+        check_inputs({"X": ones(3, 1)}, config)
+    with pytest.raises(RequestEncodingError, match="1 to 1 elements, got 2"):
+        check_inputs({"X": ones(2, 3, 1)}, config)
+
+
+def test_max_batch_size_zero_has_no_batch_axis() -> None:
+    """With max_batch_size 0 shapes are exactly the dims, and inputs may differ in their first axis."""
+    config = PlainConfig([PlainInput(), PlainInput("W", dims=(-1,))], max_batch_size=0)
+    check_inputs({"X": ones(3, 9), "W": ones(0)}, config)
+    with pytest.raises(RequestEncodingError, match=r"shape must fit \[3, -1\], got \[1, 3, 1\]; reshape it"):
+        check_inputs({"X": ones(1, 3, 1), "W": ones(1)}, config)
+    with pytest.raises(RequestEncodingError, match=r"shape must fit \[3, -1\], got \[3\]; reshape it"):
+        check_inputs({"X": ones(3), "W": ones(1)}, config)
+
+
+def test_ragged_inputs_have_any_size() -> None:
+    """An input of a ragged batch may have any size in each dimension, but not another rank."""
+    config = PlainConfig([PlainInput(allow_ragged_batch=True)])
+    check_inputs({"X": ones(2, 9, 9)}, config)
+    with pytest.raises(RequestEncodingError, match=r"shape must fit \[-1, -1, -1\], got \[2, 9\]"):
+        check_inputs({"X": ones(2, 9)}, config)
+
+
+def test_shape_tensors_have_no_batch() -> None:
+    """The first axis of a shape tensor is not compared with the batch."""
+    config = PlainConfig([PlainInput(), PlainInput("S", dims=(), is_shape_tensor=True)])
+    check_inputs({"X": ones(2, 3, 1), "S": ones(9)}, config)
+
+
+def test_declared_datatypes_are_checked() -> None:
+    """A uint16 array that is declared as BF16 is an input of TYPE_BF16, and of no other type."""
+    config = PlainConfig([PlainInput(data_type="TYPE_BF16", dims=(1,))], max_batch_size=0)
+    bits = np.zeros(1, "u2")
+    check_inputs({"X": bits}, config, {"X": "BF16"})
+    with pytest.raises(RequestEncodingError, match="must be TYPE_BF16, got TYPE_UINT16"):
+        check_inputs({"X": bits}, config)
+    client = TritonClient(InMemoryTransport(dict), model_config=config)
+    assert client.infer({"X": bits}, datatypes={"X": "BF16"})["X"].shape == (1,)
+
+
+def test_unknown_data_type_is_printed() -> None:
+    """A data type that is not in the table is printed by its name."""
+    config = PlainConfig([PlainInput(data_type="TYPE_FP4")])
+    with pytest.raises(RequestEncodingError, match=r"must be TYPE_FP4, got TYPE_FP32 .*astype\('TYPE_FP4'\)"):
+        check_inputs({"X": ones(1, 3, 1)}, config)
+
+
+def test_protobuf_configuration_is_understood() -> None:
+    """The numbers of the protobuf enum are the data types of the table."""
+    for row in DATATYPES:
+        config = model_config_pb2.ModelConfig(
+            input=[{"name": "X", "data_type": getattr(model_config_pb2, row.data_type), "dims": [1]}]
+        )
+        array = np.zeros(1, dtype=row.dtype) if row.item_size else np.array([b""], dtype=object)
+        check_inputs({"X": array}, config, {"X": "BF16"} if row.datatype == "BF16" else None)
+        with pytest.raises(RequestEncodingError, match=f"must be {row.data_type}"):
+            check_inputs({"X": np.zeros(1, "f4" if row.datatype != "FP32" else "f8")}, config)

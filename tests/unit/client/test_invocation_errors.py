@@ -1,0 +1,90 @@
+"""The class, message and hint of an endpoint's errors."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from constructs_triton.client import EndpointThrottledError, ModelNotReadyError, ModelOutOfMemoryError
+from constructs_triton.client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton.errors import InvocationError
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "error", "hint"),
+    [
+        ("ModelError", 507, ModelOutOfMemoryError, "use a larger instance type"),
+        ("ModelNotReadyException", 429, ModelNotReadyError, "still loading.* try again"),
+        ("", 429, EndpointThrottledError, "send fewer requests"),
+        ("ThrottlingException", 400, EndpointThrottledError, "send fewer requests"),
+        ("Throttling", None, EndpointThrottledError, "send fewer requests"),
+        ("TooManyRequestsException", None, EndpointThrottledError, "send fewer requests"),
+        ("RequestLimitExceeded", None, EndpointThrottledError, "send fewer requests"),
+        ("ValidationError", None, InvocationError, "compare the request"),
+        ("ValidationException", None, InvocationError, "compare the request"),
+        ("", 400, InvocationError, "compare the request"),
+        ("", 404, InvocationError, "compare the request"),
+        ("", 500, InvocationError, "see the endpoint's log"),
+        ("ConnectTimeoutError", None, InvocationError, "check the address, and that it can be reached"),
+        ("EndpointConnectionError", None, InvocationError, "that a server listens there"),
+        ("NewConnectionError", None, InvocationError, "that a server listens there"),
+        ("InvalidRegionError", None, InvocationError, "set region_name to a Region"),
+        ("LocationParseError", None, InvocationError, "write the address as http://host:port"),
+        ("LocationValueError", None, InvocationError, "write the address as http://host:port"),
+        ("NoCredentialsError", None, InvocationError, "log in to AWS"),
+        ("NoRegionError", None, InvocationError, "set region_name, or the environment variable"),
+        ("ProfileNotFound", None, InvocationError, "set AWS_PROFILE"),
+        ("ReadTimeoutError", None, InvocationError, "use infer_async"),
+    ],
+)
+def test_class_and_hint(code: str, status: int | None, error: type[InvocationError], hint: str) -> None:
+    """Code and status decide the class of the error and its hint."""
+    built = build_invocation_error("demo", "it failed", code=code, status=status, request_id="r")
+    assert type(built) is error
+    got = f"status {status}" if status else code
+    assert re.match(rf"endpoint demo: it failed, got {got}; .*{hint}", str(built))
+    assert (built.status, built.request_id, built.model_message) == (status, "r", None)
+
+
+def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
+    """SageMaker's message for an unknown endpoint gets its own hint, that of an unknown variant does not."""
+    said = "Endpoint demo of account 123456789012 not found."
+    error = build_invocation_error(
+        "demo", "it failed", code="ValidationError", status=400, model_message=said
+    )
+    assert str(error).endswith(
+        "not found.; check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
+    )
+    said = "Variant A not found for endpoint demo"
+    error = build_invocation_error(
+        "demo", "it failed", code="ValidationError", status=400, model_message=said
+    )
+    assert "compare the request" in str(error)
+
+
+def test_long_messages_are_shortened_in_print_only() -> None:
+    """The first 2000 characters of the model's message are printed, and the attribute has all."""
+    error = build_invocation_error("demo", "it failed", model_message="x" * 2001)
+    assert error.model_message == "x" * 2001
+    assert "got no response: " + "x" * 2000 + "; see" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"error":"no space left"}', "no space left"),
+        (b'{"error":5}', "5"),
+        (b'{"error":"' + b"x" * 5000 + b'"}', "x" * 5000),
+        (b" segmentation fault\n", "segmentation fault"),
+        (b'{"message":"x"}', '{"message":"x"}'),
+        (b'["error"]', '["error"]'),
+        (b"", ""),
+        (b"caf\xe9", "caf\ufffd"),
+        (b"[" * 10_000, "[" * 10_000),
+        (b"x" * 70_000, "x" * 65_536),
+    ],
+)
+def test_message_of_an_error_body(body: bytes, expected: str) -> None:
+    """The message is Triton's error, or the text of a body of another form."""
+    assert read_model_message(body) == expected

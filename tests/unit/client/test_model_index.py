@@ -1,0 +1,94 @@
+"""The index of the models of a multi-model endpoint."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+
+from constructs_triton.client import ModelIndex
+from constructs_triton.client.model_index import split_s3_uri
+from constructs_triton.errors import InvalidValueError
+
+TEXT = '{"version": 1, "target_models": {"resnet": "resnet-3f.tar.gz"}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON, got "),
+        ("[" * 100_000, "is not JSON, got "),
+        ("[]", r'must be {"version": 1, "target_models": {name: key}}, got \[\]; '),
+        ('{"version": 2, "target_models": {}}', "must be "),
+        ('{"version": 1}', "must be "),
+        ('{"version": 1, "target_models": []}', "must be "),
+        ('{"version": 1, "target_models": {"a": 1}}', "must be "),
+        ('{"version": 1, "target_models": {"a": ""}}', "must be "),
+        ('{"version": 2, "x": "' + "y" * 500 + '"}', "must be "),
+    ],
+)
+def test_malformed_index_is_rejected(text: str, message: str) -> None:
+    """An index of another form or version names its source and the command that writes it."""
+    with pytest.raises(InvalidValueError, match=rf"^s3://b/index\.json: {message}") as caught:
+        ModelIndex.from_json(text, "s3://b/index.json")
+    assert str(caught.value).endswith("run `constructs-triton models sync`, to write it again")
+    assert len(str(caught.value)) < 320
+
+
+def test_source_defaults_to_the_file_name() -> None:
+    """Without a source the error names index.json."""
+    with pytest.raises(InvalidValueError, match=r"^index\.json: is not JSON"):
+        ModelIndex.from_json("")
+
+
+def test_index_is_read_from_s3() -> None:
+    """The object is read with the given client, and its URI is the source of errors."""
+
+    class Client:
+        text = TEXT
+
+        def get_object(self, **arguments: Any) -> dict[str, Any]:
+            assert arguments == {"Bucket": "bucket", "Key": "models/index.json"}
+            return {"Body": io.BytesIO(self.text.encode())}
+
+    client = Client()
+    index = ModelIndex.from_s3("s3://bucket/models/index.json", client)
+    assert index == ModelIndex({"resnet": "resnet-3f.tar.gz"})
+    client.text = "{}"
+    with pytest.raises(InvalidValueError, match=r"^s3://bucket/models/index\.json: must be"):
+        ModelIndex.from_s3("s3://bucket/models/index.json", client)
+
+
+def test_names_are_looked_up() -> None:
+    """A model name becomes its archive, an archive stays, and an unknown name gets a suggestion."""
+    index = ModelIndex.from_json(TEXT)
+    assert index.target_model("resnet") == "resnet-3f.tar.gz"
+    assert index.target_model("other.tar.gz") == "other.tar.gz"
+    with pytest.raises(InvalidValueError, match=r'has no model "resnt"; did you mean "resnet"\?$'):
+        index.target_model("resnt")
+    with pytest.raises(InvalidValueError, match=r'has no model "bert"; the index has "resnet"$'):
+        index.target_model("bert")
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        ("s3://b/k", ("b", "k")),
+        ("s3://b/a/b c?d#e", ("b", "a/b c?d#e")),
+        ("s3://b/a/", ("b", "a/")),
+        ("s3://b//a", ("b", "/a")),
+    ],
+)
+def test_s3_uris_are_split(uri: str, expected: tuple[str, str]) -> None:
+    """The key is everything after the bucket, with characters that have a meaning in other URIs."""
+    assert split_s3_uri(uri) == expected
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "bucket/key", "http://b/k", "s3://", "s3://b", "s3://b/", "s3://b//", "s3:///k", "s3://["]
+)
+def test_malformed_s3_uris_are_rejected(uri: str) -> None:
+    """A URI needs the scheme s3, a bucket and a key."""
+    with pytest.raises(InvalidValueError, match=r"^S3 URI: must be s3://bucket/key, got .*; add the bucket"):
+        split_s3_uri(uri)

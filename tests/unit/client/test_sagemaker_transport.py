@@ -1,0 +1,301 @@
+"""The SageMaker transport: real boto3 against a scripted server on loopback."""
+
+from __future__ import annotations
+
+import json
+import sys
+from binascii import crc32
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import botocore
+import numpy as np
+import pytest
+from loopback_server import Answer, Server, binary_answer, run_server
+
+from constructs_triton.client import (
+    EndpointThrottledError,
+    Invocation,
+    ModelNotReadyError,
+    ModelOutOfMemoryError,
+    SageMakerTransport,
+    TritonClient,
+    default_config,
+)
+from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.wire import decode_request
+
+INPUTS = {"X": np.arange(3, dtype="f4")}
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """A scripted server, stopped after the test."""
+    with run_server() as server:
+        yield server
+
+
+def failure(code: str, status: int, **members: Any) -> Answer:
+    """Return an error response of SageMaker."""
+    return Answer(
+        status,
+        json.dumps({"Message": "no", **members}).encode(),
+        {"x-amzn-errortype": code, "Content-Type": "application/json", "x-amzn-RequestId": "r-9"},
+    )
+
+
+def for_sagemaker(url: str, **options: Any) -> TritonClient:
+    session = boto3.Session("akid", "secret", region_name="eu-central-1")
+    return TritonClient.for_endpoint("demo", session=session, endpoint_url=url, **options)
+
+
+def test_request_has_the_body_and_options(server: Server) -> None:
+    """InvokeEndpoint receives the body, content type and options, and its response is decoded."""
+    server.answers = [binary_answer()]
+    result = for_sagemaker(server.url, target_model="a.tar.gz").infer(INPUTS, ["Y"], InferenceId="i-1")
+    assert result["Y"].tolist() == [1.5]
+    assert result.metadata["RequestId"] == "r-1"
+    assert result.metadata["RetryAttempts"] == 0
+    assert not result.metadata.keys() & {"Body", "ContentType", "ResponseMetadata"}
+    assert result.latency_seconds is not None
+    assert 0 < result.latency_seconds < 60
+    (exchange,) = server.exchanges
+    assert exchange.path == "/endpoints/demo/invocations"
+    assert exchange.headers["X-Amzn-SageMaker-Target-Model"] == "a.tar.gz"
+    assert exchange.headers["X-Amzn-SageMaker-Inference-Id"] == "i-1"
+    sent = decode_request(exchange.body, exchange.headers["Content-Type"])
+    assert sent.inputs["X"].tolist() == [0, 1, 2]
+
+
+def test_loopback_needs_neither_region_nor_credentials(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests to loopback are not signed, and work without AWS configuration."""
+    for name in ("AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    server.answers = [binary_answer()]
+    for url in (server.url, server.url.replace("127.0.0.1", "localhost")):
+        TritonClient.for_endpoint("demo", endpoint_url=url).infer(INPUTS)
+        assert "Authorization" not in server.exchanges[-1].headers
+
+
+def test_requests_beyond_loopback_are_signed() -> None:
+    """With an address of another machine the client signs requests and keeps the given Region."""
+    session = boto3.Session("akid", "secret", region_name="eu-central-1")
+    transport = SageMakerTransport("demo", session=session, endpoint_url="http://10.0.0.1:8080")
+    client = transport.client("sagemaker-runtime")
+    assert (client.meta.endpoint_url, client.meta.region_name) == ("http://10.0.0.1:8080", "eu-central-1")
+    assert client.meta.config.signature_version == "v4"
+
+
+@pytest.mark.parametrize(
+    ("session_region", "region_name", "expected"),
+    [(None, None, "us-east-1"), ("eu-west-1", None, "eu-west-1"), ("eu-west-1", "eu-north-1", "eu-north-1")],
+)
+def test_region_on_loopback(
+    monkeypatch: pytest.MonkeyPatch, session_region: str | None, region_name: str | None, expected: str
+) -> None:
+    """The Region is region_name, else the session's, else one that a local server ignores."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    session = boto3.Session("akid", "secret", region_name=session_region)
+    transport = SageMakerTransport(
+        "demo", session=session, endpoint_url="http://[::1]:8080", region_name=region_name
+    )
+    client = transport.client("sagemaker-runtime")
+    assert client.meta.region_name == expected
+    assert client.meta.config.signature_version is botocore.UNSIGNED
+    assert client is transport.client("sagemaker-runtime")
+
+
+def test_endpoint_url_is_not_that_of_s3() -> None:
+    """S3 is called at its own address, with the given Region, whatever the runtime API's address is."""
+    session = boto3.Session("akid", "secret", region_name="eu-central-1")
+    transport = SageMakerTransport(
+        "demo", session=session, endpoint_url="http://127.0.0.1:8080", region_name="eu-north-1"
+    )
+    s3 = transport.client("s3")
+    assert (s3.meta.endpoint_url, s3.meta.region_name) == (
+        "https://s3.eu-north-1.amazonaws.com",
+        "eu-north-1",
+    )
+    assert s3.meta.config.signature_version != botocore.UNSIGNED
+
+
+def test_config_replaces_the_default() -> None:
+    """A given botocore configuration is used instead of the default one."""
+    session = boto3.Session("akid", "secret", region_name="eu-central-1")
+    given: Any = default_config(read_timeout_seconds=1, max_attempts=2)
+    client = SageMakerTransport("demo", session=session, config=given).client("sagemaker-runtime")
+    assert client.meta.config.read_timeout == 1
+    assert client.meta.config.retries["total_max_attempts"] == 2
+    assert SageMakerTransport("demo", session=session).client("s3").meta.config.read_timeout == 70
+
+
+def test_missing_region_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a Region the error says how to set one."""
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    with pytest.raises(InvocationError, match=r"NoRegionError.*set region_name"):
+        TritonClient.for_endpoint("demo").infer(INPUTS)
+
+
+def test_missing_profile_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An AWS_PROFILE that does not exist is an error of this package that names the variable."""
+    monkeypatch.setenv("AWS_PROFILE", "absent")
+    with pytest.raises(InvocationError, match=r"ProfileNotFound.*\(absent\).*set AWS_PROFILE to a profile"):
+        TritonClient.for_endpoint("demo").infer(INPUTS)
+
+
+def test_url_without_scheme_is_rejected() -> None:
+    """botocore would raise an error only at the first call, and not one of this package."""
+    with pytest.raises(InvalidValueError, match=r"endpoint_url: must start with http://"):
+        TritonClient.for_endpoint("demo", endpoint_url="127.0.0.1:8080")
+
+
+def test_model_that_is_not_ready_is_retried(server: Server) -> None:
+    """botocore retries ModelNotReadyException until the model is ready."""
+    server.answers = [failure("ModelNotReadyException", 429), binary_answer()]
+    assert for_sagemaker(server.url).infer(INPUTS).metadata["RetryAttempts"] == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "status"),
+    [
+        (failure("ModelNotReadyException", 429), ModelNotReadyError, 429),
+        (failure("ThrottlingException", 400), EndpointThrottledError, 400),
+        (
+            failure("ModelError", 424, OriginalStatusCode=507, OriginalMessage='{"error":"out of memory"}'),
+            ModelOutOfMemoryError,
+            507,
+        ),
+        (
+            failure("ModelError", 424, OriginalStatusCode=400, OriginalMessage='{"error":"out of memory"}'),
+            InvocationError,
+            400,
+        ),
+    ],
+)
+def test_errors_have_their_class(server: Server, answer: Answer, error: type, status: int) -> None:
+    """Not ready, throttled, out of memory and wrong requests differ in class, status and message."""
+    server.answers = [answer]
+    client = for_sagemaker(server.url, config=default_config(max_attempts=1))
+    with pytest.raises(InvocationError) as caught:
+        client.infer(INPUTS)
+    assert type(caught.value) is error
+    assert (caught.value.status, caught.value.request_id) == (status, "r-9")
+    assert caught.value.model_message == (
+        "out of memory" if status in (507, 400) and answer.status == 424 else "no"
+    )
+    what = "the model failed" if answer.status == 424 else "the request was rejected"
+    assert str(caught.value).startswith(f"endpoint demo: {what}, got status {status}: ")
+
+
+def test_unknown_option_is_rejected_before_sending(server: Server) -> None:
+    """An option that is not a parameter of InvokeEndpoint is an error of this package."""
+    with pytest.raises(
+        InvalidValueError, match=r"^endpoint demo: an option is unknown .*Colour.*use the parameters of boto3"
+    ):
+        for_sagemaker(server.url).infer(INPUTS, Colour="red")
+    assert server.exchanges == []
+
+
+def test_closed_port_is_an_invocation_error() -> None:
+    """A port without a server raises an error that says what to check."""
+    client = for_sagemaker("http://127.0.0.1:9", config=default_config(max_attempts=1))
+    with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there") as caught:
+        client.infer(INPUTS)
+    assert caught.value.status is None
+
+
+def test_incomplete_response_is_an_invocation_error(server: Server) -> None:
+    """A body shorter than its Content-Length is not decoded."""
+    cut = binary_answer()
+    cut.length, cut.headers["Connection"] = len(cut.body) + 5, "close"
+    server.answers = [cut]
+    with pytest.raises(InvocationError, match="endpoint demo: the request failed, got "):
+        for_sagemaker(server.url, config=default_config(max_attempts=1)).infer(INPUTS)
+
+
+def frame(headers: dict[str, str], payload: bytes) -> bytes:
+    """Return a message of AWS's event stream encoding: prelude, headers, payload, two checksums."""
+    encoded = b"".join(
+        bytes([len(name)]) + name.encode() + b"\x07" + len(value).to_bytes(2, "big") + value.encode()
+        for name, value in headers.items()
+    )
+    prelude = (16 + len(encoded) + len(payload)).to_bytes(4, "big") + len(encoded).to_bytes(4, "big")
+    message = prelude + crc32(prelude).to_bytes(4, "big") + encoded + payload
+    return message + crc32(message).to_bytes(4, "big")
+
+
+def part(payload: bytes) -> bytes:
+    """Return one part of a response stream."""
+    return frame({":event-type": "PayloadPart", ":message-type": "event"}, payload)
+
+
+EVENTS = 'data: {"text_output":"grüß"}\r\n\r\ndata: {"text_output":" dich"}\n\n'.encode()
+
+
+def test_stream_is_read_whatever_its_cuts(server: Server) -> None:
+    """The events are the same wherever SageMaker cuts the parts of boto3's event stream."""
+    client = for_sagemaker(server.url)
+    for cut in range(1, len(EVENTS)):
+        frames = part(EVENTS[:cut]) + part(EVENTS[cut:])
+        server.answers = [Answer(200, frames, {"Content-Type": "application/vnd.amazon.eventstream"})]
+        answers = list(client.infer_stream({"text_input": "hello", "stream": True}))
+        assert [answer["text_output"] for answer in answers] == ["grüß", " dich"]
+    assert json.loads(server.exchanges[0].body) == {"text_input": "hello", "stream": True}
+    assert server.exchanges[0].path == "/endpoints/demo/invocations-response-stream"
+
+
+def test_stream_that_ends_with_an_error(server: Server) -> None:
+    """A ModelStreamError in the stream is raised after the events before it."""
+    broken = frame(
+        {":exception-type": "ModelStreamError", ":message-type": "exception"}, b'{"Message":"gone"}'
+    )
+    server.answers = [
+        Answer(200, part(EVENTS) + broken, {"Content-Type": "application/vnd.amazon.eventstream"})
+    ]
+    answers = for_sagemaker(server.url).infer_stream({"text_input": "hello"})
+    assert [next(answers)["text_output"], next(answers)["text_output"]] == ["grüß", " dich"]
+    with pytest.raises(
+        InvocationError,
+        match="endpoint demo: the model failed, got ModelStreamError: gone; see the",
+    ):
+        next(answers)
+
+
+def test_default_configuration() -> None:
+    """Reads wait 70 s, because a container may take 60 s, and there are 4 attempts in legacy mode."""
+    config: Any = default_config()  # the stubs of botocore do not list its options
+    assert config.read_timeout == 70
+    assert config.connect_timeout == 5
+    assert config.max_pool_connections == 50
+    assert config.retries == {"mode": "legacy", "total_max_attempts": 4}
+
+
+def test_nothing_is_connected_before_the_first_call() -> None:
+    """Creating a transport needs neither credentials nor a Region."""
+    assert SageMakerTransport("demo").endpoint_name == "demo"
+
+
+def test_missing_boto3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without boto3 the error is the command that installs it."""
+    monkeypatch.setitem(sys.modules, "boto3", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[client\]'"):
+        SageMakerTransport("demo").invoke(Invocation(b"", "text/plain"))
+
+
+def test_response_without_content_type(server: Server) -> None:
+    """A response without a content type has an empty one."""
+    server.answers = [Answer(200, b"reply")]
+    transport = for_sagemaker(server.url).transport
+    reply = transport.invoke(Invocation(b"", "text/plain"))
+    assert (reply.body, reply.content_type) == (b"reply", "")
+
+
+def test_error_body_that_is_not_json(server: Server) -> None:
+    """A model's error text that is not JSON is the error's message unchanged."""
+    server.answers = [failure("ModelError", 424, OriginalStatusCode=500, OriginalMessage="segfault")]
+    with pytest.raises(InvocationError, match="got status 500: segfault; see") as caught:
+        for_sagemaker(server.url, config=default_config(max_attempts=1)).infer(INPUTS)
+    assert caught.value.model_message == "segfault"

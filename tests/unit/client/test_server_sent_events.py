@@ -1,0 +1,87 @@
+"""Server-sent events from bytes that are cut anywhere."""
+
+from __future__ import annotations
+
+import pytest
+
+from constructs_triton.client import server_sent_events
+from constructs_triton.client.server_sent_events import iterate_events
+from constructs_triton.errors import ResponseDecodingError
+
+STREAM = (
+    b': a comment\n\ndata: {"text":"gr\xc3\xbc\xc3\x9f"}\r\n\r\n'
+    b'data: {"a":\r\ndata:  1}\n\nevent: x\rdata:no space\r\r'
+)
+EVENTS = ['{"text":"grüß"}', '{"a":\n 1}', "no space"]
+
+
+def test_stream_cut_at_every_byte_has_the_same_events() -> None:
+    """Events are the same whether the stream arrives in two parts or in parts of any size."""
+    cuts = [[STREAM[:at], STREAM[at:]] for at in range(len(STREAM) + 1)]
+    cuts += [[STREAM[i : i + n] for i in range(0, len(STREAM), n)] for n in range(1, 9)]
+    for parts in cuts:
+        assert list(iterate_events(parts)) == EVENTS
+
+
+def test_event_is_yielded_as_soon_as_it_is_complete() -> None:
+    """An event does not wait for the part after it."""
+    arrived = []
+
+    def parts() -> object:
+        for part in (b"data: 1\n\nda", b"ta: 2\n\n"):
+            arrived.append(part)
+            yield part
+
+    events = iterate_events(parts())  # type: ignore[arg-type]  # an iterator of bytes
+    assert (next(events), len(arrived)) == ("1", 1)
+    assert (next(events), len(arrived)) == ("2", 2)
+
+
+@pytest.mark.parametrize("stream", [b"", b"\n\n\n", b": comment\n\n", b"event: x\n\n", b"data\n\n", b"\r"])
+def test_stream_without_data_has_no_events(stream: bytes) -> None:
+    """Comments, other fields and empty lines are not events."""
+    assert list(iterate_events([stream])) == []
+
+
+@pytest.mark.parametrize(
+    ("stream", "message"),
+    [
+        (b'data: {"a":1}', r"the last event is incomplete, got b'{\"a\":1}'; the stream was cut off"),
+        (b"data: 1\n\ndata: 2\n", "the last event is incomplete, got b'2'"),
+        (b"data: 1\r", "the last event is incomplete, got b'1'"),
+        (b"data: a\xff\n\n", "must be valid UTF-8, got 0xff at its byte 1"),
+    ],
+)
+def test_malformed_stream_is_an_error(stream: bytes, message: str) -> None:
+    """An incomplete event and invalid UTF-8 are errors."""
+    with pytest.raises(ResponseDecodingError, match=message):
+        list(iterate_events([stream]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "events"),
+    [
+        ([b"data:" + b"x" * 8 + b"\n\n"], ["x" * 8]),
+        ([b"data:" + b"x" * 9 + b"\n\n"], None),
+        ([b"data:xxxx\ndata:xxxx\n\n", b"data:xxxx\n\n"], ["xxxx\nxxxx", "xxxx"]),
+        ([b"data:xxxx\n", b"data:xxxxx\n\n"], None),
+        ([b"123456789"], None),
+        ([b"12345678"], []),
+        ([b"1234", b"56789"], None),
+    ],
+)
+def test_events_have_a_maximum_size(
+    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], events: list[str] | None
+) -> None:
+    """An event of more than the maximum is an error, in one line or several, before its end arrives."""
+    monkeypatch.setattr(server_sent_events, "MAXIMUM_EVENT_BYTES", 8)
+    if events is None:
+        with pytest.raises(ResponseDecodingError, match="at most 8 bytes, got 9 or more; check that the"):
+            list(iterate_events(parts))
+    else:
+        assert list(iterate_events(parts)) == events
+
+
+def test_maximum_size() -> None:
+    """The maximum size of an event is 64 MiB."""
+    assert server_sent_events.MAXIMUM_EVENT_BYTES == 64 * 2**20
