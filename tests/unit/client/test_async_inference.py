@@ -167,6 +167,14 @@ def test_default_timeout_is_an_hour(endpoint: Endpoint, naps: list[float]) -> No
     assert naps == [3600.0]
 
 
+def test_location_of_failures_is_optional(endpoint: Endpoint) -> None:
+    """An inference without a location of failures reads only the result."""
+    endpoint.add_error(OUTPUT)
+    inference = PendingInference(endpoint.transport, output_location=OUTPUT)
+    assert inference.poll() is None
+    assert (inference.failure_location, inference.inference_id) == (None, None)
+
+
 def test_failure_is_raised_with_its_message(endpoint: Endpoint) -> None:
     """The object at the failure location is the message, and the error names the location."""
     endpoint.add_error(OUTPUT)

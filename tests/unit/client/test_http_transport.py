@@ -152,6 +152,18 @@ def test_response_may_have_the_maximum_and_no_more(server: Server, chunked: bool
         transport.invoke(REQUEST)
 
 
+def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A response that is not read to its end is closed, so that its connection is not left open."""
+    transport = HttpTransport(server.url, maximum_response_bytes=4)
+    pool: Any = transport._connect()
+    opened, request = [], pool.request
+    monkeypatch.setattr(pool, "request", lambda *a, **k: opened.append(request(*a, **k)) or opened[-1])
+    server.answers = [Answer(200, b"12345")]
+    with pytest.raises(InvocationError, match="got 5"):
+        transport.invoke(REQUEST)
+    assert opened[0].closed
+
+
 def test_connection_is_reused(server: Server) -> None:
     """Several requests use one connection."""
     server.answers = [binary_answer()]
