@@ -156,8 +156,14 @@ def test_response_that_is_too_long_is_closed(server: Server, monkeypatch: pytest
     """A response that is not read to its end is closed, so that its connection is not left open."""
     transport = HttpTransport(server.url, maximum_response_bytes=4)
     pool: Any = transport._connect()
-    opened, request = [], pool.request
-    monkeypatch.setattr(pool, "request", lambda *a, **k: opened.append(request(*a, **k)) or opened[-1])
+    opened: list[Any] = []
+    request = pool.request
+
+    def record(*arguments: Any, **options: Any) -> Any:
+        opened.append(request(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setattr(pool, "request", record)
     server.answers = [Answer(200, b"12345")]
     with pytest.raises(InvocationError, match="got 5"):
         transport.invoke(REQUEST)
