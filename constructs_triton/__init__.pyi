@@ -2,7 +2,6 @@
 
 __all__: list[str]
 
-from .cdk.endpoint.endpoint import ITritonEndpoint as ITritonEndpoint
 from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint
@@ -13,6 +12,7 @@ from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
 from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
 from .cdk.monitoring.dashboard import TritonDashboard as TritonDashboard
+from .cdk.monitoring.endpoint_interface import ITritonEndpoint as ITritonEndpoint
 from .cdk.options.async_inference import AsyncInferenceConfig as AsyncInferenceConfig
 from .cdk.options.core_dump import CoreDump as CoreDump
 from .cdk.options.data_capture import DataCapture as DataCapture

@@ -2,77 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, Unpack, runtime_checkable
+from typing import Literal, Unpack
 
-from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.imported_endpoint import ImportableEndpoint
 from constructs_triton.cdk.endpoint.new_endpoint import NewEndpoint
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, checked_options
 from constructs_triton.cdk.endpoint.served_models import MultipleModels, SingleModel
-from constructs_triton.cdk.metrics.metrics import MetricOptions
-from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
-from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
-from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.validation.property_documentation import takes_options
 
-__all__ = ["ITritonEndpoint", "TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
-
-
-@runtime_checkable
-class ITritonEndpoint(MonitoredEndpoint, Protocol):
-    """What can be asked of any Triton endpoint, whichever construct made it.
-
-    A protocol for annotations. The constructs themselves also implement CDK's own
-    ``aws_sagemaker.IEndpoint``, so that Step Functions tasks and the like accept them.
-    """
-
-    @property
-    def endpoint_name(self) -> str:
-        """The endpoint's name, as it is known at deployment."""
-        ...
-
-    @property
-    def endpoint_arn(self) -> str:
-        """The endpoint's ARN."""
-        ...
-
-    @property
-    def variants(self) -> tuple[EndpointVariant, ...]:
-        """The production variants."""
-        ...
-
-    def grant_invoke(
-        self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
-    ) -> iam.Grant:
-        """Allow a principal to call the endpoint, or only some models of a multi-model endpoint."""
-        ...
-
-    def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to queue requests, and to fetch the answers."""
-        ...
-
-    def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call the endpoint and read the answer as it is generated."""
-        ...
-
-    def auto_scale_instance_count(
-        self, *, min_capacity: float, max_capacity: float
-    ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count of the endpoint's only variant."""
-        ...
-
-    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Any metric SageMaker publishes for the endpoint."""
-        ...
+__all__ = ["TritonEndpoint", "TritonEnsembleEndpoint", "TritonMultiModelEndpoint"]
 
 
 @takes_options(EndpointOptions)
-class TritonEndpoint(ImportableEndpoint, NewEndpoint):
+class TritonEndpoint(NewEndpoint):
     """An endpoint that serves one model of a repository.
 
     ``model_repository``
@@ -101,7 +45,7 @@ class TritonEndpoint(ImportableEndpoint, NewEndpoint):
 
 
 @takes_options(EndpointOptions)
-class TritonEnsembleEndpoint(ImportableEndpoint, NewEndpoint):
+class TritonEnsembleEndpoint(NewEndpoint):
     """An endpoint that serves an ensemble: the archive holds it and all its step models.
 
     ``model_repository``
@@ -131,7 +75,7 @@ class TritonEnsembleEndpoint(ImportableEndpoint, NewEndpoint):
 
 
 @takes_options(EndpointOptions)
-class TritonMultiModelEndpoint(ImportableEndpoint, NewEndpoint):
+class TritonMultiModelEndpoint(NewEndpoint):
     """An endpoint that serves all models of a repository, each loaded when it is first asked for.
 
     ``model_repository``

@@ -84,9 +84,7 @@ class EndpointBase(VariantMetrics, Resource):
             if each.variant_name == variant_name:
                 return each
         names = ", ".join(f'"{each.variant_name}"' for each in self._variants)
-        raise InvalidValueError(
-            f'{self.node.path}: has the variants {names}, got "{variant_name}"; name one of them'
-        )
+        raise InvalidValueError(f'{self.node.path}: has no variant "{variant_name}"; use one of {names}')
 
     # Who may call it.
 
@@ -233,8 +231,10 @@ class EndpointBase(VariantMetrics, Resource):
 
     def _only_variant(self) -> EndpointVariant:
         if len(self._variants) != 1:
+            name = self._variants[0].variant_name
             raise InvalidValueError(
-                f"{self.node.path}: several variants, got {len(self._variants)}; choose one of its variants"
+                f"{self.node.path}: has {len(self._variants)} variants; "
+                f'call this method on one of them, for example endpoint.variant("{name}")'
             )
         return self._variants[0]
 

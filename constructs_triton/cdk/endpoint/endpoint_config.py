@@ -10,9 +10,9 @@ from constructs import Construct, IDependable
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
-from constructs_triton.cdk.endpoint.served_models import ModelData
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.image import ContainerImage
+from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
 
 __all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
@@ -25,7 +25,7 @@ class BoundVariant:
     resolved: ResolvedVariant
     scope: Construct
     image: ContainerImage
-    data: ModelData
+    location: ModelLocation
     sizing: Sizing
 
 
@@ -46,7 +46,7 @@ def make_model(
         enable_network_isolation=enable_network_isolation,
         vpc_config=vpc_config,
     )
-    for dependency in (*policies, *variant.data.dependencies):
+    for dependency in (*policies, *variant.location.dependencies):
         model.node.add_dependency(dependency)
     return model
 
@@ -57,8 +57,8 @@ def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionP
     return sagemaker.CfnModel.ContainerDefinitionProperty(
         image=variant.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
-        model_data_url=variant.data.url if variant.data.is_compressed else None,
-        model_data_source=None if variant.data.is_compressed else _uncompressed(variant.data.url),
+        model_data_url=variant.location.url if variant.location.is_compressed else None,
+        model_data_source=None if variant.location.is_compressed else _uncompressed(variant.location.url),
         environment=variant.resolved.settings.environment,
         multi_model_config=None
         if cache is None

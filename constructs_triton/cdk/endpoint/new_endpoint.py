@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import jsii
-from aws_cdk import Annotations, CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
@@ -21,20 +21,23 @@ from constructs_triton.cdk.endpoint.execution_role import (
     network_statements,
     observability_statements,
 )
+from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint, name_and_arn
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_routes, selected_subnets
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
-from constructs_triton.cdk.endpoint.served_models import ModelData, ServedModels
+from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
+from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
 
 __all__ = ["NewEndpoint"]
@@ -47,6 +50,8 @@ class NewEndpoint(EndpointBase):
     Everything that can be judged beforehand is judged before the construct joins the tree, so that a refused
     endpoint leaves nothing behind.
     """
+
+    _imported_serves_many: bool | None = None
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
         resolved = resolve_variants(scope, models, options)
@@ -73,7 +78,50 @@ class NewEndpoint(EndpointBase):
         self._keep_on_removal()
         self._annotate(findings)
 
-    # What was made.
+    # Endpoints that exist already.
+
+    @classmethod
+    def from_endpoint_name(cls, scope: Construct, id: str, endpoint_name: str) -> ImportedTritonEndpoint:
+        """Refer to an endpoint of this account and Region with one variant, ``"AllTraffic"``."""
+        return cls.from_endpoint_attributes(scope, id, endpoint_name=endpoint_name)
+
+    @classmethod
+    def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedTritonEndpoint:
+        """Refer to an endpoint by its ARN, also in another account or Region."""
+        return cls.from_endpoint_attributes(scope, id, endpoint_arn=endpoint_arn)
+
+    @classmethod
+    def from_endpoint_attributes(
+        cls,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint_name: str | None = None,
+        endpoint_arn: str | None = None,
+        variants: Mapping[str, InstanceType | None] | None = None,
+        is_asynchronous: bool | None = None,
+    ) -> ImportedTritonEndpoint:
+        """Refer to an endpoint by its name or its ARN.
+
+        ``variants`` maps the names of the variants to their instance types. The default is one variant,
+        ``"AllTraffic"``. An instance type may be ``None``; scaling on GPU utilization then needs
+        ``gpu_count``. ``is_asynchronous`` is whether the endpoint was created with asynchronous inference.
+
+        Raises:
+            InvalidValueError: both or neither of name and ARN are given, or one of them is invalid.
+        """
+        name, arn = name_and_arn(scope, endpoint_name, endpoint_arn)
+        return ImportedTritonEndpoint(
+            scope,
+            id,
+            endpoint_name=name,
+            endpoint_arn=arn,
+            variants=variants,
+            serves_many=cls._imported_serves_many,
+            is_asynchronous=is_asynchronous,
+        )
+
+    # Its parts.
 
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
@@ -154,20 +202,20 @@ class NewEndpoint(EndpointBase):
         return ec2.Connections(security_groups=list(groups))
 
     def _bind(self, resolved: Sequence[ResolvedVariant]) -> list[BoundVariant]:
-        bound, data_of = [], dict[ServedModels, ModelData]()
+        bound, locations = [], dict[ServedModels, ModelLocation]()
         for each in resolved:
             scope = self if each.is_only else Construct(self, f"{each.construct_name}Variant")
-            if each.models not in data_of:
-                data_of[each.models] = each.models.bind(self)
-            data = data_of[each.models]
+            if each.models not in locations:
+                locations[each.models] = each.models.bind(self)
+            location = locations[each.models]
             image = each.settings.image.bind(scope, each.instance_type)
-            bound.append(BoundVariant(each, scope, image, data, Sizing.of(each.options, data)))
+            bound.append(BoundVariant(each, scope, image, location, Sizing.of(each.options, location)))
         return bound
 
     def _statements(self) -> list[iam.PolicyStatement]:
         options = self._options
         statements = [
-            *(statement for each in self._bound for statement in each.data.read_statements),
+            *(statement for each in self._bound for statement in each.location.read_statements),
             *(statement for each in self._bound for statement in each.image.pull_statements()),
             *observability_statements(self),
         ]
@@ -263,13 +311,11 @@ class NewEndpoint(EndpointBase):
             part.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
 
     def _annotate(self, findings: Sequence[Finding]) -> None:
+        scopes: dict[Finding, list[Construct]] = {}
         for each in self._bound:
-            annotate(each.scope, [*each.resolved.findings, *each.sizing.findings])
+            for finding in (*each.resolved.findings, *each.sizing.findings):
+                scopes.setdefault(finding, []).append(each.scope)
+        for finding, found_in in scopes.items():
+            # What several variants have in common is annotated once, on the endpoint.
+            annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, [*findings, *check_routes(self._options)])
-        key = self._options["encryption_key"]
-        if key is not None and any(each.resolved.instance_type.local_storage_gb for each in self._bound):
-            # botocore sagemaker service model: CreateEndpointConfig, KmsKeyId.
-            Annotations.of(self).add_info_v2(
-                "constructs-triton:local-storage-has-its-own-key",
-                "encryption_key: does not encrypt local NVMe, which the instance's hardware encrypts already",
-            )

@@ -115,7 +115,10 @@ class EndpointOptions(VariantOptions, total=False):
     ]
     encryption_key: Annotated[
         kms.IKey | None,
-        Property("KMS key of the storage volume.", example="kms.Key.from_key_arn(...)"),
+        Property(
+            "KMS key of the storage volume. The hardware encrypts local NVMe storage with its own key.",
+            example="kms.Key.from_key_arn(...)",
+        ),
     ]
     data_capture: Annotated[
         DataCapture | None,

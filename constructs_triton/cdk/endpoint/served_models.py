@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
-from constructs import Construct, IDependable
+from constructs import Construct
 
+from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.cdk.validation.tokens import is_concrete
@@ -19,24 +19,7 @@ from constructs_triton.model_config.target import Target
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
-__all__ = ["ModelData", "MultipleModels", "ServedModels", "SingleModel"]
-
-
-@dataclass(frozen=True, slots=True)
-class ModelData:
-    """Where the container gets its models: the URL, what reading it takes, and what has to be there first.
-
-    ``size_bytes`` and ``unpacked_size_bytes`` are those of the one archive that is loaded at start, ``None``
-    where there is no such archive or its size is not known. Where not ``is_compressed``, ``url`` is a prefix
-    with the models as they are.
-    """
-
-    url: str
-    read_statements: tuple[iam.PolicyStatement, ...]
-    dependencies: tuple[IDependable, ...]
-    size_bytes: int | None = None
-    unpacked_size_bytes: int | None = None
-    is_compressed: bool = True
+__all__ = ["MultipleModels", "ServedModels", "SingleModel"]
 
 
 class ServedModels(ABC):
@@ -68,7 +51,7 @@ class ServedModels(ABC):
         """What a variant serves that has a repository, or a model, of its own."""
 
     @abstractmethod
-    def bind(self, scope: Construct) -> ModelData:
+    def bind(self, scope: Construct) -> ModelLocation:
         """Publish the archives for the endpoint ``scope``."""
 
 
@@ -84,14 +67,13 @@ class SingleModel(ServedModels):
     @classmethod
     def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
         """Any model of the repository."""
-        check_type("model_repository", repository, _REPOSITORY)
-        repository.served_model(model)
+        _check_model("model", repository, model)
         return cls(repository, model)
 
     @classmethod
     def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
         """A model of the repository that has to be an ensemble."""
-        check_type("model_repository", repository, _REPOSITORY)
+        _check_model("ensemble", repository, ensemble)
         repository.refuse_no_ensemble(ensemble)
         return cls(repository, ensemble)
 
@@ -105,16 +87,8 @@ class SingleModel(ServedModels):
     def default_model(self) -> str:
         return self.repository.served_model(self.model)
 
-    def bind(self, scope: Construct) -> ModelData:
-        location = self.repository.location_of(self.model, scope=scope)
-        return ModelData(
-            location.url,
-            location.read_statements,
-            (),
-            location.size_bytes,
-            location.unpacked_size_bytes,
-            location.is_compressed,
-        )
+    def bind(self, scope: Construct) -> ModelLocation:
+        return self.repository.location_of(self.model, scope=scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +131,18 @@ class MultipleModels(ServedModels):
     def default_model(self) -> None:
         return None
 
-    def bind(self, scope: Construct) -> ModelData:  # noqa: ARG002 - one prefix serves every endpoint
+    def bind(self, scope: Construct) -> ModelLocation:  # noqa: ARG002 - one prefix serves every endpoint
         repository = self.repository
-        return ModelData(repository.model_data_url, tuple(repository.read_statements()), (repository.sync(),))
+        return ModelLocation(
+            repository.model_data_url,
+            tuple(repository.read_statements()),
+            dependencies=(repository.sync(),),
+        )
+
+
+def _check_model(property: str, repository: TritonModelRepository, model: str) -> None:
+    check_type("model_repository", repository, _REPOSITORY)
+    try:
+        repository.served_model(model)
+    except InvalidValueError as error:
+        raise InvalidValueError(f"{property}: {error}") from None

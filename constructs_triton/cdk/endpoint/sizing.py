@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.endpoint.served_models import ModelData
+from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
@@ -34,20 +34,20 @@ class Sizing:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, options: EndpointOptions, data: ModelData) -> Sizing:
+    def of(cls, options: EndpointOptions, location: ModelLocation) -> Sizing:
         """What was given, else what the archive's size asks for.
 
         Ten minutes, and one more for each 3 GB: of the archive for the download, of its content for the
         start. A volume is asked for where the archive and its content would not fit on the default one; types
         with local NVMe take none. A multi-model endpoint loads later and gets no time-outs.
         """
-        volume, findings = _volume(options, data)
+        volume, findings = _volume(options, location)
         download = seconds(options["model_data_download_timeout"])
         startup = seconds(options["container_startup_health_check_timeout"])
         return cls(
             volume,
-            _timeout(data.size_bytes) if download is None else download,
-            _timeout(data.unpacked_size_bytes) if startup is None else startup,
+            _timeout(location.size_bytes) if download is None else download,
+            _timeout(location.unpacked_size_bytes) if startup is None else startup,
             findings,
         )
 
@@ -59,14 +59,14 @@ def _timeout(size_bytes: int | None) -> float | None:
     return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), most)
 
 
-def _volume(options: EndpointOptions, data: ModelData) -> tuple[float | None, tuple[Finding, ...]]:
+def _volume(options: EndpointOptions, location: ModelLocation) -> tuple[float | None, tuple[Finding, ...]]:
     volume_size = options["volume_size"]
     if volume_size is not None:
         return volume_size.to_gibibytes(), ()
-    if options["instance_type"].supports_volume_size is not True or data.unpacked_size_bytes is None:
+    if options["instance_type"].supports_volume_size is not True or location.unpacked_size_bytes is None:
         return None, ()
     # Archive and content lie on it together while the one is unpacked; a tenth more for all else.
-    needed = ((data.size_bytes or 0) + data.unpacked_size_bytes) * 11 // 10 // _GIB + 1
+    needed = ((location.size_bytes or 0) + location.unpacked_size_bytes) * 11 // 10 // _GIB + 1
     most = int(limits.VOLUME_SIZE_GB.maximum or needed)
     if needed <= _DEFAULT_VOLUME_GIB:
         return None, ()

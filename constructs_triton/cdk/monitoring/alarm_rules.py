@@ -12,7 +12,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
-from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint, metric_units
+from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, product
 from constructs_triton.cdk.validation.limit_checks import check_range
@@ -115,7 +116,7 @@ class AlarmRule:
 class _Source:
     """Makes the metrics of one variant, by the endpoint's name in the code where it has one."""
 
-    endpoint: MonitoredEndpoint
+    endpoint: ITritonEndpoint
     variant: EndpointVariant
     endpoint_name: str
 
@@ -130,7 +131,7 @@ class _Source:
 
 
 def variant_rules(
-    endpoint: MonitoredEndpoint, variant: EndpointVariant, endpoint_name: str, thresholds: AlarmThresholds
+    endpoint: ITritonEndpoint, variant: EndpointVariant, endpoint_name: str, thresholds: AlarmThresholds
 ) -> Iterator[AlarmRule]:
     """The alarms of one variant, errors and latency first."""
     source = _Source(endpoint, variant, endpoint_name)
@@ -147,7 +148,7 @@ def variant_rules(
 
 
 def endpoint_rules(
-    endpoint: MonitoredEndpoint, endpoint_name: str, thresholds: AlarmThresholds
+    endpoint: ITritonEndpoint, endpoint_name: str, thresholds: AlarmThresholds
 ) -> Iterator[AlarmRule]:
     """The alarm of the queue that all variants of an asynchronous endpoint share."""
     age = thresholds["oldest_request_age"]

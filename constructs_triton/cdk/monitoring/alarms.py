@@ -17,11 +17,8 @@ from constructs_triton.cdk.monitoring.alarm_rules import (
     endpoint_rules,
     variant_rules,
 )
-from constructs_triton.cdk.monitoring.monitored_endpoint import (
-    MonitoredEndpoint,
-    construct_names,
-    written_endpoint_name,
-)
+from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, written_endpoint_name
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name
 from constructs_triton.cdk.validation.property_types import check_has, check_known, check_type
 from constructs_triton.errors import InvalidValueError
@@ -53,7 +50,7 @@ class TritonAlarms(Construct):
         scope: Construct,
         id: str,
         *,
-        endpoint: MonitoredEndpoint,
+        endpoint: ITritonEndpoint,
         actions: Sequence[cloudwatch.IAlarmAction] = (),
         alarm_name_prefix: str | None = None,
         **thresholds: Unpack[AlarmThresholds],
@@ -107,7 +104,7 @@ def _check_thresholds(thresholds: AlarmThresholds) -> None:
 
 
 def _rules(
-    endpoint: MonitoredEndpoint, endpoint_name: str, thresholds: AlarmThresholds
+    endpoint: ITritonEndpoint, endpoint_name: str, thresholds: AlarmThresholds
 ) -> Iterator[tuple[str, AlarmRule]]:
     for prefix, variant in zip(construct_names(endpoint), endpoint.variants, strict=True):
         for rule in variant_rules(endpoint, variant, endpoint_name, thresholds):

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
-from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint
+from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.errors import InvalidValueError
 
@@ -38,7 +38,7 @@ class TritonDashboard(Construct):
         scope: Construct,
         id: str,
         *,
-        endpoints: Sequence[MonitoredEndpoint],
+        endpoints: Sequence[ITritonEndpoint],
         dashboard_name: str | None = None,
         model_latency_objective: Duration | None = None,
         default_interval: Duration | None = None,
@@ -68,7 +68,7 @@ class TritonDashboard(Construct):
         return self._dashboard
 
 
-def _rows(endpoint: MonitoredEndpoint, objective_ms: float | None) -> Iterator[list[cloudwatch.IWidget]]:
+def _rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[list[cloudwatch.IWidget]]:
     yield [cloudwatch.TextWidget(markdown=f"## {endpoint.endpoint_name}", width=24, height=1)]
     if endpoint.is_asynchronous:
         yield from widgets.asynchronous_rows(endpoint, objective_ms)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from aws_cdk import aws_cloudwatch as cloudwatch
 
 from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
-from constructs_triton.cdk.monitoring.monitored_endpoint import MonitoredEndpoint, metric_units
+from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
+from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 
@@ -20,26 +21,26 @@ _Notes = Sequence[cloudwatch.HorizontalAnnotation]
 _Row = list[cloudwatch.IWidget]
 
 
-def real_time_rows(endpoint: MonitoredEndpoint, objective_ms: float | None) -> Iterator[_Row]:
+def real_time_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
     """Traffic, latency, errors and concurrency of an endpoint that answers at once."""
     yield [_traffic(endpoint), _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
     yield [_errors(endpoint, errors), _concurrency(endpoint)]
 
 
-def asynchronous_rows(endpoint: MonitoredEndpoint, objective_ms: float | None) -> Iterator[_Row]:
+def asynchronous_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
     """The queue, the time in and behind it, and errors, as far as asynchronous endpoints publish them."""
     yield [_backlog(endpoint), _latency(endpoint, ("ModelLatency", "TimeInBacklog"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationFailures", "ExpiredRequests")
     yield [_errors(endpoint, errors), _oldest_request(endpoint)]
 
 
-def variant_row(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> _Row:
+def variant_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
     """Utilisation from 0 to 100 and the instances of one variant."""
     return [_utilization(endpoint, variant), _instances(endpoint, variant)]
 
 
-def multi_model_row(endpoint: MonitoredEndpoint) -> _Row:
+def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
     """How many models are loaded, how often the right one is, and what it costs when it is not."""
     loaded = _of_variants(endpoint, ("LoadedModelCount",))
     hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
@@ -51,7 +52,7 @@ def multi_model_row(endpoint: MonitoredEndpoint) -> _Row:
     ]
 
 
-def _traffic(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     return _graph(
         "Invocations",
         _of_variants(endpoint, ("Invocations",)),
@@ -63,7 +64,7 @@ def _traffic(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
 
 
 def _latency(
-    endpoint: MonitoredEndpoint, names: tuple[str, str], objective_ms: float | None
+    endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None
 ) -> cloudwatch.GraphWidget:
     container, around = names
     wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
@@ -75,18 +76,18 @@ def _latency(
     return _graph("Latency", metrics, "ms", notes=notes)
 
 
-def _errors(endpoint: MonitoredEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
+def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
     return _graph("Errors", _of_variants(endpoint, names), "a minute")
 
 
-def _concurrency(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+def _concurrency(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     names = ("ConcurrentRequestsPerModel",)
     return _graph(
         "Concurrent requests", _of_variants(endpoint, names), "requests", notes=_targets(endpoint, names)
     )
 
 
-def _backlog(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+def _backlog(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     return _graph(
         "Queue",
         [_of_queue(endpoint, "ApproximateBacklogSize")],
@@ -97,13 +98,13 @@ def _backlog(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
     )
 
 
-def _oldest_request(endpoint: MonitoredEndpoint) -> cloudwatch.GraphWidget:
+def _oldest_request(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     oldest = _of_queue(endpoint, "ApproximateAgeOfOldestRequest")
     waiting = _of_queue(endpoint, "HasBacklogWithoutCapacity")
     return _graph("Oldest request", [oldest], "seconds", right=[waiting], right_label="0 or 1")
 
 
-def _utilization(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
     """Each range divided by the vCPUs or GPUs it is a multiple of, so that all are from 0 to 100.
 
     Where their number is not known the metric stands as it is, and the axis is open above.
@@ -129,7 +130,7 @@ def _utilization(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloud
     return _graph(title, lines, "%", notes=notes, max=100 if is_bounded else None)
 
 
-def _instances(endpoint: MonitoredEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
+def _instances(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
     count = instance_count_metric(
         endpoint_name=endpoint.endpoint_name,
         variant_name=variant.variant_name,
@@ -166,7 +167,7 @@ def _graph(
 
 
 def _metric(
-    endpoint: MonitoredEndpoint,
+    endpoint: ITritonEndpoint,
     variant: EndpointVariant,
     name: str,
     statistic: str | None = None,
@@ -181,11 +182,11 @@ def _metric(
     )
 
 
-def _of_queue(endpoint: MonitoredEndpoint, name: str) -> cloudwatch.Metric:
+def _of_queue(endpoint: ITritonEndpoint, name: str) -> cloudwatch.Metric:
     return variant_metric(name, endpoint_name=endpoint.endpoint_name, variant_name="", label=name)
 
 
-def _of_variants(endpoint: MonitoredEndpoint, names: Iterable[str]) -> list[cloudwatch.IMetric]:
+def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[cloudwatch.IMetric]:
     return [
         _metric(endpoint, variant, name, label=_label(endpoint, variant, name))
         for variant in endpoint.variants
@@ -194,7 +195,7 @@ def _of_variants(endpoint: MonitoredEndpoint, names: Iterable[str]) -> list[clou
 
 
 def _scaled(
-    endpoint: MonitoredEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
+    endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
 ) -> list[cloudwatch.IMetric]:
     """Each metric of each variant with another unit; ids differ within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
@@ -215,7 +216,7 @@ def _expression(metric: cloudwatch.Metric, id: str, factor: str, label: str) -> 
     )
 
 
-def _label(endpoint: MonitoredEndpoint, variant: EndpointVariant, text: str) -> str:
+def _label(endpoint: ITritonEndpoint, variant: EndpointVariant, text: str) -> str:
     return text if len(endpoint.variants) == 1 else f"{variant.variant_name} {text}"
 
 
@@ -226,7 +227,7 @@ def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetr
 
 
 def _targets(
-    endpoint: MonitoredEndpoint, names: Iterable[str], divisor: float = 1
+    endpoint: ITritonEndpoint, names: Iterable[str], divisor: float = 1
 ) -> list[cloudwatch.HorizontalAnnotation]:
     return [
         _note(each, divisor, _label(endpoint, variant, f"{each.metric_name} target"))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
 from aws_cdk import aws_sagemaker as sagemaker
-from constructs import Node
 
+from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.validation.tokens import is_concrete
 
-__all__ = ["MonitoredEndpoint", "construct_names", "metric_units", "written_endpoint_name"]
+__all__ = ["construct_names", "metric_units", "written_endpoint_name"]
 
 _UNITS = {
     "CPUUtilization": "vcpus",
@@ -19,43 +17,14 @@ _UNITS = {
 }
 
 
-class MonitoredEndpoint(Protocol):
-    """An endpoint with metrics, such as every Triton endpoint, made here or imported."""
-
-    @property
-    def node(self) -> Node:
-        """The construct's place in the tree."""
-        ...
-
-    @property
-    def endpoint_name(self) -> str:
-        """The endpoint's name, as it is known at deployment."""
-        ...
-
-    @property
-    def variants(self) -> tuple[EndpointVariant, ...]:
-        """The production variants."""
-        ...
-
-    @property
-    def is_asynchronous(self) -> bool | None:
-        """Whether requests are queued; ``None`` where that is not known."""
-        ...
-
-    @property
-    def is_multi_model(self) -> bool | None:
-        """Whether models are loaded when they are first asked for; ``None`` where that is not known."""
-        ...
-
-
-def written_endpoint_name(endpoint: MonitoredEndpoint) -> str | None:
+def written_endpoint_name(endpoint: ITritonEndpoint) -> str | None:
     """The endpoint's name where it is written out in the code, so that using it refers to no resource."""
     resource = endpoint.node.default_child
     name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint.endpoint_name
     return name if name is not None and is_concrete(name) else None
 
 
-def construct_names(endpoint: MonitoredEndpoint) -> list[str]:
+def construct_names(endpoint: ITritonEndpoint) -> list[str]:
     """A name for construct ids for each variant; one whose name is a token goes by its place."""
     return [
         each.variant_name if is_concrete(each.variant_name) else f"Variant{position}"

@@ -29,6 +29,9 @@ from constructs_triton.model_repository.partial_folder import partial_folder
 
 __all__ = ["ArchiveAsset", "StackAssets", "asset_directory"]
 
+# Raised inside the CDK's JavaScript, so that the message is all that jsii passes on of it.
+_NOT_BOUND = "must be bound to a Stack first"
+
 
 @dataclass(frozen=True, slots=True)
 class ArchiveAsset:
@@ -95,7 +98,7 @@ class StackAssets:
         try:
             return self._add_file(source_hash, file_name, display_name)
         except RuntimeError as error:
-            if "bound" not in str(error):
+            if _NOT_BOUND not in str(error):
                 raise
         self._synthesizer = _bound_synthesizer(self._stack)
         return self._add_file(source_hash, file_name, display_name)
@@ -110,10 +113,12 @@ class StackAssets:
 
 
 def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
-    """What adds assets to the stack, where Python is handed an object that belongs to no stack.
+    """Return a synthesizer that adds assets to the stack, if ``stack.synthesizer`` cannot.
 
-    A stack that is given a synthesizer uses a copy of it, whose prototype the given one is, and jsii takes
-    the one for the other. A nested stack's synthesizer holds on to the copy; the stack itself is not needed.
+    A stack binds a copy of the synthesizer that it is given. In Python, ``stack.synthesizer`` is the given
+    object and not the copy, because jsii does not tell the two apart. The object belongs to no stack, so it
+    raises an error. The synthesizer of a nested stack refers to the copy, so a nested stack is created for
+    its synthesizer and removed again.
     """
     name = "ConstructsTritonSynthesizer"
     synthesizer = NestedStack(stack, name).synthesizer

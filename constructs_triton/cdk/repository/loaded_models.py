@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from blake3 import blake3
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
 from constructs_triton.errors import InvalidValueError
@@ -37,10 +37,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ModelLocation:
-    """Where an endpoint of one model gets it, and what reading it takes.
+    """Where an endpoint loads its models from, and what it needs to read them.
 
-    ``url`` is that of an archive, or of a prefix where not ``is_compressed``. Sizes are ``None`` where they
-    are not known at synth.
+    ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
+    uncompressed models. The sizes are those of an archive that is loaded at start; they are ``None`` if they
+    are not known at synth. ``dependencies`` are created before the endpoint's models.
     """
 
     url: str
@@ -48,6 +49,7 @@ class ModelLocation:
     is_compressed: bool = True
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
+    dependencies: tuple[IDependable, ...] = ()
 
 
 class LoadedModels(ABC):

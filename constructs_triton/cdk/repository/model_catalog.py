@@ -14,7 +14,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.target_model import check_model_name
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.spelling import did_you_mean, quoted
 
 __all__ = ["ModelCatalog"]
 
@@ -59,7 +59,7 @@ class ModelCatalog:
             known = [*self.source.repository.models, *self._named]
         else:
             known = list(self._named)
-        hint = did_you_mean(model_name, known, "add it")
+        hint = did_you_mean(model_name, known, f"its models are {quoted(known)}")
         where = "model repository" if self.source is None else self.source.description
         raise InvalidValueError(f"{where}: has no such model, got {model_name!r}; {hint}")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aws_cdk import Annotations
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
@@ -17,12 +16,6 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = ["EndpointVariant", "VariantOwner"]
-
-_CHANGE_NOTE = (
-    'variant "{name}" is registered for scaling: SageMaker refuses a deployment that changes its instance '
-    "type or removes it; first deploy without its scaling, add a variant of another name beside it, or give "
-    "the endpoint scaling_guard=True from the start"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +134,6 @@ class EndpointVariant(VariantMetrics):
             sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
             for name in ("DesiredWeight", "DataCaptureConfig")
         ]
-        if self._owner.scaling_guard is not None:
-            return
-        name = self.variant_name if is_concrete(self.variant_name) else self._construct_name
-        Annotations.of(self._owner.construct).add_info_v2(
-            "constructs-triton:scaled-variant-change", _CHANGE_NOTE.format(name=name)
-        )
 
     def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
         count = self._initial_instance_count

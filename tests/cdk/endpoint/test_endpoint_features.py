@@ -340,15 +340,6 @@ def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> 
     assert not warned(own=gateway)
 
 
-def test_local_storage_key_is_explained(stack: cdk.Stack, path: Path) -> None:
-    """A key on a type with local NVMe encrypts only what lies elsewhere, which is said and no warning."""
-    make_endpoint(stack, path, encryption_key=kms.Key(stack, "Key"))
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    told = [str(entry.data) for entry in entries if entry.type == "aws:cdk:info"]
-    assert any("does not encrypt local NVMe" in text for text in told)
-    assert "encryption_key" not in warnings(stack)
-
-
 # Manners.
 
 

@@ -316,6 +316,51 @@ def test_given_role_is_used_and_granted(path: Path) -> None:
     assert "LoadModel" in statements(template)
 
 
+def test_statement_is_added_to_the_role_before_the_model(path: Path) -> None:
+    """``add_to_role_policy`` adds a statement, and the model depends on the policy that contains it."""
+    stack = make_stack()
+    endpoint = make_ensemble(stack, path)
+    endpoint.add_to_role_policy(
+        iam.PolicyStatement(sid="ReadLabels", actions=["dynamodb:GetItem"], resources=["*"])
+    )
+    template = synthesize(stack)
+    assert statements(template)["ReadLabels"]["Action"] == "dynamodb:GetItem"
+    (model,) = resources(template, "AWS::SageMaker::Model").values()
+    (policy,) = [
+        name
+        for name, each in resources(template, "AWS::IAM::Policy").items()
+        if "ReadLabels" in str(each["Properties"])
+    ]
+    assert policy in model["DependsOn"]
+
+
+@pytest.mark.parametrize(
+    ("construct", "served", "message"),
+    [
+        (
+            TritonEnsembleEndpoint,
+            {"ensemble": "pipelin"},
+            r'^ensemble: .* got \'pipelin\'; did you mean "pipeline"',
+        ),
+        (
+            TritonEndpoint,
+            {"model": "quite"},
+            r'^model: .*; its models are "other", "pipeline", "scale" and "shift"$',
+        ),
+    ],
+    ids=["ensemble", "model"],
+)
+def test_unknown_model_names_the_property(
+    path: Path, construct: Any, served: dict[str, str], message: str
+) -> None:
+    """The error names ``model`` or ``ensemble`` and suggests a name, or lists all."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    with pytest.raises(InvalidValueError, match=message):
+        construct(stack, "Endpoint", model_repository=repository, instance_type=GPU, **served)
+    assert stack.node.try_find_child("Endpoint") is None
+
+
 def test_role_that_must_not_change_does_not(path: Path) -> None:
     """An immutable imported role gets no policy."""
     stack = make_stack()

@@ -267,23 +267,6 @@ def test_weight_changes_under_scaling(path: Path) -> None:
         ]
 
 
-def test_change_under_scaling_is_annotated_and_can_be_acknowledged(path: Path) -> None:
-    """That a scaled variant keeps its machine is said where it can be seen, until somebody has seen it."""
-
-    def notes(acknowledge: bool) -> list[str]:
-        stack = make_stack()
-        endpoint = make_endpoint(stack, path, variant_name="blue")
-        assert infos(stack) == []
-        if acknowledge:
-            cdk.Annotations.of(endpoint).acknowledge_info("constructs-triton:scaled-variant-change")
-        endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
-        return infos(stack)
-
-    (note,) = notes(acknowledge=False)
-    assert 'variant "blue" is registered for scaling' in note
-    assert notes(acknowledge=True) == []
-
-
 def test_scaling_is_gone_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
     """The scalable target refers to the endpoint, so that CloudFormation removes it first."""
     make_endpoint(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=4)
@@ -320,11 +303,6 @@ def test_endpoint_has_no_snapshots(stack: cdk.Stack, path: Path) -> None:
     """A removal policy that CloudFormation does not know for endpoints is refused."""
     with pytest.raises(InvalidValueError, match="got SNAPSHOT; use RETAIN or DESTROY"):
         make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
-
-
-def infos(stack: cdk.Stack) -> list[str]:
-    entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
-    return [str(entry.data) for entry in entries if entry.type == "aws:cdk:info"]
 
 
 def depends_on(template: dict[str, Any], kind: str, on: str) -> bool:

@@ -121,6 +121,15 @@ def synthesizer_of_the_caller(tmp_path: Path) -> list[cdk.Stack]:
     return [cdk.Stack(app, name, synthesizer=shared) for name in "AB"]
 
 
+def test_given_synthesizer_is_not_bound_in_python(tmp_path: Path) -> None:
+    """The reason for ``_bound_synthesizer``: remove that function when this test fails."""
+    (stack, _) = synthesizer_of_the_stack(tmp_path)
+    with pytest.raises(RuntimeError, match="must be bound to a Stack first"):
+        stack.synthesizer.add_file_asset(
+            source_hash="digest", packaging=cdk.FileAssetPackaging.FILE, file_name="file", display_name="File"
+        )
+
+
 @pytest.mark.parametrize(
     "make", [synthesizer_of_the_stack, synthesizer_of_the_app, synthesizer_of_the_caller]
 )

@@ -102,6 +102,31 @@ def test_archive_is_uploaded_as_it_is(tmp_path: Path) -> None:
     assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "net"
 
 
+def test_archive_as_the_source_of_a_multi_model_endpoint(tmp_path: Path) -> None:
+    """The only model of the archive is placed under its folder's name."""
+    packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
+    stack = make_stack()
+    repository = TritonModelRepository(stack, "Models", source=ModelSource.from_archive(packed))
+    serve_many(stack, repository)
+    assert list(repository.target_models) == ["net"]
+    assert repository.target_models["net"].startswith("net-")
+
+
+def test_models_of_a_repository_are_those_on_this_machine(tmp_path: Path) -> None:
+    """``models`` is the repository that was read; models in S3 cannot be read, and no archive is packed."""
+    stack = make_stack()
+    local = add_repository(stack, write_one(tmp_path / "a", "net"), "Local")
+    assert list(local.models.models) == ["net"]
+    source = ModelSource.from_bucket(bucket(stack), "a/net.tar.gz")
+    stored = TritonModelRepository(stack, "Stored", source=source)
+    with pytest.raises(InvalidValueError, match=r"^Test/Stored: its models cannot be read at synth"):
+        _ = stored.models
+    with pytest.raises(InvalidValueError, match=r'^Test/Stored: model "net" is not packed here'):
+        stored.archive_of("net")
+    with pytest.raises(InvalidValueError, match="got no source"):
+        _ = TritonModelRepository(stack, "Empty").models
+
+
 def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
     """What Triton would refuse is found inside of an archive; what is none is named."""
     path = write_one(tmp_path / "a", "net", config='name: "other" backend: "python"')

@@ -1,0 +1,79 @@
+"""``ITritonEndpoint``: the interface of every Triton endpoint, new or imported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, Unpack, runtime_checkable
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from constructs import Node
+
+from constructs_triton.cdk.metrics.metrics import MetricOptions
+from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
+
+__all__ = ["ITritonEndpoint"]
+
+
+@runtime_checkable
+class ITritonEndpoint(Protocol):
+    """The interface of every Triton endpoint, new or imported.
+
+    Use it to annotate parameters. The constructs also implement ``aws_sagemaker.IEndpoint``, so other
+    constructs of the CDK accept them, for example the tasks of Step Functions.
+    """
+
+    @property
+    def node(self) -> Node:
+        """The construct's node in the tree."""
+        ...
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's name, a token until the deployment."""
+        ...
+
+    @property
+    def endpoint_arn(self) -> str:
+        """The endpoint's ARN."""
+        ...
+
+    @property
+    def variants(self) -> tuple[EndpointVariant, ...]:
+        """The production variants."""
+        ...
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Whether requests are queued."""
+        ...
+
+    @property
+    def is_multi_model(self) -> bool:
+        """Whether each request names its model, which is loaded at its first request."""
+        ...
+
+    def grant_invoke(
+        self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
+    ) -> iam.Grant:
+        """Allow a principal to call the endpoint, or only some models of a multi-model endpoint."""
+        ...
+
+    def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to queue requests and to read the responses."""
+        ...
+
+    def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to call the endpoint and receive the response as a stream."""
+        ...
+
+    def auto_scale_instance_count(
+        self, *, min_capacity: float, max_capacity: float
+    ) -> TritonScalableInstanceCount:
+        """Let Application Auto Scaling choose the instance count of the only variant."""
+        ...
+
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return any metric that SageMaker publishes for the endpoint."""
+        ...

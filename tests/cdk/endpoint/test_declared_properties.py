@@ -1,0 +1,147 @@
+"""Each property is declared once; signatures, help and defaults come from the declaration."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+
+from constructs_triton import (
+    EndpointOptions,
+    InstanceType,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+    VariantOptions,
+)
+from constructs_triton.cdk.validation.properties import (
+    DERIVED,
+    check_options,
+    declared_properties,
+    with_defaults,
+)
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+CLASSES: list[tuple[Any, type, set[str]]] = [
+    (TritonEndpoint, EndpointOptions, {"scope", "id", "model_repository", "model"}),
+    (TritonEnsembleEndpoint, EndpointOptions, {"scope", "id", "model_repository", "ensemble"}),
+    (TritonMultiModelEndpoint, EndpointOptions, {"scope", "id", "model_repository", "model_cache_setting"}),
+    (TritonVariant, VariantOptions, {"variant_name", "model_repository", "model", "instance_type"}),
+]
+IDS = [each.__name__ for each, _, _ in CLASSES]
+
+
+@pytest.mark.parametrize(("cls", "options", "own"), CLASSES, ids=IDS)
+def test_signature_lists_every_property(cls: Any, options: type, own: set[str]) -> None:
+    """``inspect.signature`` of a class and of its ``__init__`` list every property and no ``**options``."""
+    names = set(inspect.signature(cls).parameters)
+    assert names == own | set(declared_properties(options))
+    assert set(inspect.signature(cls.__init__).parameters) == {"self", *names}
+
+
+@pytest.mark.parametrize(("cls", "options", "own"), CLASSES, ids=IDS)
+def test_help_documents_every_property(cls: Any, options: type, own: set[str]) -> None:
+    """``help()`` contains the documentation of every property."""
+    text = " ".join(pydoc.plain(pydoc.render_doc(cls)).replace("|", " ").split())
+    for name, entry in declared_properties(options).items():
+        assert f"``{name}`` {entry.property.documentation}" in text
+
+
+def test_signature_has_types_and_defaults() -> None:
+    """Required properties have no default; derived ones say so; a variant's defaults are its endpoint's."""
+    endpoint = inspect.signature(TritonEndpoint).parameters
+    assert endpoint["instance_type"].default is inspect.Parameter.empty
+    assert endpoint["instance_type"].annotation is InstanceType
+    assert endpoint["vpc"].annotation == ec2.IVpc | None
+    assert endpoint["initial_instance_count"].default == 1
+    assert repr(endpoint["inference_ami_version"].default) == "<derived>"
+    assert inspect.signature(TritonVariant).parameters["initial_instance_count"].default is None
+
+
+def test_subclass_keeps_its_own_signature() -> None:
+    """A subclass with its own ``__init__`` shows its own parameters, and one without shows all."""
+
+    class Own(TritonEndpoint):
+        def __init__(self, scope: cdk.Stack, name: str) -> None:
+            raise NotImplementedError
+
+    class Inherited(TritonEndpoint):
+        pass
+
+    assert list(inspect.signature(Own).parameters) == ["scope", "name"]
+    assert inspect.signature(Inherited) == inspect.signature(TritonEndpoint)
+
+
+@pytest.mark.parametrize("name", list(declared_properties(EndpointOptions)))
+def test_declaration_is_complete(name: str) -> None:
+    """Each property has documentation that ends in a period, and an example or a limit for its errors."""
+    entry = declared_properties(EndpointOptions)[name]
+    assert entry.property.documentation.endswith(".")
+    assert entry.property.example or entry.property.limit or name == "routing_strategy"
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in declared_properties(EndpointOptions) if each != "routing_strategy"]
+)
+def test_every_property_checks_its_type(name: str) -> None:
+    """An object of another type raises an error that names the property."""
+    given: dict[str, Any] = {"instance_type": GPU, name: object()}
+    with pytest.raises(InvalidValueError, match=f"^{name}: must be "):
+        check_options("TritonEndpoint()", given, EndpointOptions)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"variants": "Blue"}, '^variants: must be a list, got "Blue"; write '),
+        (
+            {"security_groups": ["sg-1"]},
+            r'^security_groups: .* ISecurityGroup, got "sg-1"; write ec2\.Security',
+        ),
+        ({"security_groups": []}, "^security_groups: must be from 1 to 5 security groups, got 0"),
+        ({"vpc": "vpc-1"}, r'^vpc: .* IVpc, got "vpc-1"; write ec2\.Vpc\.from_lookup'),
+        ({"scaling_guard": "yes"}, "^scaling_guard: .* bool, got"),
+        ({"initial_variant_weight": True}, "^initial_variant_weight: must be a number, got True"),
+        ({"instance_type": None}, "^instance_type: is required; write instance_type="),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_wrong_value_is_an_error_with_an_example(given: dict[str, Any], message: str) -> None:
+    """Lists, constructs, switches and numbers are checked by their annotation."""
+    with pytest.raises(InvalidValueError, match=message):
+        check_options("TritonEndpoint()", {"instance_type": GPU, **given}, EndpointOptions)
+
+
+def test_six_security_groups_are_too_many() -> None:
+    """SageMaker accepts five security groups."""
+    stack = cdk.Stack()
+    groups = [ec2.SecurityGroup.from_security_group_id(stack, f"G{n}", f"sg-{n}") for n in range(6)]
+    check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups[:5]}, EndpointOptions)
+    with pytest.raises(InvalidValueError, match=r"^security_groups: .* got 6; lower it to 5"):
+        check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups}, EndpointOptions)
+
+
+def test_none_means_the_default() -> None:
+    """``None`` is the same as leaving a property out, except for a derived property."""
+    given: EndpointOptions = {"instance_type": GPU, "initial_instance_count": None, "image": None}
+    options = with_defaults(given, EndpointOptions)
+    assert (options["initial_instance_count"], options["variant_name"], options["vpc"]) == (
+        1,
+        "AllTraffic",
+        None,
+    )
+    assert "inference_ami_version" not in options
+    given["inference_ami_version"] = None
+    assert with_defaults(given, EndpointOptions)["inference_ami_version"] is None
+    derived = [
+        name
+        for name, each in declared_properties(EndpointOptions).items()
+        if each.property.default is DERIVED
+    ]
+    assert derived == ["inference_ami_version"]
