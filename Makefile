@@ -1,22 +1,22 @@
 # Two commands do most on a machine that has python3, node and make:
-#   make demo   synthesize app.py, run its endpoint here with the real Triton server, classify digits
+#   make demo   synthesize app.py, run its endpoint on this machine with the real Triton server, classify digits
 #   make test   lint, types and the whole suite, in under ten minutes
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
-# uv needs seconds where pip needs minutes; pip is for a machine whose index only pip is set up for.
+# uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
 NODE_INSTALLED := node_modules/.package-lock.json
 
-# jsii and the AWS SDK print banners about Node's age that drown everything else.
+# jsii and the AWS SDK print long warnings about old versions of Node.js.
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 18,20
 export NODE_NO_WARNINGS := 1
 export CDK_DISABLE_CLI_TELEMETRY := 1
-# Tests start many processes; without bytecode each would compile the CDK's bindings again.
+# Tests start many processes. Without bytecode each would compile the CDK's bindings again.
 unexport PYTHONDONTWRITEBYTECODE
-# uv trusts the certificates that pip trusts, a company's proxy among them.
+# uv trusts the certificates of the system, such as those of a company's proxy.
 export UV_SYSTEM_CERTS := true
 export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -24,10 +24,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .DEFAULT_GOAL := help
 .PHONY: help system demo test acceptance examples mutants numpy2 lint types pytest synth clean lock facts-check facts-refresh
 
-help: ## what there is
+help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
 
-system: ## look for the system's pieces, and install them as root where apt-get is at hand
+system: ## check for system packages; as root, install the missing ones with apt-get
 	@$(PYTHON) tools/check_system.py --install
 
 $(INSTALLED): pyproject.toml constraints.txt | system
@@ -41,10 +41,10 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 	npm ci --no-audit --no-fund --silent
 	@touch $@
 
-demo: $(INSTALLED) $(NODE_INSTALLED) ## an endpoint from app.py, here, answering real requests
+demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
 	@$(BIN)/python tools/demo.py
 
-test: lint types pytest numpy2 ## the whole suite, as CI runs it
+test: lint types pytest numpy2 ## lint, types and all tests but the slowest, in under ten minutes
 
 SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CONTRIBUTING.md
@@ -61,11 +61,11 @@ pytest: $(INSTALLED) $(NODE_INSTALLED)
 	$(PYTEST)
 
 # Each file of tests/acceptance has a budget in minutes; together they stay under 40 minutes.
-acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests: what `make test` leaves out, as CI runs it
+acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests that `make test` leaves out, in under 40 minutes
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/acceptance
 
-# The environment above holds NumPy below 2, which the server's Python backend needs.
-numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an environment of its own
+# The environment above has NumPy 1, which the server's Python backend requires.
+numpy2: $(INSTALLED) ## the tests of wire/ and client/ with NumPy 2, in a separate environment
 	$(PYTHON) -m venv --clear $(VENV)/numpy2
 	grep -v '^numpy==' constraints.txt > $(VENV)/numpy2/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)/numpy2/bin/python -c $(VENV)/numpy2/constraints.txt \
@@ -73,7 +73,7 @@ numpy2: $(INSTALLED) ## the wire's and the client's tests with NumPy 2, in an en
 		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e '.[client]' pytest 'numpy>=2'
 	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/wire tests/unit/client
 
-examples: $(INSTALLED) $(NODE_INSTALLED) ## of the suite, what holds examples/ against the checks and the real server
+examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py
 
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
@@ -82,18 +82,18 @@ SEED ?= 1
 mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the package at random and report which changes no test notices
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
 
-synth: $(INSTALLED) $(NODE_INSTALLED) ## app.py to cdk.out
+synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet
 
-facts-check: $(INSTALLED) ## compare facts/ with what AWS's own packages say
+facts-check: $(INSTALLED) ## compare facts/ with the data in AWS's packages
 	$(BIN)/python tools/facts_check.py
 
-facts-refresh: $(INSTALLED) ## rewrite facts/ from newer packages and show the difference
+facts-refresh: $(INSTALLED) ## update facts/ from newer packages and show the difference
 	$(BIN)/python tools/facts_refresh.py
 
-lock: $(INSTALLED) ## resolve constraints.txt anew
+lock: $(INSTALLED) ## resolve constraints.txt again
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
 		pyproject.toml -o constraints.txt
 
-clean: ## what the other targets made
+clean: ## remove what the other targets created
 	rm -rf $(VENV) node_modules cdk.out

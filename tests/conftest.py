@@ -1,4 +1,4 @@
-"""What every test may rely on."""
+"""The environment of all tests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 # jsii prints a banner about Node's age on stderr; pytest would show it beside every failure.
 os.environ.setdefault("JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION", "18,20")
 os.environ.setdefault("NODE_NO_WARNINGS", "1")
-# Archives and digests of the tests' models do not belong into the developer's cache.
+# The tests do not write to the developer's cache.
 os.environ["CONSTRUCTS_TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="constructs-triton-tests-")
-# No test may reach an AWS account, whatever the developer's shell is logged in to.
+# No test can reach an AWS account, even if the developer's shell has credentials.
 os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
     AWS_SECRET_ACCESS_KEY="testing",
@@ -30,7 +30,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 
 def pytest_unconfigure() -> None:
-    """Remove the cache that this process made."""
+    """Remove the cache that this process created."""
     shutil.rmtree(os.environ["CONSTRUCTS_TRITON_CACHE_DIR"], ignore_errors=True)
 
 

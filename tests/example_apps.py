@@ -26,7 +26,7 @@ Template = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """What an example synthesizes to: its templates by stack, its tree, and what the validation has found."""
+    """A synthesized example: its templates by stack, its construct tree, and the validation report."""
 
     name: str
     templates: Mapping[str, Template]
@@ -35,23 +35,23 @@ class Example:
 
     @property
     def template(self) -> Template:
-        """That of its only stack."""
+        """The template of its only stack."""
         (template,) = self.templates.values()
         return template
 
 
 @cache
 def example(name: str) -> Example:
-    """The example, run as it stands but for where its assembly goes; cdk-nag looks on at the secure ones."""
+    """Synthesize an example to a temporary folder; cdk-nag checks the secure ones."""
     with TemporaryDirectory() as directory:
         app = run_app(name, Path(directory), RULE_PACKS if name in SECURE else ())
-        stacks = app.synth().stacks_recursively  # as the example has synthesized them already
+        stacks = app.synth().stacks_recursively  # the example has synthesized them already
         templates = {stack.display_name: stack.template for stack in stacks}
         return Example(name, templates, app, read_validation(Path(directory)))
 
 
 def run_app(name: str, directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]] = ()) -> cdk.App:
-    """The app of an example, synthesized into ``directory``; fails for what a rule pack finds."""
+    """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
     with _apps_in(directory, rule_packs) as made:
         runpy.run_path(str(EXAMPLES / name / "app.py"), run_name="__main__")
     (app,) = made
@@ -59,14 +59,14 @@ def run_app(name: str, directory: Path, rule_packs: Sequence[Callable[[cdk.App],
 
 
 def read_validation(directory: Path) -> dict[str, Any]:
-    """CDK's report about what was synthesized into ``directory``."""
+    """Read the CDK's validation report from ``directory``."""
     report: dict[str, Any] = json.loads((directory / "validation-report.json").read_text())
     return report
 
 
 @contextmanager
 def _apps_in(directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]]) -> Iterator[list[cdk.App]]:
-    """``cdk.App()`` with the project's settings; CDK reads those from the environment only at its start."""
+    """Patch ``cdk.App`` to use the project's settings, which the CDK reads only when the process starts."""
     make: Callable[..., cdk.App] = cdk.App
     context = json.loads((PROJECT / "cdk.json").read_text())["context"]
     made: list[cdk.App] = []

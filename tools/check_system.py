@@ -1,7 +1,7 @@
-"""Look for the system's pieces that no Python or Node package brings; name or install what is missing.
+"""Check for system packages that pip and npm cannot install, and print or install what is missing.
 
-Runs before anything is installed, so it needs nothing but the standard library. As root, with apt at hand
-and ``--install``, it installs what is missing; else it prints the command that does and exits with 1.
+This runs before anything is installed, so it uses the standard library only. With ``--install``, as root and
+if apt-get exists, it installs what is missing. Otherwise it prints the command to run and exits with 1.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ LOCAL = Path(__file__).resolve().parent.parent / "constructs_triton" / "local" /
 
 @dataclass(frozen=True)
 class MissingPiece:
-    """What is missing, what needs it, and the Debian packages that bring it."""
+    """A missing program or library, what requires it, and the Debian packages that contain it."""
 
     what: str
     needed_for: str
     packages: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        mend = f"; install it with: apt-get install {' '.join(self.packages)}" if self.packages else ""
-        return f"missing: {self.what}, needed for {self.needed_for}{mend}"
+        fix = f"; install it with: apt-get install {' '.join(self.packages)}" if self.packages else ""
+        return f"missing: {self.what}, needed for {self.needed_for}{fix}"
 
 
 def missing_pieces() -> Iterator[MissingPiece]:
-    """Each piece that is missing here, Python's before Node's."""
+    """List what is missing on this machine."""
     yield from _missing_for_python()
     yield from _missing_for_triton()
     yield from _missing_for_node()
@@ -58,9 +58,9 @@ def _missing_for_python() -> Iterator[MissingPiece]:
 
 
 def _missing_for_triton() -> Iterator[MissingPiece]:
-    """The stub of Triton's Python backend embeds an interpreter from libpython's shared library."""
+    """The stub of Triton's Python backend loads libpython, a shared library."""
     if sys.platform != "linux" or sys.version_info >= (3, 13):
-        return  # there is no server to run here: the local endpoint says so itself
+        return  # Triton does not run on this machine; the local endpoint reports that
     name = f"libpython3.{sys.version_info.minor}"
     if _load_libpython_search().find_libpython(sys.version_info[:2]) is None:
         yield MissingPiece(f"{name}'s shared library", "the local endpoint's Python models", (name,))
@@ -100,9 +100,11 @@ def _install(packages: list[str]) -> None:
 
 
 def main() -> int:
-    """Exit 0 when everything is there, 1 when something still is not."""
+    """Return 0 if nothing is missing, otherwise 1."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--install", action="store_true", help="as root, install what apt-get can")
+    parser.add_argument(
+        "--install", action="store_true", help="as root, install what is missing with apt-get"
+    )
     arguments = parser.parse_args()
     missing = list(missing_pieces())
     packages = [package for piece in missing for package in piece.packages]

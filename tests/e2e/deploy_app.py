@@ -1,4 +1,4 @@
-"""The stack that is deployed, updated and destroyed in the tests, synthesized once for every variant of it.
+"""The stack that the tests deploy, update and destroy, synthesized once for each of its variants.
 
 ``python deploy_app.py DIRECTORY VARIANT...`` writes ``DIRECTORY/<variant>`` for each, in one process, since
 starting the CDK takes longer than all of them.
@@ -44,7 +44,7 @@ class TritonPythonModel:
 
 
 class ServedStack(cdk.Stack):
-    """One endpoint for one model, one for many that scales, and the instruments to watch it."""
+    """A single-model endpoint, a scaled multi-model endpoint, and an alarm and dashboard."""
 
     def __init__(self, scope: Construct, id: str, *, models: Path, variant: Variant) -> None:
         super().__init__(scope, id)

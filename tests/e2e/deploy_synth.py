@@ -1,4 +1,4 @@
-"""The variants of the deployed stack, and their synth in a process of its own."""
+"""The variants of the deployed stack, synthesized in a separate process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LATENCY_THRESHOLD = 250_000
 
 @dataclass(frozen=True)
 class Variant:
-    """What differs: the constant that each model adds, the instances, and whether the last resource fails."""
+    """The differences: each model's constant, the instances, and whether the last resource fails."""
 
     models: tuple[tuple[str, int], ...] = (("alpha", 1), ("beta", 2))
     instance_type: str = INSTANCE_TYPE
@@ -28,7 +28,7 @@ class Variant:
     startup_timeout_seconds: int = 300
     has_broken_dashboard: bool = False
     fleets: tuple[str, ...] = ()
-    """Variants of a third endpoint, which is left out without any."""
+    """Variants of a third endpoint; without any there is no third endpoint."""
     scaled_fleets: tuple[str, ...] = ()
 
 
@@ -56,16 +56,16 @@ def synthesize(directory: Path, *names: str) -> Path:
 
 @dataclass(frozen=True)
 class Declared:
-    """A variant as it was synthesized: its folder, and what it says of a model."""
+    """A synthesized variant: its folder and its models."""
 
     directory: Path
 
     def target_model(self, model: str) -> str:
-        """What callers name, and what the archive is called below the prefix."""
+        """The TargetModel of a request, which is the archive's name below the prefix."""
         return self._models[model]["target_model"]
 
     def archive(self, model: str) -> bytes:
-        """The content of the archive that the assembly holds."""
+        """The content of the model's archive in the assembly."""
         key = self._models[model]["object_key"]
         assets = json.loads((self.directory / f"{STACK}.assets.json").read_text())["files"].values()
         (path,) = {

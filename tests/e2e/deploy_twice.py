@@ -1,4 +1,4 @@
-"""What every app has to live through: a deployment, the same again, and its end."""
+"""Deploys an app twice and destroys it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ENDS = (
 
 
 def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]]) -> None:
-    """Deploy stacks, again without a change, destroy them; nothing of theirs is left but what is retained."""
+    """Deploy stacks twice and destroy them; only retained resources may be left."""
     before = _inventory(aws)
     for stage, name in stacks:
         stack = aws.deploy(stage.directory, name)
@@ -51,7 +51,7 @@ def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]
 
 
 def deployable_stacks(assembly: Assembly) -> Iterator[tuple[Assembly, str]]:
-    """The stacks of an assembly and of its stages, in the order in which they are deployed."""
+    """The stacks of an assembly and of its stages, in the order of their deployment."""
     for stage in [assembly, *assembly.stages()]:
         yield from ((stage, name) for name in stage.stacks() if _is_deployable(stage, name))
 
@@ -84,13 +84,13 @@ def synthesize_apps(directory: Path, names: list[str]) -> Path:
 
 
 def _is_deployable(stage: Assembly, name: str) -> bool:
-    """A pipeline deploys its stages itself; what it is made of is not the package's."""
+    """Leave out the pipeline's own stack, whose resources are not the package's."""
     kinds = {each.type for each in stage.template(name).resources.values()}
     return not any(kind.startswith(("AWS::CodePipeline::", "AWS::CodeBuild::")) for kind in kinds)
 
 
 def _inventory(aws: LoopbackAws) -> dict[str, set[str]]:
-    """The names of what an account holds and no stack of ours retains."""
+    """The names of the account's resources of the types that no stack retains."""
     return {
         member: {
             each[name]

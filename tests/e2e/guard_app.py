@@ -1,4 +1,4 @@
-"""The stack of the scaling guard's tests, synthesized once for every state that it is deployed in.
+"""The stack of the scaling guard's tests, synthesized once for each of its states.
 
 ``python guard_app.py DIRECTORY STATE...`` writes ``DIRECTORY/<state>`` for each.
 """
@@ -27,7 +27,7 @@ from constructs_triton import (
 
 
 class GuardedStack(cdk.Stack):
-    """One endpoint of two scaled variants."""
+    """An endpoint with two scaled variants."""
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: State) -> None:
         super().__init__(scope, id)
@@ -60,7 +60,7 @@ class GuardedStack(cdk.Stack):
             count.suspend(dynamic_scaling_out=False, scheduled_scaling=False)
 
     def _fail(self, where: str) -> None:
-        """A resource that cannot be made, before or after the endpoint's update, or after all."""
+        """A resource that cannot be created: before the endpoint's update, after it, or last."""
         broken = cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json")
         endpoint = self.endpoint.cfn_endpoint
         guard = self.endpoint.node.find_child("ScalingGuard")

@@ -1,4 +1,4 @@
-"""The states that the scaling guard's stack is deployed in."""
+"""The states in which the scaling guard's stack is deployed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SMALL, LARGE = "ml.g5.xlarge", "ml.g5.12xlarge"
 
 @dataclass(frozen=True)
 class State:
-    """What differs; ``fails`` is where a resource that cannot be made stands: before, between or after."""
+    """The differences; ``fails`` says when a resource fails: before, between or after."""
 
     instance_types: Mapping[str, str] = field(default_factory=lambda: {"blue": SMALL, "green": SMALL})
     scaled: tuple[str, ...] = ("blue", "green")

@@ -1,7 +1,8 @@
-"""Runs inside a function's process: imports the handler, hands it the event, sends back what it returns.
+"""Runs in the process of a Lambda function: imports the handler, calls it and sends back its result.
 
-Beside the package, whose imports no function should have: the server that forks these processes imports this
-module alone, once, and with it boto3 and its descriptions of services, which take longer than any handler.
+This module is outside the package ``loopback_aws``, because a function should not import that package. The
+server that forks these processes imports this module once, and with it boto3 and its service descriptions,
+which take longer than any handler.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _LOADER = _warm_loader()
 
 @dataclass(frozen=True)
 class Invocation:
-    """One call of a function: where its code lies, its whole environment, and where its log goes."""
+    """One call of a function: the folder of its code, its environment variables, and its log file."""
 
     directory: str
     environment: dict[str, str]
@@ -48,7 +49,7 @@ class Invocation:
 
 
 class Context:
-    """What Lambda hands over beside the event."""
+    """The context object that Lambda passes with the event."""
 
     aws_request_id = log_group_name = log_stream_name = "loopback"
 
@@ -59,12 +60,12 @@ class Context:
         self._deadline = time.monotonic() + int(os.environ["LOOPBACK_FUNCTION_TIMEOUT"])
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the function's time-out."""
+        """Milliseconds until the function's timeout."""
         return int((self._deadline - time.monotonic()) * 1000)
 
 
 def run(invocation: Invocation, answer: Connection) -> None:
-    """Send the handler's result as JSON; a handler that raises ends the process with 1, as in Lambda."""
+    """Send the handler's result as JSON; a handler that raises ends the process with exit code 1."""
     _become(invocation)
     module, name = os.environ["_HANDLER"].rsplit(".", 1)
     handler = getattr(importlib.import_module(module.replace("/", ".")), name)

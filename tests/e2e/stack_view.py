@@ -1,4 +1,4 @@
-"""A deployed stack as the service APIs show it, through boto3 and nothing else."""
+"""Reads a deployed stack through boto3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAMES = {"endpoint": "Endpoint", "config": "EndpointConfig", "model": "Model"}
 
 
 class StackView:
-    """Looks at what a stack made."""
+    """Reads the resources of a stack."""
 
     def __init__(self, aws: LoopbackAws, name: str) -> None:
         self.aws = aws
@@ -30,7 +30,7 @@ class StackView:
         return {each["OutputKey"]: str(each["OutputValue"]) for each in stack["Outputs"]}[key]
 
     def physical_ids(self) -> dict[str, str]:
-        """What ``Ref`` gives for the endpoints, their configurations and models, by kind and construct."""
+        """The physical ids of the endpoints, configurations and models, by type and construct."""
         listed = self.aws.client("cloudformation").list_stack_resources(StackName=self.name)
         found = {}
         for each in listed["StackResourceSummaries"]:
@@ -41,7 +41,7 @@ class StackView:
         return found
 
     def declared(self) -> Any:
-        """The template that CloudFormation says is deployed."""
+        """The template that CloudFormation reports as deployed."""
         return self.aws.client("cloudformation").get_template(StackName=self.name)["TemplateBody"]
 
     # SageMaker.
@@ -62,7 +62,7 @@ class StackView:
         return self._sagemaker("describe_model", ModelName=variant["ModelName"])
 
     def exists(self, kind: str, arn: str) -> bool:
-        """Whether a model or an endpoint configuration is still there."""
+        """Whether a model or an endpoint configuration still exists."""
         name = arn.rpartition("/")[2]
         try:
             if kind == "model":
@@ -74,12 +74,12 @@ class StackView:
         return True
 
     def count_models(self) -> int:
-        """How many models of this stack SageMaker holds, in use or not."""
+        """How many models of this stack exist in SageMaker, used or not."""
         models = self._sagemaker("list_models")["Models"]
         return len([each for each in models if each["ModelName"].startswith(f"{self.name}-")])
 
     def set_desired_instance_count(self, output: str, count: int) -> None:
-        """What Application Auto Scaling does when it scales."""
+        """Set the desired instance count, as Application Auto Scaling does."""
         self._sagemaker(
             "update_endpoint_weights_and_capacities",
             EndpointName=self.output(output),
@@ -124,7 +124,7 @@ class StackView:
         return body
 
     def objects(self, url: str) -> dict[str, bytes]:
-        """Everything below a prefix, by its name there."""
+        """The objects below a prefix, by their names relative to it."""
         bucket, _, prefix = url.removeprefix("s3://").partition("/")
         listed = self.aws.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix).get("Contents", [])
         keys = [each["Key"] for each in listed]
@@ -136,7 +136,7 @@ class StackView:
         return {name: body for name, body in found.items() if name.endswith(".tar.gz")}
 
     def bucket(self) -> dict[str, Any]:
-        """The settings of the bucket that the stack made."""
+        """The settings of the bucket that the stack created."""
         name = self.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
         s3 = self.aws.client("s3")
         (rule,) = s3.get_bucket_encryption(Bucket=name)["ServerSideEncryptionConfiguration"]["Rules"]
@@ -149,7 +149,7 @@ class StackView:
         }
 
     def leftovers(self) -> set[str]:
-        """The kinds of resources that carry this stack's name, in every service that the stack uses."""
+        """The types of resources whose names contain the stack's name, in every service that it uses."""
         return {kind for kind, names in self._all_names().items() if self._mine(names)}
 
     def _mine(self, names: list[str]) -> list[str]:

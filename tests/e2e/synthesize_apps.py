@@ -18,7 +18,7 @@ import aws_cdk as cdk
 
 
 def run_app(app: Path, output: Path) -> None:
-    """Run one app; what it imports from its own folder is forgotten, since others have the same names."""
+    """Run one app and forget the modules of its folder, since other apps have modules of the same names."""
     loaded = set(sys.modules)
     os.chdir(app.parent)
     # The environment variable for the folder is read by the CDK only once.

@@ -1,4 +1,4 @@
-"""What the deployed roles may do, enforced: every grant is needed for exactly one step, and none is wider."""
+"""The permissions of the deployed roles, enforced: each grant is required by one step, and none is wider."""
 
 from __future__ import annotations
 
@@ -62,12 +62,12 @@ def without_grant(assembly: Path, sid: str, action: str | None = None) -> Templa
 
 
 def failed_resources(stack: Stack) -> list[str]:
-    """The types of the resources that failed while the stack was created."""
+    """The types of the resources that failed during the creation of the stack."""
     return [event.type for event in stack.events if event.status == "CREATE_FAILED"]
 
 
 def is_allowed(call: Call) -> bool:
-    """Whether a request is let through; what the service then says of it does not matter."""
+    """Whether a request is allowed; other errors of the service do not matter."""
     try:
         call()
     except ClientError as error:
@@ -109,7 +109,7 @@ def test_models_cannot_be_loaded_without_the_grant(aws: LoopbackAws, assembly: P
 def test_function_writes_its_log_with_its_own_grant(
     aws: LoopbackAws, assembly: Path, granted: StackView
 ) -> None:
-    """With the grant the function's log holds which archives were placed; without it there is no log."""
+    """With the grant the function's log lists the archives that were copied; without it there is no log."""
     assert any("placed" in line and alpha_key(assembly) in line for line in function_log(granted))
     body = json.loads((assembly / f"{STACK}.template.json").read_text())
     (policy,) = [
@@ -124,8 +124,8 @@ def test_function_writes_its_log_with_its_own_grant(
     assert function_log(StackView(aws, "NoLog")) == []
 
 
-def test_sync_role_reaches_nothing_else(aws: LoopbackAws, granted: StackView, assembly: Path) -> None:
-    """The function may not delete, nor list, nor read other assets, nor write beside the prefix."""
+def test_sync_role_has_no_other_permission(aws: LoopbackAws, granted: StackView, assembly: Path) -> None:
+    """The function may not delete, list, read other assets, or write outside the prefix."""
     s3 = aws.client("s3", function_credentials(granted))
     bucket, assets, alpha = bucket_of(granted), asset_bucket(aws), alpha_key(assembly)
     others = [each["Key"] for each in aws.client("s3").list_objects_v2(Bucket=assets)["Contents"]]
@@ -147,7 +147,7 @@ def test_sync_role_reaches_nothing_else(aws: LoopbackAws, granted: StackView, as
 def test_execution_role_of_many_models_only_reads_its_prefix(
     aws: LoopbackAws, granted: StackView, assembly: Path
 ) -> None:
-    """The role lists and reads the prefix, and neither writes, deletes nor looks beside it."""
+    """The role can list and read the prefix, and cannot write, delete or read anything else."""
     s3 = aws.client("s3", execution_credentials(granted, "ManyName"))
     bucket, assets, alpha = bucket_of(granted), asset_bucket(aws), alpha_key(assembly)
     assert is_allowed(lambda: s3.get_object(Bucket=bucket, Key=alpha))
@@ -164,7 +164,7 @@ def test_execution_role_of_many_models_only_reads_its_prefix(
 
 
 def test_execution_role_of_one_model_only_reads_its_archive(aws: LoopbackAws, granted: StackView) -> None:
-    """The role reads the one archive it serves, and no other object of the asset bucket."""
+    """The role can read the one archive that it serves, and no other object of the asset bucket."""
     s3 = aws.client("s3", execution_credentials(granted, "SingleName"))
     assets = asset_bucket(aws)
     own = granted.model("SingleName")["PrimaryContainer"]["ModelDataUrl"].rpartition("/")[2]
@@ -174,8 +174,8 @@ def test_execution_role_of_one_model_only_reads_its_archive(aws: LoopbackAws, gr
     assert not is_allowed(lambda: s3.put_object(Bucket=assets, Key=own, Body=b""))
 
 
-def test_execution_role_writes_only_the_endpoints_observations(aws: LoopbackAws, granted: StackView) -> None:
-    """Logs of endpoints, metrics of SageMaker and the one image repository are in reach, others are not."""
+def test_execution_role_writes_only_logs_and_metrics(aws: LoopbackAws, granted: StackView) -> None:
+    """The role can use endpoint logs, SageMaker metrics and its image repository, and no others."""
     credentials = execution_credentials(granted, "ManyName")
     logs, metrics, ecr = (aws.client(name, credentials) for name in ("logs", "cloudwatch", "ecr"))
     datum = [{"MetricName": "GPUUtilization", "Value": 1.0}]
@@ -207,7 +207,7 @@ def function(view: StackView) -> dict[str, Any]:
 
 
 def function_log(view: StackView) -> list[str]:
-    """All lines of the log group that the stack made for its function."""
+    """All lines of the log group that the stack created for its function."""
     logs = view.aws.client("logs")
     groups = logs.describe_log_groups(logGroupNamePrefix=f"{view.name}-")["logGroups"]
     (group,) = [each["logGroupName"] for each in groups]
@@ -215,7 +215,7 @@ def function_log(view: StackView) -> list[str]:
 
 
 def alpha_key(assembly: Path) -> str:
-    """The key of a placed archive."""
+    """The key of a copied archive."""
     return f"models/{Declared(assembly).target_model('alpha')}"
 
 

@@ -1,4 +1,4 @@
-"""What was deployed is what is served: from a stack on a loopback AWS to predictions of the real server."""
+"""The deployed models are the models that are served: from a stack on a loopback AWS to predictions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None
 
 
 def run_models(aws: LoopbackAws, *arguments: str) -> str:
-    """What ``constructs-triton models`` prints, run against the loopback AWS."""
+    """The output of ``constructs-triton models``, run against the loopback AWS."""
     command = [sys.executable, "-m", "constructs_triton.cli", "models", *arguments, "--json"]
     return subprocess.run(
         command, env=aws.environment(), check=True, stdout=subprocess.PIPE, text=True
@@ -60,12 +60,12 @@ def run_models(aws: LoopbackAws, *arguments: str) -> str:
 
 
 def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint) -> None:
-    """The run serves the endpoints that SageMaker lists, under their names."""
+    """`local up` serves the endpoints that SageMaker lists, under their names."""
     assert set(local.endpoint_names) == {view.output("SingleName"), view.output("ManyName")}
 
 
 def test_deployed_models_predict(view: StackView, local: LocalEndpoint, assemblies: Path) -> None:
-    """Each model answers from the archive that the deployment put into S3."""
+    """Each model answers from the archive that the deployment copied to S3."""
     many = view.output("ManyName")
     assert predict(local, view.output("SingleName")) == 1
     first = Declared(assemblies / "first")
@@ -76,7 +76,7 @@ def test_deployed_models_predict(view: StackView, local: LocalEndpoint, assembli
 def test_model_added_to_the_prefix_is_served_without_a_deployment(
     view: StackView, local: LocalEndpoint, assemblies: Path
 ) -> None:
-    """``constructs-triton models add`` puts a model beside those of the stack, to be called at once."""
+    """A model that ``constructs-triton models add`` adds can be called immediately."""
     many = view.output("ManyName")
     target_model = Declared(assemblies / "added_model").target_model("gamma")
     with pytest.raises(InvocationError, match="Failed to download model data"):
@@ -93,8 +93,8 @@ def test_model_added_to_the_prefix_is_served_without_a_deployment(
     }
 
 
-def test_models_of_a_deployed_stack_come_and_go_by_the_command(view: StackView, assemblies: Path) -> None:
-    """``sync`` places a repository, and ``remove`` takes a name away with its archive; the stack's stay."""
+def test_command_adds_and_removes_models(view: StackView, assemblies: Path) -> None:
+    """``sync`` adds a repository and ``remove`` deletes a model; the models of the stack stay."""
     models = str(assemblies / "models" / "added_model")
     declared = Declared(assemblies / "added_model")
     synced = json.loads(run_models(view.aws, "sync", models, "--stack", STACK))["target_models"]
@@ -105,8 +105,8 @@ def test_models_of_a_deployed_stack_come_and_go_by_the_command(view: StackView, 
     assert synced["gamma"] not in after["nameless_archives"]
 
 
-def test_what_is_not_deployed_is_named(view: StackView) -> None:
-    """An endpoint that SageMaker does not list, and an address where nothing listens, are told apart."""
+def test_unknown_endpoint_is_named(view: StackView) -> None:
+    """An unknown endpoint and an unreachable address have different messages."""
     nothing = LocalEndpoint.from_aws(view.aws.endpoint_url, endpoint="nothing")
     with pytest.raises(LocalEndpointError, match="no endpoint is called 'nothing'"), nothing:
         pass

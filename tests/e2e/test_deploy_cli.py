@@ -31,20 +31,20 @@ pytestmark = [
 
 
 class CommandLine:
-    """Types ``cdk`` in a directory."""
+    """Runs ``cdk`` in a directory."""
 
     def __init__(self, aws: LoopbackAws, directory: Path) -> None:
         self.aws = aws
         self.directory = directory
 
     def run(self, *arguments: str, cwd: Path | None = None) -> str:
-        """The output of a command that has to succeed."""
+        """Run a command that must succeed, and return its output."""
         result = self.aws.run_cdk(CDK, *arguments, cwd=cwd or self.directory)
         assert result.returncode == 0, result.stdout
         return result.stdout
 
     def fail(self, *arguments: str) -> str:
-        """The output of a command that has to fail."""
+        """Run a command that must fail, and return its output."""
         result = self.aws.run_cdk(CDK, *arguments, cwd=self.directory)
         assert result.returncode != 0, result.stdout
         return result.stdout
@@ -55,15 +55,15 @@ class CommandLine:
 
 @pytest.fixture(scope="module")
 def cdk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CommandLine]:
-    """An account that the command line has bootstrapped."""
+    """An account that ``cdk bootstrap`` has prepared."""
     with LoopbackAws() as aws:
         command_line = CommandLine(aws, tmp_path_factory.mktemp("cdk"))
         command_line.run("bootstrap", f"aws://{aws.api.account}/{aws.api.region}")
         yield command_line
 
 
-def test_bootstrap_makes_what_deployments_need(cdk: CommandLine) -> None:
-    """The toolkit stack is there, with the asset bucket closed and the roles that deployments take."""
+def test_bootstrap_creates_the_toolkit_stack(cdk: CommandLine) -> None:
+    """The toolkit stack has a private asset bucket and the roles that deployments assume."""
     assert cdk.aws.stack("CDKToolkit").status == "CREATE_COMPLETE"
     bucket = f"cdk-hnb659fds-assets-{cdk.aws.api.account}-{cdk.aws.api.region}"
     block = cdk.aws.client("s3").get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"]
@@ -83,7 +83,7 @@ def test_bootstrap_makes_what_deployments_need(cdk: CommandLine) -> None:
 def test_app_deploys_twice_and_is_destroyed(
     cdk: CommandLine, tmp_path: Path, app: str, stack: str, endpoints: set[str]
 ) -> None:
-    """An app deploys; a second deployment finds no changes; destroy leaves bucket and log."""
+    """An app deploys, a second deployment finds no changes, and destroy retains the bucket and the log."""
     assembly = tmp_path / "cdk.out"
     cdk.deploy(f"{sys.executable} {app}", "--output", str(assembly), cwd=PROJECT)
     view = StackView(cdk.aws, stack)
@@ -95,8 +95,8 @@ def test_app_deploys_twice_and_is_destroyed(
     assert view.leftovers() == {"bucket", "log-group"}
 
 
-def test_stack_lives_through_change_and_failure(cdk: CommandLine, tmp_path: Path) -> None:
-    """Deploy, diff, update, predict, a deployment that is taken back, destroy: seen through the APIs."""
+def test_stack_is_changed_and_rolled_back(cdk: CommandLine, tmp_path: Path) -> None:
+    """Deploy, diff, update, predict, roll back and destroy, observed through the APIs."""
     assemblies = synthesize(tmp_path, "first", "changed_model", "broken")
     outputs = tmp_path / "outputs.json"
     cdk.deploy(assemblies / "first", "--outputs-file", str(outputs))

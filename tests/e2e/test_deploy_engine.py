@@ -1,5 +1,4 @@
-"""A stack from create to destroy on an AWS on loopback; each step is described through boto3 and compared
-with what was declared."""
+"""A stack on a loopback AWS, from creation to deletion; each step is compared with what was declared."""
 
 from __future__ import annotations
 
@@ -50,14 +49,14 @@ def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str, str], Stack]:
 
 @pytest.fixture(scope="module")
 def untouched(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> StackView:
-    """The first variant, for tests that only look."""
+    """The first variant, for tests that only read."""
     assert deploy("first", "Untouched").status == "CREATE_COMPLETE"
     return StackView(aws, "Untouched")
 
 
 @pytest.fixture
 def fresh(aws: LoopbackAws, deploy: Callable[[str, str], Stack], numbers: Iterator[int]) -> StackView:
-    """The first variant, to be changed."""
+    """The first variant, for tests that change it."""
     name = f"Fresh{next(numbers)}"
     assert deploy("first", name).status == "CREATE_COMPLETE"
     return StackView(aws, name)
@@ -69,7 +68,7 @@ def numbers() -> Iterator[int]:
 
 
 def test_every_resource_is_created_in_order(untouched: StackView) -> None:
-    """Each resource is reported once as in progress and once as complete, after all that it depends on."""
+    """Each resource is reported in progress and complete once, after the resources that it depends on."""
     template = untouched.stack.template
     events = [(event.logical_id, event.status) for event in untouched.stack.events]
     for name, resource in template.resources.items():
@@ -80,7 +79,7 @@ def test_every_resource_is_created_in_order(untouched: StackView) -> None:
 
 
 def test_endpoints_serve_the_declared_models(untouched: StackView, assemblies: Path) -> None:
-    """Endpoint, configuration and model are what the app says, from instance type to model data."""
+    """Endpoint, configuration and model match the app, from instance type to model data."""
     for output, mode in (("SingleName", "SingleModel"), ("ManyName", "MultiModel")):
         endpoint = untouched.endpoint(output)
         assert endpoint["EndpointStatus"] == "InService"
@@ -98,14 +97,14 @@ def test_endpoints_serve_the_declared_models(untouched: StackView, assemblies: P
 
 
 def test_placed_archives_equal_the_packed_ones(untouched: StackView, assemblies: Path) -> None:
-    """Every model's archive lies under the prefix, byte for byte, and nothing else does."""
+    """The prefix contains each model's archive, byte for byte, and nothing else."""
     first = Declared(assemblies / "first")
     placed = untouched.archives()
     assert placed == {first.target_model(name): first.archive(name) for name in ("alpha", "beta")}
 
 
 def test_scaling_is_registered(untouched: StackView) -> None:
-    """The scalable target has the declared bounds, and each policy its target value and cool-downs."""
+    """The scalable target has the declared bounds, and each policy its target value and cooldowns."""
     (target,) = untouched.scalable_targets("ManyName")
     assert (target["MinCapacity"], target["MaxCapacity"]) == (1, MAX_CAPACITY)
     policies = [
@@ -123,8 +122,8 @@ def test_scaling_is_registered(untouched: StackView) -> None:
     assert predefined == "SageMakerVariantInvocationsPerInstance"
 
 
-def test_instruments_watch_the_endpoint(untouched: StackView) -> None:
-    """Alarm and dashboard name the endpoint that was made."""
+def test_alarm_and_dashboard(untouched: StackView) -> None:
+    """The alarm and the dashboard refer to the created endpoint."""
     alarm = untouched.alarm("Slow")
     assert (alarm["Threshold"], alarm["EvaluationPeriods"]) == (LATENCY_THRESHOLD, 3)
     dimensions = {each["Name"]: each["Value"] for each in alarm["Dimensions"]}
@@ -133,8 +132,8 @@ def test_instruments_watch_the_endpoint(untouched: StackView) -> None:
     assert untouched.output("ManyName") in widget["properties"]["metrics"][0]
 
 
-def test_model_bucket_is_closed(untouched: StackView) -> None:
-    """The bucket is encrypted, blocks public access, enforces its owner and refuses requests without TLS."""
+def test_model_bucket_is_private(untouched: StackView) -> None:
+    """The bucket is encrypted, blocks public access, enforces bucket ownership and requires TLS."""
     bucket = untouched.bucket()
     assert all(bucket["public_access_block"].values())
     assert bucket["encryption"] == "AES256"
@@ -145,7 +144,7 @@ def test_model_bucket_is_closed(untouched: StackView) -> None:
 
 
 def test_deploying_again_changes_nothing(fresh: StackView, deploy: Callable[[str, str], Stack]) -> None:
-    """The same template once more calls no service but the parameter store, and every physical id stays."""
+    """Deploying the same template again calls only the parameter store, and every physical id stays."""
     before, calls = fresh.physical_ids(), len(fresh.aws.api.calls)
     assert deploy("first", fresh.name).status == "UPDATE_COMPLETE"
     assert fresh.physical_ids() == before
@@ -153,10 +152,10 @@ def test_deploying_again_changes_nothing(fresh: StackView, deploy: Callable[[str
     assert {call for call in later if call != ("s3", "PutObject")} == {("ssm", "GetParameter")}
 
 
-def test_changed_model_moves_the_endpoint(
+def test_changed_model_updates_the_endpoint(
     fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """A single-model endpoint stays; its model and configuration are replaced, the old ones removed."""
+    """A single-model endpoint is updated; its model and configuration are replaced."""
     before = fresh.physical_ids()
     assert deploy("changed_model", fresh.name).status == "UPDATE_COMPLETE"
     after = fresh.physical_ids()
@@ -176,7 +175,7 @@ def test_changed_model_moves_the_endpoint(
 def test_added_model_is_placed_without_touching_the_endpoint(
     fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """A further model of a multi-model endpoint is one more object; the endpoint stays as it is."""
+    """Adding a model to a multi-model endpoint adds one object and does not change the endpoint."""
     before = fresh.physical_ids()
     assert deploy("added_model", fresh.name).status == "UPDATE_COMPLETE"
     assert fresh.physical_ids() == before
@@ -189,7 +188,7 @@ def test_added_model_is_placed_without_touching_the_endpoint(
 def test_deployment_keeps_the_count_that_scaling_reached(
     fresh: StackView, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """After scaling out to three instances, a deployment that moves the endpoint leaves three running."""
+    """After scaling out to three instances, a deployment that updates the endpoint keeps three instances."""
     before = fresh.physical_ids()
     fresh.set_desired_instance_count("ManyName", 3)
     assert deploy("changed_timeout", fresh.name).status == "UPDATE_COMPLETE"
@@ -206,7 +205,7 @@ def test_deployment_keeps_the_count_that_scaling_reached(
 def test_changed_instance_type_under_scaling_is_refused(
     fresh: StackView, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """SageMaker refuses to change the instances of a scaled variant; the stack goes back to what it was."""
+    """SageMaker refuses to change the instances of a scaled variant, and the stack is rolled back."""
     before, declared = fresh.physical_ids(), fresh.declared()
     stack = deploy("changed_instance_type", fresh.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -222,7 +221,7 @@ def test_changed_instance_type_under_scaling_is_refused(
 def test_variant_is_removed_once_it_no_longer_scales(
     fresh: StackView, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """A variant that is registered for scaling cannot be removed in the same update; in two steps it goes."""
+    """A variant registered for scaling cannot be removed in one update, but in two."""
     assert deploy("two_fleets", fresh.name).status == "UPDATE_COMPLETE"
     refused = deploy("one_fleet", fresh.name)
     assert refused.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -236,7 +235,7 @@ def test_variant_is_removed_once_it_no_longer_scales(
 def test_failed_update_restores_everything(
     fresh: StackView, assemblies: Path, deploy: Callable[[str, str], Stack]
 ) -> None:
-    """A resource that fails last takes back what had already changed before it: capacity, model, archives."""
+    """When the last resource fails, capacity, model and archives are rolled back."""
     before = fresh.physical_ids()
     stack = deploy("broken", fresh.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -253,7 +252,7 @@ def test_failed_update_restores_everything(
 
 
 def test_failed_create_is_rolled_back(aws: LoopbackAws, deploy: Callable[[str, str], Stack]) -> None:
-    """Nothing of a stack that could not be created is left, but what is retained in any case."""
+    """A stack that could not be created leaves only the resources that are always retained."""
     stack = deploy("broken", "NeverThere")
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "DashboardBody must be a valid JSON object" in stack.reason
@@ -264,7 +263,7 @@ def test_failed_create_is_rolled_back(aws: LoopbackAws, deploy: Callable[[str, s
 
 
 def test_destroy_leaves_only_what_is_retained(fresh: StackView, assemblies: Path) -> None:
-    """The bucket with the archives and the function's log stay; endpoints, roles, alarms and all else go."""
+    """Deleting the stack retains the archive bucket and the function's log, and deletes everything else."""
     archives = fresh.archives()
     bucket = fresh.output("ModelsUrl").removeprefix("s3://").partition("/")[0]
     assert fresh.aws.destroy(fresh.name).status == "DELETE_COMPLETE"

@@ -1,4 +1,4 @@
-"""The project's apps, each deployed, deployed again and destroyed on an AWS on loopback."""
+"""Each app of the project is deployed twice and destroyed on a loopback AWS."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def account_in() -> Iterator[Callable[[str], LoopbackAws]]:
-    """Gives an environment's account, and ends the one before: there is one at a time in a process."""
+    """Starts the account of an environment and ends the previous one: a process has one at a time."""
     current: dict[str, LoopbackAws] = {}
     with ExitStack() as running:
 
@@ -57,10 +57,10 @@ def stacks_in(assembly: Assembly, environment: str) -> list[tuple[Assembly, str]
 
 
 @pytest.mark.parametrize(("environment", "name"), CASES, ids=[" ".join(each) for each in CASES])
-def test_app_lives_through_deployments(
+def test_app_is_deployed_twice_and_destroyed(
     account_in: Callable[[str], LoopbackAws], environment: str, name: str, assemblies: Path
 ) -> None:
-    """The app deploys, a second deployment changes nothing, and destroying it leaves nothing behind."""
+    """The app deploys, a second deployment changes nothing, and destroy deletes everything."""
     aws = account_in(environment)
     if name == "existing_bucket":
         put_what_another_team_has_left(aws, assemblies / "ensemble")
@@ -70,15 +70,15 @@ def test_app_lives_through_deployments(
 
 
 def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:
-    """The bucket that exists already, and an archive in it."""
+    """A bucket that exists before the deployment, with an archive."""
     s3, bucket = aws.client("s3"), "example-ml-platform"
     (archive,) = packed.glob("*.tar.gz")
     s3.create_bucket(Bucket=bucket)
     s3.put_object(Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes())
 
 
-def test_no_stack_is_left_out(assemblies: Path) -> None:
-    """Every stack of every app belongs to one of the environments in which it is deployed here."""
+def test_every_stack_is_deployed(assemblies: Path) -> None:
+    """Every stack of every app is deployed by these tests, in one of its environments."""
     for name in APPS:
         stacks = list(deployable_stacks(Assembly(assemblies / name)))
         deployed = [

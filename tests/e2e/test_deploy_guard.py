@@ -1,4 +1,4 @@
-"""The scaling guard, with its role's permissions, on an AWS that refuses what SageMaker refuses."""
+"""The scaling guard, with its role's permissions, on an AWS that refuses the same requests as SageMaker."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def fresh(aws: LoopbackAws, deploy: Deploy, numbers: Iterator[int]) -> StackView
 
 
 def scaling(view: StackView) -> dict[str, list[dict[str, Any]]]:
-    """All that Application Auto Scaling has of the endpoint, without what a new registration changes."""
+    """The endpoint's targets, policies and schedules, without values that a new registration changes."""
     client = view.aws.client("application-autoscaling")
     resource = f"endpoint/{view.output('Name')}/variant/"
     described = {
@@ -83,7 +83,7 @@ def of_variant(view: StackView, kind: str, variant: str) -> list[dict[str, Any]]
 
 
 def gpu_target(view: StackView, variant: str) -> float:
-    """The target of the policy on GPU utilisation, which depends on the instance type's GPUs."""
+    """The target of the policy on GPU utilization, which depends on the instance type's GPUs."""
     (value,) = [
         each["TargetTrackingScalingPolicyConfiguration"]["TargetValue"]
         for each in of_variant(view, "policies", variant)
@@ -98,7 +98,7 @@ def instance_types(view: StackView) -> dict[str, str]:
 
 
 def test_scaling_is_registered_as_declared(fresh: StackView) -> None:
-    """Bounds, suspension, both policies and the schedule of each variant arrive in the service's types."""
+    """The guard registers the bounds, suspension, policies and schedule of each variant."""
     (blue,), (green,) = (of_variant(fresh, "targets", name) for name in ("blue", "green"))
     assert (blue["MinCapacity"], blue["MaxCapacity"]) == (1, 4)
     suspended = [name for name, value in blue["SuspendedState"].items() if value]
@@ -113,7 +113,7 @@ def test_scaling_is_registered_as_declared(fresh: StackView) -> None:
 
 
 def test_changed_instance_type_is_deployed(fresh: StackView, deploy: Deploy) -> None:
-    """The variant gets its instances, and scales as the new template declares; the other is left alone."""
+    """The changed variant gets its instances and new scaling; the other variant is not changed."""
     before = scaling(fresh)
     deregistered = len(calls(fresh, "deregistered"))
     stack = deploy("large", fresh.name)
@@ -131,8 +131,8 @@ def test_changed_instance_type_is_deployed(fresh: StackView, deploy: Deploy) -> 
     assert [line.rpartition("/")[2] for line in named] == ["blue"]
 
 
-def test_without_the_guard_it_is_refused(aws: LoopbackAws, deploy: Deploy) -> None:
-    """The same change is refused to the same endpoint without the guard."""
+def test_change_without_the_guard_is_refused(aws: LoopbackAws, deploy: Deploy) -> None:
+    """Without the guard, SageMaker refuses the same change."""
     assert deploy("unguarded", "Unguarded").status == "CREATE_COMPLETE"
     stack = deploy("unguarded_large", "Unguarded")
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -140,7 +140,7 @@ def test_without_the_guard_it_is_refused(aws: LoopbackAws, deploy: Deploy) -> No
 
 
 def test_changes_back_and_forth(fresh: StackView, deploy: Deploy) -> None:
-    """What one deployment left behind is never put back by a later one."""
+    """After two updates and a failed one, the scaling is that of the current template."""
     before = scaling(fresh)
     for state in ("large", "small"):
         assert deploy(state, fresh.name).status == "UPDATE_COMPLETE"
@@ -150,7 +150,7 @@ def test_changes_back_and_forth(fresh: StackView, deploy: Deploy) -> None:
 
 
 def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
-    """A variant that scales goes in one deployment, with all of its scaling; the other keeps scaling."""
+    """One deployment removes a scaled variant with its scaling; the other variant keeps scaling."""
     blue = [of_variant(fresh, kind, "blue") for kind in ("targets", "policies", "actions")]
     stack = deploy("blue_only", fresh.name)
     assert stack.status == "UPDATE_COMPLETE", stack.reason
@@ -162,7 +162,7 @@ def test_scaled_variant_is_removed(fresh: StackView, deploy: Deploy) -> None:
 
 
 def test_scaling_is_removed_and_added(fresh: StackView, deploy: Deploy) -> None:
-    """Scaling that leaves the template is deregistered, and comes back with it."""
+    """Scaling that is removed from the template is deregistered, and registered when it is added again."""
     before = scaling(fresh)
     assert deploy("green_unscaled", fresh.name).status == "UPDATE_COMPLETE"
     assert not of_variant(fresh, "targets", "green")
@@ -171,8 +171,8 @@ def test_scaling_is_removed_and_added(fresh: StackView, deploy: Deploy) -> None:
 
 
 @pytest.mark.parametrize("state", ["fails_before", "fails_between", "fails_after", "removal_fails"])
-def test_failed_update_leaves_scaling_as_it_was(fresh: StackView, deploy: Deploy, state: str) -> None:
-    """Wherever a deployment fails, instances and scaling are what they were, and the next one works."""
+def test_failed_update_does_not_change_scaling(fresh: StackView, deploy: Deploy, state: str) -> None:
+    """After a failed deployment, instances and scaling are unchanged, and the next deployment succeeds."""
     before = scaling(fresh)
     stack = deploy(state, fresh.name)
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE", stack.reason
@@ -184,8 +184,8 @@ def test_failed_update_leaves_scaling_as_it_was(fresh: StackView, deploy: Deploy
     assert gpu_target(fresh, "blue") == 60 * 4
 
 
-def test_guard_over_somebody_elses_scaling_is_refused(deploy: Deploy, aws: LoopbackAws) -> None:
-    """CloudFormation would deregister what the guard registered, so that the guard is refused beforehand."""
+def test_guard_on_existing_scaling_is_refused(deploy: Deploy, aws: LoopbackAws) -> None:
+    """Adding the guard to scaling that CloudFormation registered is refused: it would be deregistered."""
     assert deploy("unguarded", "Adopting").status == "CREATE_COMPLETE"
     before = scaling(StackView(aws, "Adopting"))
     stack = deploy("small", "Adopting")
@@ -194,8 +194,8 @@ def test_guard_over_somebody_elses_scaling_is_refused(deploy: Deploy, aws: Loopb
     assert scaling(StackView(aws, "Adopting")) == before
 
 
-def test_guard_left_out_keeps_scaling(fresh: StackView, deploy: Deploy) -> None:
-    """Without the guard CloudFormation's own target takes over, and is not deregistered by what goes."""
+def test_removed_guard_keeps_scaling(fresh: StackView, deploy: Deploy) -> None:
+    """When the guard is removed, CloudFormation registers the target, which stays registered."""
     before = scaling(fresh)
     stack = deploy("unguarded", fresh.name)
     assert stack.status == "UPDATE_COMPLETE", stack.reason
@@ -206,8 +206,8 @@ def test_guard_left_out_keeps_scaling(fresh: StackView, deploy: Deploy) -> None:
     assert len(after["policies"]) == len(before["policies"])
 
 
-def test_destroy_leaves_nothing_behind(fresh: StackView, deploy: Deploy) -> None:
-    """After a change and a rollback, destroying the stack takes targets, policies and all that was noted."""
+def test_destroy_deletes_everything(fresh: StackView, deploy: Deploy) -> None:
+    """After a change and a rollback, deleting the stack removes targets, policies and the saved state."""
     deploy("large", fresh.name)
     deploy("removal_fails", fresh.name)
     noted = fresh.stack.id

@@ -22,7 +22,7 @@ def _blocks() -> Iterator[object]:
 
 @pytest.mark.parametrize("block", list(_blocks()))
 def test_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The block runs as it stands, beside a folder ``models`` that holds a Triton model repository."""
+    """The block runs unchanged, in a folder whose ``models`` is a Triton model repository."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))

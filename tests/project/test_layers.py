@@ -1,4 +1,4 @@
-"""The layers of the package and of its larger folders, as the design draws them."""
+"""The layers of the package and of its larger folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make` looks for before it installs anything."""
+"""What `make` checks before it installs anything."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def _fake_program(directory: Path, name: str, output: str) -> None:
     program.chmod(0o755)
 
 
-def test_machine_that_runs_the_tests_lacks_nothing() -> None:
-    """Where the suite runs at all, nothing is reported missing."""
+def test_nothing_is_missing() -> None:
+    """On a machine that runs the tests, nothing is reported missing."""
     run = _check(os.environ["PATH"])
     assert (run.returncode, run.stderr) == (0, "")
 
 
-def test_missing_node_is_named_with_its_command(tmp_path: Path) -> None:
-    """Without Node the check fails and names the command that installs it."""
+def test_missing_node(tmp_path: Path) -> None:
+    """Without Node.js the check fails and names the command that installs it."""
     run = _check(str(tmp_path))
     assert run.returncode == 1
     assert "missing: Node.js, needed for the CDK; install it with: apt-get install nodejs npm" in run.stderr
 
 
 @pytest.mark.parametrize(("version", "is_fine"), [("v16.20.2", False), ("v18.19.0", True), ("v24.1.0", True)])
-def test_node_is_as_new_as_the_cdk_needs(tmp_path: Path, version: str, is_fine: bool) -> None:
-    """A Node older than the CDK's command line takes is refused with its version."""
+def test_node_version(tmp_path: Path, version: str, is_fine: bool) -> None:
+    """A Node.js version that the CDK does not support is refused, and the message contains the version."""
     _fake_program(tmp_path, "node", version)
     _fake_program(tmp_path, "npm", "11.0.0")
     run = _check(f"{tmp_path}:/usr/sbin:/sbin:/usr/bin:/bin")
