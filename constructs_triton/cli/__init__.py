@@ -1,7 +1,7 @@
 """``constructs-triton``: thin commands over the package.
 
 A command is a module with ``add_arguments(parser)`` and ``run(arguments) -> int``. Only the module of the
-command that was asked for is imported, so that ``--help`` costs nothing.
+requested command is imported, so ``--help`` is fast.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["main"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command's module below ``constructs_triton.cli`` and its line in the help."""
+    """A command's module in ``constructs_triton.cli`` and its line in the help."""
 
     module: str
     summary: str
@@ -31,22 +31,31 @@ class Command:
 
 
 COMMANDS = {
-    "check": Command("check", "check a model repository as strictly as Triton does"),
-    "pack": Command("pack", "write the archives of a model repository"),
-    "config": Command("config", "show a model's configuration, its tensors and an ensemble's graph"),
-    "facts": Command("facts", "what AWS publishes of images, instance types and variables"),
-    "models": Command("models", "list, add, remove and place the archives of a multi-model endpoint"),
-    "plan": Command("plan", "instances, scaling target and cost from a measured benchmark"),
-    "local": Command("local", "run a synthesized endpoint here, with the real Triton server"),
-    "invoke": Command("invoke", "send tensors to an endpoint and print what comes back"),
+    "check": Command("check", "find the errors in a model repository"),
+    "pack": Command("pack", "write a model repository as .tar.gz archives"),
+    "config": Command("config", "show configurations, tensors and ensemble graphs"),
+    "facts": Command("facts", "look up images, instance types and variables"),
+    "models": Command("models", "list, add and remove models of a multi-model endpoint"),
+    "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
+    "local": Command("local", "run endpoints on this machine with the Triton server"),
+    "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
 }
 
-DESCRIPTION = "NVIDIA Triton on Amazon SageMaker: from a folder of models to an endpoint, here or in AWS."
+DESCRIPTION = "Check, pack, run and call NVIDIA Triton models for Amazon SageMaker endpoints."
+EPILOG = """\
+examples:
+  constructs-triton check models           find errors before you deploy
+  constructs-triton local up cdk.out       run the endpoints that `npx cdk synth` wrote
+  constructs-triton invoke NAME --input x=1.0,2.0:FP32 --endpoint-url http://127.0.0.1:8080
+
+`constructs-triton COMMAND --help` describes each command.
+Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
+"""
 EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; 0 is fine, 1 found errors, 2 was called wrongly."""
+    """Run one command and return its exit code: 0 success, 1 errors were found, 2 wrong arguments."""
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse_args(words)
     try:
@@ -57,17 +66,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python would complain again when it flushes at exit.
+        # The reader has closed the pipe. Without this, Python reports the error again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FINE
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="constructs-triton", description=DESCRIPTION)
+    parser = argparse.ArgumentParser(
+        prog="constructs-triton",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.summary, description=command.summary)
+        subparser = commands.add_parser(name, help=command.summary)
         if name in words:
             command.load().add_arguments(subparser)
     return parser

@@ -1,4 +1,4 @@
-"""``constructs-triton check``: judge a model repository as Triton and SageMaker would."""
+"""``constructs-triton check``: find the errors in a model repository."""
 
 from __future__ import annotations
 
@@ -22,30 +22,42 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("path", metavar="PATH", help="a folder of models, or the content of one archive")
+    parser.description = (
+        "Check a model repository by the rules of Triton and SageMaker. Prints every error with its file, "
+        "line and fix. Exit code 1 if there are errors; warnings do not count."
+    )
+    parser.add_argument("path", metavar="PATH", help="a folder with one subfolder per model")
     parser.add_argument(
         "--endpoint",
         choices=("single", "multi-model"),
-        help="the kind of SageMaker endpoint; without it only Triton's own rules are asked, of every model",
+        help="type of the SageMaker endpoint; adds SageMaker's rules (default: only Triton's rules)",
     )
-    parser.add_argument("--gpus", type=_count, metavar="N", help="NVIDIA GPUs of the instance, 0 for none")
-    parser.add_argument("--image-version", type=_version, metavar="V", help="Triton image, such as 26.05")
-    parser.add_argument("--default-model", metavar="NAME", help="SAGEMAKER_TRITON_DEFAULT_MODEL_NAME")
+    parser.add_argument(
+        "--gpus", type=_count, metavar="N", help="number of NVIDIA GPUs of the instance, 0 for a CPU instance"
+    )
+    parser.add_argument(
+        "--image-version", type=_version, metavar="V", help="version of the Triton image, for example 26.05"
+    )
+    parser.add_argument(
+        "--default-model",
+        metavar="NAME",
+        help="model that a single-model endpoint serves (SAGEMAKER_TRITON_DEFAULT_MODEL_NAME)",
+    )
     parser.add_argument(
         "--no-files",
         action="store_true",
-        help="weights and version folders are stored elsewhere: judge the configurations alone",
+        help="check only the configurations; for weights and version folders that are stored elsewhere",
     )
     parser.add_argument(
         "--archive",
         action="store_true",
-        help="PATH is the unpacked content of one archive, and not a repository that packing would split",
+        help="PATH is the content of one archive, not a repository that becomes several archives",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument(
         "--server",
         action="store_true",
-        help="also load every model in the real server (nvidia-pytriton), and print its verdict beside ours",
+        help="also load every model in the Triton server of nvidia-pytriton and print its answers",
     )
 
 
@@ -67,7 +79,7 @@ def _version(text: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check, print, and return 0 without errors and 1 with some."""
+    """Check and print; return 1 if there are errors, else 0."""
     report = _check(arguments)
     answers = _ask_server(arguments) if arguments.server else None
     if arguments.json:
@@ -130,7 +142,7 @@ class _Painter:
 
 
 def _painter() -> _Painter:
-    """Colour on a terminal, unless ``NO_COLOR`` holds anything (https://no-color.org)."""
+    """Colour on a terminal, unless ``NO_COLOR`` is set (https://no-color.org)."""
     return _Painter(
         sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     )
@@ -146,7 +158,7 @@ def _block(finding: Finding, root: Path, paint: _Painter) -> list[str]:
 
 
 def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
-    """The offending line with a caret below the place, cut where it is long."""
+    """Return the line of a finding with a caret below the column; a long line is cut."""
     if finding.line is None:
         return []
     try:
@@ -165,7 +177,7 @@ def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
 
 
 def _visible(text: str) -> str:
-    """Text without what could steer the terminal; a tab becomes a blank, so that the caret stands right."""
+    """Replace control characters. A tab becomes one blank, so that the caret is in the right column."""
     return "".join(
         character if character.isprintable() else " " if character == "\t" else "?" for character in text
     )
@@ -173,7 +185,7 @@ def _visible(text: str) -> str:
 
 def _summary(report: Report) -> str:
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
-    verdict = "Triton loads it" if report.verdict == "loads" else "Triton would refuse it"
+    verdict = "Triton loads it" if report.verdict == "loads" else "Triton rejects it"
     return f"{counts}: {verdict}"
 
 

@@ -1,4 +1,4 @@
-"""``constructs-triton config show``: a model's configuration, read back."""
+"""``constructs-triton config show``: print a model's configuration."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ _PIPE_WIDTH = 160
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``config`` to its parser."""
+    parser.description = "Show model configurations."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     show = actions.add_parser(
         "show",
-        help="print configurations as tables, ensembles with their graph",
-        description="print configurations as tables, ensembles with their graph",
+        help="print settings and tensors as tables, and the graph of an ensemble",
+        description="Print the settings and tensors of each model, and the graph of an ensemble.",
     )
-    show.add_argument("path", type=Path, help="a config.pbtxt, a model's folder, or a model repository")
-    show.add_argument("--model", metavar="NAME", help="only this model of a repository")
+    show.add_argument(
+        "path", type=Path, metavar="PATH", help="a config.pbtxt, a model's folder, or a model repository"
+    )
+    show.add_argument("--model", metavar="NAME", help="show only this model of a repository")
     form = show.add_mutually_exclusive_group()
-    form.add_argument("--mermaid", action="store_true", help="print the ensembles' graphs for Mermaid")
+    form.add_argument("--mermaid", action="store_true", help="print the graphs of ensembles as Mermaid")
     form.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what was asked for; 0."""
+    """Print the configurations and return 0."""
     described = list(_described(arguments.path, arguments.model))
     if arguments.json:
         json.dump({"models": [item.to_dict() for item in described]}, sys.stdout, indent=2)
@@ -55,7 +58,9 @@ def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
     if path.is_dir() and not (path / "config.pbtxt").is_file():
         return _of_repository(path, model)
     if model is not None:
-        raise InvalidValueError(f"--model: {path} is a single model, got {model!r}; leave it out")
+        raise InvalidValueError(
+            f"--model: {path} is one model, not a repository, got {model!r}; leave it out"
+        )
     return iter([_described_file(path)])
 
 
@@ -66,7 +71,9 @@ def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]
     folders = [repository.model(model)] if model is not None else list(repository.models.values())
     with_config = [folder for folder in folders if folder.has_config]
     if not with_config:
-        raise InvalidValueError(f"{path}: holds no config.pbtxt; name a model's folder or a model repository")
+        raise InvalidValueError(
+            f"{path}: contains no config.pbtxt; pass a model's folder or a model repository"
+        )
     return (_described_file(folder.directory / "config.pbtxt") for folder in with_config)
 
 
@@ -86,14 +93,14 @@ def _mermaid(path: Path, described: list[ConfigDescription]) -> str:
     graphs = [item.graph for item in described if item.graph is not None]
     if not graphs:
         names = ", ".join(item.name for item in described)
-        raise InvalidValueError(f"{path}: holds no ensemble, got {names}; leave out --mermaid")
+        raise InvalidValueError(f"{path}: contains no ensemble, got {names}; leave out --mermaid")
     return "\n\n".join(graph.to_mermaid() for graph in graphs)
 
 
 def _print_tables(described: list[ConfigDescription]) -> None:
     from rich.console import Console  # noqa: PLC0415 - see above
 
-    # In a pipe there is no window to fit into, and a wrapped name would be no name.
+    # A pipe has no width, and a wrapped name could not be copied.
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
     for index, item in enumerate(described):
         if index:

@@ -1,4 +1,4 @@
-"""``constructs-triton facts``: what AWS and NVIDIA publish of images, instance types and variables."""
+"""``constructs-triton facts``: what AWS and NVIDIA publish about images, instance types and variables."""
 
 from __future__ import annotations
 
@@ -19,26 +19,42 @@ from constructs_triton.findings import Finding, Severity, format_findings
 
 __all__ = ["add_arguments", "run"]
 
-_WIDE = 200  # columns of a table that nobody looks at: a pipe must not break lines
+_WIDE = 200  # width of a table in a pipe, where lines must not be broken
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """``facts image``, ``facts instance`` and ``facts environment``."""
+    """Declare the arguments of ``facts image``, ``facts instance`` and ``facts environment``."""
+    parser.description = "Look up what AWS and NVIDIA publish. Works without a network and an account."
     topics = parser.add_subparsers(dest="topic", required=True, metavar="TOPIC")
-    image = topics.add_parser("image", help="the image of a Triton release in a Region, and what it holds")
-    image.add_argument("--region", required=True, help="for example eu-west-1")
-    image.add_argument("--version", default=images.DEFAULT_VERSION, help="Triton release (%(default)s)")
-    image.add_argument("--instance-type", help="tells GPU or CPU image, and is checked against the release")
-    instance = topics.add_parser("instance", help="hardware of an instance type")
-    instance.add_argument("name", help="for example ml.g5.xlarge")
-    environment = topics.add_parser("environment", help="environment variables of the container")
-    environment.add_argument("--version", help="only those that this Triton release reads")
+    image = _add_topic(
+        topics, "image", "show the image URIs of a Triton release in a Region, and its versions"
+    )
+    image.add_argument("--region", required=True, metavar="REGION", help="AWS Region, for example eu-west-1")
+    image.add_argument(
+        "--version", default=images.DEFAULT_VERSION, metavar="V", help="Triton release (default: %(default)s)"
+    )
+    image.add_argument(
+        "--instance-type",
+        metavar="TYPE",
+        help="show only the image for this type and check that they are compatible",
+    )
+    instance = _add_topic(topics, "instance", "show the hardware of an instance type")
+    instance.add_argument("name", metavar="TYPE", help="for example ml.g5.xlarge")
+    environment = _add_topic(topics, "environment", "list the environment variables that the container reads")
+    environment.add_argument("--version", metavar="V", help="list only variables of this Triton release")
     for topic in (image, instance, environment):
         topic.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
+def _add_topic(topics: Any, name: str, summary: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = topics.add_parser(
+        name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+    )
+    return parser
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Print the answer; 1 where the image and the instance type do not go together."""
+    """Print the facts; return 1 if the image and the instance type are not compatible."""
     if arguments.topic == "environment":
         return _run_environment(arguments)
     answer, findings = _image(arguments) if arguments.topic == "image" else _instance(arguments)

@@ -1,4 +1,4 @@
-"""``constructs-triton invoke``: tensors from files or from the command line, answers as a table or JSON."""
+"""``constructs-triton invoke``: send tensors to an endpoint and print its response."""
 
 from __future__ import annotations
 
@@ -8,52 +8,83 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.datatypes import DATATYPES, by_datatype
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from constructs_triton.client import InferenceResult, TritonClient
 
+#: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
+_MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _SHOWN_ELEMENTS = 6
 _DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
 _EPILOG = """\
 inputs:
-  IMAGE=@dog.jpg      the file's bytes, one BYTES element of shape [1], with --batch [1, 1]
-  ids=@ids.npy        a NumPy array, its dtype and shape as saved
-  x=1.0,2.0:FP32      values of a datatype, shape [2], with --batch [1, 2]
-  x=[[1,2],[3,4]]:INT64   a nested JSON list, its shape
+  IMAGE=@dog.jpg          the bytes of a file: BYTES of shape [1], with --batch [1, 1]
+  ids=@ids.npy            a NumPy array with its dtype and shape
+  x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
+  x=[[1,2],[3,4]]:INT64   a nested JSON list: shape [2, 2]
+
+example:
+  constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
+    """Declare the command's arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Send one request to a deployed endpoint, a local endpoint or a container, and print the response."
+    )
     parser.epilog = _EPILOG
-    parser.add_argument("endpoint", metavar="NAME", help="name of the endpoint, or http:// of a container")
+    parser.add_argument(
+        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+    )
     parser.add_argument(
         "--input",
         action="append",
         required=True,
         metavar="NAME=VALUE",
         dest="inputs",
-        help="an input tensor, see below; once for each",
+        help="an input tensor, see below; repeat it for each input",
     )
-    parser.add_argument("--output", action="append", metavar="NAME", dest="outputs", help="ask for it only")
-    parser.add_argument("--batch", action="store_true", help="put a batch axis of 1 before every input")
-    parser.add_argument("--target-model", metavar="MODEL", help="model of a multi-model endpoint")
+    parser.add_argument(
+        "--output", action="append", metavar="NAME", dest="outputs", help="return only this output"
+    )
+    parser.add_argument(
+        "--batch",
+        action="store_true",
+        help="add a batch axis of size 1 to every input, for models with max_batch_size above 0",
+    )
+    parser.add_argument(
+        "--target-model",
+        metavar="MODEL",
+        help="archive of a multi-model endpoint, or a model name with --index",
+    )
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
-    parser.add_argument("--endpoint-url", metavar="URL", help="address of the runtime API, for a local run")
-    parser.add_argument("--region", metavar="REGION", help="AWS Region, as boto3 finds it unless given")
-    parser.add_argument("--json", action="store_true", dest="as_json", help="print JSON, not a table")
+    parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
+    parser.add_argument(
+        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", dest="as_json", help="print one JSON object instead of a table"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Send one request and print what came back."""
+    """Send one request and print the response."""
     inputs = dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
-    result = _connect(arguments).infer(arrays, arguments.outputs, datatypes=datatypes)
+    try:
+        result = _connect(arguments).infer(arrays, arguments.outputs, datatypes=datatypes)
+    except InvocationError as error:
+        if arguments.batch or _MISSING_BATCH_AXIS not in str(error):
+            raise
+        raise InvalidValueError(
+            "--input: this model has a batch axis, and the inputs do not; add --batch"
+        ) from error
     print(json.dumps(describe(result), indent=2)) if arguments.as_json else _print_table(result)
     return 0
 
@@ -73,10 +104,16 @@ def _connect(arguments: argparse.Namespace) -> TritonClient:
 
 
 def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:
-    """Name, array and, where it was written, datatype of ``NAME=@file`` or ``NAME=values:DATATYPE``."""
+    """Read ``NAME=@file`` or ``NAME=values:DATATYPE`` into a name, an array and the datatype, if written.
+
+    Raises:
+        InvalidValueError: the text has another form, or the file or the values cannot be read.
+    """
     name, separator, value = text.partition("=")
     if not name or not separator or not value:
-        raise InvalidValueError(f"--input: must read NAME=VALUE, got {text!r}; see --help")
+        raise InvalidValueError(
+            f"--input: must have the form NAME=VALUE, got {text!r}; see `constructs-triton invoke --help`"
+        )
     path, datatype = f"--input {name}", None
     if value.startswith("@"):
         array = _read_file(path, Path(value[1:]))
@@ -95,7 +132,9 @@ def _read_file(path: str, file: Path) -> NDArray[Any]:
         array = np.empty(1, dtype=object)
         array[0] = file.read_bytes()
     except (OSError, ValueError, EOFError) as error:
-        raise InvalidValueError(f"{path}: {file} cannot be read, got {error}; name a readable file") from None
+        raise InvalidValueError(
+            f"{path}: {file} cannot be read ({error}); write @ and the path of a readable file"
+        ) from None
     return array
 
 
@@ -104,14 +143,14 @@ def _read_inline(path: str, value: str) -> tuple[NDArray[Any], str]:
     datatype = by_datatype(datatype_name.upper())
     if datatype is None:
         raise InvalidValueError(
-            f"{path}: must end in a datatype after a colon, got {value!r}; one of {_DATATYPE_NAMES}"
+            f"{path}: must end in a colon and a datatype, got {value!r}; use one of {_DATATYPE_NAMES}"
         )
     if datatype.datatype == "BYTES":
-        return _read_texts(text), "BYTES"
+        return _read_strings(text), "BYTES"
     return _read_numbers(path, text, datatype.datatype), datatype.datatype
 
 
-def _read_texts(text: str) -> NDArray[Any]:
+def _read_strings(text: str) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
     try:
@@ -143,7 +182,7 @@ def _read_numbers(path: str, text: str, datatype_name: str) -> NDArray[Any]:
 
 
 def describe(result: InferenceResult) -> dict[str, Any]:
-    """A result as JSON-ready values; bytes that are no UTF-8 show their escapes."""
+    """Return a result as values for JSON. Bytes that are not UTF-8 are shown as escapes."""
     outputs = [
         {
             "name": name,
@@ -166,7 +205,7 @@ def _to_values(array: NDArray[Any]) -> Any:
         texts = [value.decode("utf-8", errors="backslashreplace") for value in array.ravel()]
         return _nest(texts, array.shape)
     if array.dtype.kind in "fV":
-        # JSON has no NaN and no infinity; their names say what came.
+        # JSON has no NaN and no infinity, so their names are printed.
         numbers = array.ravel().astype("f8").tolist()
         return _nest([x if abs(x) < float("inf") else str(x) for x in numbers], array.shape)
     return array.tolist()
@@ -186,9 +225,7 @@ def _print_table(result: InferenceResult) -> None:
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
     except ImportError:
-        raise MissingDependencyError(
-            "rich: is not installed, got ImportError; use --json, or pip install rich"
-        ) from None
+        raise MissingDependencyError("rich is not installed; run `pip install rich`, or use --json") from None
 
     milliseconds = f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
     table = Table(title=f"{result.model_name} version {result.model_version}{milliseconds}")

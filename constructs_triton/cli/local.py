@@ -1,4 +1,4 @@
-"""``constructs-triton local up``: endpoints of an app, a repository or an archive, with the real server."""
+"""``constructs-triton local up``: run endpoints on this machine with the Triton server."""
 
 from __future__ import annotations
 
@@ -26,46 +26,56 @@ _SNIPPET = """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``local`` and its one action, ``up``."""
+    """Declare the arguments of ``local`` and its only action, ``up``."""
+    parser.description = "Run endpoints on this machine with the Triton server of nvidia-pytriton."
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    summary = "start endpoints with the real Triton server and serve SageMaker's runtime API on loopback"
-    up = actions.add_parser("up", help=summary, description=summary)
+    up = actions.add_parser(
+        "up",
+        help="start endpoints and serve SageMaker's runtime API on 127.0.0.1",
+        description="Start the endpoints of a synthesized app, a model repository or an archive with the "
+        "Triton server, and serve SageMaker's runtime API for them on 127.0.0.1. Prints how to call them. "
+        "Ctrl-C stops everything.",
+    )
     # fmt: off
     up.add_argument("source", nargs="?", type=Path, metavar="PATH",
-                    help="the folder that `cdk synth` wrote, a model repository, or a .tar.gz "
+                    help="folder that `npx cdk synth` wrote, a model repository, or a .tar.gz "
                          "(default: cdk.out)")
     up.add_argument("--aws-endpoint-url", metavar="URL",
-                    help="serve what is deployed at this AWS endpoint instead, its archives taken from S3")
-    up.add_argument("--stack", metavar="NAME", help="only the endpoints of this stack")
+                    help="run the endpoints that are deployed at this AWS API, with their archives from S3")
+    up.add_argument("--stack", metavar="NAME", help="run only the endpoints of this stack")
     up.add_argument("--endpoint", metavar="NAME",
-                    help="only this endpoint; of a repository or an archive, its name")
-    up.add_argument("--model", metavar="NAME", help="of a repository or an archive, the model to serve")
+                    help="run only this endpoint; for a repository or an archive, the endpoint's name")
+    up.add_argument("--model", metavar="NAME",
+                    help="model to serve, for a repository or an archive with several models")
     up.add_argument("--multi-model", action="store_true",
-                    help="serve each top-level model of a repository, or each archive of a folder, "
-                         "by TargetModel")
-    up.add_argument("--port", type=_port, default=8080,
-                    help="port on 127.0.0.1; 0 takes a free one (default: 8080)")
+                    help="serve all top-level models of a repository, or all archives of a folder; "
+                         "callers choose one with TargetModel")
+    up.add_argument("--port", type=_port, default=8080, metavar="PORT",
+                    help="port on 127.0.0.1, 0 for any free port (default: 8080)")
     up.add_argument("--python", type=Path, metavar="PATH",
-                    help="interpreter of the models' packages, NumPy below 2 (default: this one)")
+                    help="Python that runs the models, with their packages and NumPy below 2 "
+                         "(default: this one)")
     up.add_argument("--tritonserver", type=Path, metavar="PATH",
-                    help="an installed server instead of the bundled one, for other backends")
+                    help="tritonserver executable to use instead of the one of nvidia-pytriton, "
+                         "for example for other backends")
     up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
-                    help="multi-model endpoints unload the least recently used model above this")
+                    help="memory of each multi-model endpoint in MiB; above it, the least recently used "
+                         "model is unloaded (default: 70 percent of the free memory, shared equally)")
     up.add_argument("--startup-timeout", type=_seconds, metavar="SECONDS",
-                    help="how long a server may take to start (default: the template's, else 120)")
+                    help="how long a server may take to start (default: the template's timeout, else 120)")
     up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
-                    help="a folder that stands for S3, a sub-folder a bucket, for asynchronous endpoints")
+                    help="folder in place of S3 for asynchronous endpoints, with a subfolder per bucket")
     up.add_argument("--no-private-mounts", action="store_true",
-                    help="do not show each server its models at /opt/ml")
+                    help="do not mount each server's models at /opt/ml")
     up.add_argument("--allow-open-ports", action="store_true",
-                    help="where the platform has no private addresses, let the servers listen on all network "
+                    help="if the platform has no private addresses, let the servers listen on all network "
                          "interfaces; anyone who can reach the machine can then load code into them")
     up.add_argument("--json", action="store_true",
-                    help="print one line of JSON when ready instead of text")
+                    help="print one line of JSON instead of text when the endpoints are ready")
     up.add_argument("--until-stdin-closes", action="store_true",
-                    help="stop when the standard input ends, for programs that start this one")
+                    help="stop when standard input is closed, for programs that start this command")
     # fmt: on
 
 
@@ -92,8 +102,8 @@ def _seconds(text: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until interrupted."""
-    from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - aiohttp, for this alone
+    """Run the endpoints until the command is interrupted."""
+    from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - needs aiohttp
 
     _refuse_two_sources(arguments)
     options = RunOptions(
@@ -119,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_two_sources(arguments: argparse.Namespace) -> None:
-    """What is deployed is found through SageMaker, which knows neither assemblies nor stacks."""
+    """Reject options of a synthesized app together with ``--aws-endpoint-url``."""
     if arguments.aws_endpoint_url is None:
         return
     for name, value in (
@@ -130,8 +140,7 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
     ):
         if value is not None:
             raise InvalidValueError(
-                f"{name}: belongs to a synthesized app, got {str(value)!r} with --aws-endpoint-url; "
-                "leave one of them out"
+                f"{name}: cannot be combined with --aws-endpoint-url, got {str(value)!r}; remove one of them"
             )
 
 
@@ -169,7 +178,7 @@ def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
         ]
         print("\n".join(targets))
         print(_snippet(url, endpoint))
-    print("ready (Ctrl-C stops everything)", flush=True)
+    print("ready (press Ctrl-C to stop)", flush=True)
 
 
 def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
@@ -178,12 +187,14 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
     if variant.multi_model is None:
         model = container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
         return [f"  variant {name}: {model}"]
-    models = ", ".join(sorted(container.archives)) or "no archive yet"
+    models = ", ".join(sorted(container.archives)) or "no archives yet"
     if container.fetch_archive is not None:
-        return [f"  variant {name}: the archives below {container.model_data_url}, fetched when called"]
+        return [
+            f"  variant {name}: the archives below {container.model_data_url}, downloaded on the first call"
+        ]
     return [
         f"  variant {name}: {models}",
-        f"  archives that are put into {variant.multi_model.prefix} can be called at once",
+        f"  archives that you copy into {variant.multi_model.prefix} can be called at once",
     ]
 
 

@@ -1,4 +1,4 @@
-"""The prefix of a multi-model endpoint, from outside of AWS: what lies there, and putting more there."""
+"""Lists and changes the archives below the S3 prefix of a multi-model endpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from constructs_triton.s3_prefix import check_folder_prefix
 __all__ = ["ArchiveFile", "ModelPrefix", "PlacedModel", "find_prefix"]
 
 OWNER = "constructs-triton models"
-"""What the objects that the command line places say of themselves."""
+"""The owner in the metadata of the objects that the command line uploads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ArchiveFile:
 
 @dataclass(frozen=True, slots=True)
 class PlacedModel:
-    """A name of the index; ``size_bytes`` and ``modified`` are ``None`` where its archive is missing."""
+    """A model of the index; ``size_bytes`` and ``modified`` are ``None`` if its archive is missing."""
 
     name: str
     target_model: str
@@ -46,7 +46,7 @@ class PlacedModel:
 
 
 class ModelPrefix:
-    """``prefix`` of ``bucket``, spoken to through ``session``."""
+    """The S3 ``prefix`` of ``bucket``, accessed through ``session``."""
 
     def __init__(self, session: boto3.Session, bucket: str, prefix: str) -> None:
         if prefix:
@@ -62,20 +62,20 @@ class ModelPrefix:
         return f"s3://{self._bucket}/{self._prefix}"
 
     def models(self) -> list[PlacedModel]:
-        """Every name of the index, in alphabetical order."""
+        """Return every model of the index, in alphabetical order."""
         with _errors(self.url):
             index, objects = read_index(self._client, self._bucket, self._prefix), self._objects()
         return [self._placed(name, index, objects) for name in sorted(index.target_models)]
 
     def nameless(self) -> list[str]:
-        """Archives below the prefix that no name stands for."""
+        """Return the archives below the prefix that no name refers to."""
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
             named = set(index.target_models.values())
             return sorted(key for key in self._objects() if key.endswith(".tar.gz") and key not in named)
 
     def upload(self, name: str, archive: ArchiveFile) -> tuple[str, bool]:
-        """Put an archive there, unless its content is there; its target model, and whether it was sent."""
+        """Upload an archive unless it exists; return its target model and whether it was uploaded."""
         target_model, source_key = content_name(name, archive.digest), f"{archive.digest}.tar.gz"
         with _errors(f"{self.url}{target_model}"):
             if self._placement.is_placed(source_key, None, target_model):
@@ -89,18 +89,20 @@ class ModelPrefix:
         return target_model, True
 
     def name(self, target_models: dict[str, str]) -> None:
-        """Let names stand for archives that are there."""
+        """Let names refer to archives that exist."""
         self._update(lambda index: index.with_models(target_models, time.time()))
 
     def forget(self, name: str, *, is_deleting: bool) -> str:
-        """Take a name away, and its archive too where that is asked for; the target model it stood for.
+        """Remove a name, and its archive if ``is_deleting``; return the target model that it referred to.
 
-        Raises ``InvalidValueError`` where there is no such name.
+        Raises:
+            InvalidValueError: the index has no such name.
+            ArchiveError: AWS returned an error or cannot be reached.
         """
         known = {model.name: model for model in self.models()}
         if name not in known:
-            names = ", ".join(known) or "none"
-            raise InvalidValueError(f"{self.url}: has no such model, got {name!r}; the index has {names}")
+            hint = f"use one of {', '.join(known)}" if known else "the index has no models"
+            raise InvalidValueError(f"{self.url}: no such model in the index, got {name!r}; {hint}")
         index = self._update(lambda before: before.without_model(name, time.time()))
         target_model = known[name].target_model
         if is_deleting and target_model not in index.target_models.values():
@@ -110,7 +112,7 @@ class ModelPrefix:
         return target_model
 
     def prune(self, retention_seconds: float) -> list[str]:
-        """Remove archives placed from here that have had no name for so long; which they were."""
+        """Delete archives of the command line without a name for this long; return their target models."""
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
             return prune(self._placement, index.expired(retention_seconds, time.time()))
@@ -140,7 +142,12 @@ class ModelPrefix:
 
 
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:
-    """The prefix that a deployed stack fills; ``resource`` is the logical id where there are several."""
+    """Return the prefix that a deployed stack fills; ``resource`` is its logical ID if there are several.
+
+    Raises:
+        InvalidValueError: the stack does not have exactly one such resource.
+        ArchiveError: AWS returned an error or cannot be reached.
+    """
     with _errors(f"stack {stack}"):
         pages = session.client("cloudformation").get_paginator("list_stack_resources")
         found = [row for page in pages.paginate(StackName=stack) for row in page["StackResourceSummaries"]]
@@ -154,7 +161,7 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
         names = ", ".join(urls) or "none"
         raise InvalidValueError(
             f"stack {stack}: must have one {RESOURCE_TYPE}, got {names}; "
-            "name one with --resource, or use --bucket and --prefix"
+            "choose one with --resource, or use --bucket and --prefix"
         )
     bucket, _, prefix = next(iter(chosen.values())).removeprefix("s3://").partition("/")
     return ModelPrefix(session, bucket, prefix)
@@ -170,7 +177,9 @@ def _errors(place: str) -> Iterator[None]:
         said = error.response.get("Error", {})
         reason = said.get("Message") or said.get("Code") or str(error)
         raise ArchiveError(
-            f"{place}: AWS refused, got {reason}; check the name and what you may do"
+            f"{place}: AWS returned an error, got {reason}; check the name and your permissions"
         ) from error
     except (BotoCoreError, OSError) as error:
-        raise ArchiveError(f"{place}: AWS cannot be reached, got {error}; check Region and login") from error
+        raise ArchiveError(
+            f"{place}: AWS cannot be reached ({error}); set --region or --profile, or log in"
+        ) from error

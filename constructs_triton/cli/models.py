@@ -1,4 +1,4 @@
-"""``constructs-triton models``: the models of a multi-model endpoint, without a deployment."""
+"""``constructs-triton models``: change the models of a multi-model endpoint without redeploying."""
 
 from __future__ import annotations
 
@@ -24,54 +24,70 @@ _DAY_SECONDS = 24 * 60 * 60
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.description = (
+        "List, add and remove the models of a multi-model endpoint without redeploying it. Models are "
+        "archives below an S3 prefix; index.json maps each model's name to its archive."
+    )
     place = argparse.ArgumentParser(add_help=False)
     where = place.add_mutually_exclusive_group(required=True)
-    where.add_argument("--bucket", help="the bucket of the models")
-    where.add_argument("--stack", help="a deployed stack: its bucket and prefix")
-    place.add_argument("--prefix", default="models/", help="the key prefix (default: models/)")
-    place.add_argument("--resource", metavar="ID", help="logical id, where the stack fills several prefixes")
-    place.add_argument("--region", help="AWS Region; by default the environment's")
-    place.add_argument("--profile", help="a profile of the AWS configuration")
-    place.add_argument("--json", action="store_true", help="print JSON")
+    where.add_argument("--bucket", metavar="BUCKET", help="S3 bucket of the models")
+    where.add_argument("--stack", metavar="STACK", help="deployed stack whose bucket and prefix to use")
+    place.add_argument(
+        "--prefix", default="models/", metavar="PREFIX", help="key prefix in the bucket (default: models/)"
+    )
+    place.add_argument(
+        "--resource", metavar="ID", help="logical ID of the models' resource, if the stack has several"
+    )
+    place.add_argument(
+        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
+    )
+    place.add_argument("--profile", metavar="PROFILE", help="profile of your AWS configuration")
+    place.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    actions.add_parser("list", parents=[place], help="what each name stands for")
-    _declare_add(actions.add_parser("add", parents=[place], help="add a model, or new content for it"))
-    _declare_remove(actions.add_parser("remove", parents=[place], help="take a name away"))
-    _declare_sync(actions.add_parser("sync", parents=[place], help="add all models of a repository"))
+    for name, (summary, declare) in {
+        "list": ("list the models and their archives", lambda _: None),
+        "add": ("add a model, or replace its archive", _declare_add),
+        "remove": ("remove a model from the index", _declare_remove),
+        "sync": ("add all models of a repository", _declare_sync),
+    }.items():
+        sentence = f"{summary[0].upper()}{summary[1:]}."
+        declare(actions.add_parser(name, parents=[place], help=summary, description=sentence))
 
 
 def _declare_add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the model's name in the index")
+    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
     parser.add_argument("source", type=Path, metavar="SOURCE", help="a model repository, or a .tar.gz")
-    parser.add_argument("--model", help="the model of the repository, where it has several")
-    parser.add_argument("--no-check", action="store_true", help="add even what Triton would refuse")
+    parser.add_argument("--model", metavar="NAME", help="model of SOURCE to add, if it has several")
+    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
 
 
 def _declare_remove(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the model's name in the index")
+    parser.add_argument("name", metavar="NAME", help="name of the model in the index")
     parser.add_argument(
-        "--delete-archive", action="store_true", help="also the archive; an endpoint may be about to load it"
+        "--delete-archive",
+        action="store_true",
+        help="delete the archive too; requests that are using it may fail",
     )
 
 
 def _declare_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="REPOSITORY", help="a model repository")
-    parser.add_argument("--no-check", action="store_true", help="add even what Triton would refuse")
+    parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
     parser.add_argument(
         "--prune-after-days",
         type=float,
         metavar="DAYS",
-        help="remove archives that were added from here and have had no name for so long, 1 at least",
+        help="delete archives that this command added and that no name has used for DAYS, at least 1",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked for."""
+    """Run the action."""
     retention_days = getattr(arguments, "prune_after_days", None)
     if retention_days is not None and retention_days < 1:
         raise InvalidValueError(
-            f"--prune-after-days: must be 1 at least, got {retention_days:g}; an endpoint that is being "
-            "updated may still load what has just lost its name"
+            f"--prune-after-days: must be at least 1, got {retention_days:g}; during an update an "
+            "endpoint may still load an archive whose name was removed today"
         )
     actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
     return actions[arguments.action](arguments, _prefix(arguments))
@@ -82,7 +98,7 @@ def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
         import boto3  # noqa: PLC0415 - not for --help
     except ImportError:
         raise MissingDependencyError(
-            'boto3: is not installed; run pip install "constructs-triton[client]"'
+            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
         ) from None
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
 
@@ -94,9 +110,7 @@ def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
             return find_prefix(session, arguments.stack, arguments.resource)
         return ModelPrefix(session, arguments.bucket, arguments.prefix)
     except BotoCoreError as error:
-        raise InvalidValueError(
-            f"AWS: cannot be spoken to, got {error}; use --region or --profile"
-        ) from error
+        raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 
 
 # The actions.
@@ -145,7 +159,7 @@ def _remove(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
 
 
 def _place(arguments: argparse.Namespace, prefix: ModelPrefix, archives: Mapping[str, ArchiveFile]) -> int:
-    """Upload, several at a time; only when all are there do the names stand for them."""
+    """Upload several archives at a time, and change the index when all are uploaded."""
     with ThreadPoolExecutor(_CONCURRENT_UPLOADS) as pool:
         placed = list(pool.map(prefix.upload, archives, archives.values()))
     target_models = {name: target for name, (target, _) in zip(archives, placed, strict=True)}
@@ -163,7 +177,7 @@ def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> N
         print("\n".join(f"{name}  {target}" for name, target in target_models.items()))
 
 
-# What is placed.
+# Archives to upload.
 
 
 def _archive_of(arguments: argparse.Namespace, scratch: Path) -> ArchiveFile:
@@ -185,8 +199,8 @@ def _only_model(repository: ModelRepository) -> str:
     names = repository.top_level_models()
     if len(names) != 1:
         raise InvalidValueError(
-            f"{repository.path}: must hold one model, or an ensemble with its steps, got "
-            f"{', '.join(names) or 'none'}; choose one with --model, or use models sync"
+            f"{repository.path}: must contain one top-level model, got {', '.join(names) or 'none'}; "
+            "choose one with --model, or add all with `constructs-triton models sync`"
         )
     return names[0]
 

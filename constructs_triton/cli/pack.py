@@ -16,11 +16,15 @@ if TYPE_CHECKING:
     from constructs_triton.model_repository import ModelRepository, PackedArchive
     from constructs_triton.model_repository.packing import Progress
 
-_SILENT_BYTES = 64 << 20  # packed in a fraction of a second: not worth a bar
+_SILENT_BYTES = 64 << 20  # less is packed in a fraction of a second, too fast for a progress bar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.description = (
+        "Write a model repository as .tar.gz archives, as SageMaker expects them: one archive for each "
+        "top-level model, an ensemble together with its steps. The same content gives the same bytes."
+    )
     parser.add_argument("path", type=Path, metavar="PATH", help="the model repository")
     parser.add_argument(
         "-o",
@@ -28,28 +32,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="where the archives go; made if absent",
+        help="folder for the archives; created if it does not exist",
     )
     parser.add_argument(
         "--model",
         action="append",
         dest="models",
         metavar="NAME",
-        help="pack only this model, with all its steps if it is an ensemble; may be repeated",
+        help="pack only this model, an ensemble with its steps; repeat it for several models",
     )
+    parser.add_argument("--one", action="store_true", help="write one archive with all models")
     parser.add_argument(
-        "--one", action="store_true", help="one archive of all models, not one for each with its steps"
+        "--level",
+        type=int,
+        choices=range(4),
+        default=2,
+        help="compression: 0 none, 1 fastest, 3 smallest (default: 2)",
     )
+    parser.add_argument("--no-check", action="store_true", help="pack models even if the check finds errors")
     parser.add_argument(
-        "--level", type=int, choices=range(4), default=2, help="0 stores, 1 to 3 compress (default: 2)"
+        "--no-cache", action="store_true", help="neither read nor write the cache in your home folder"
     )
-    parser.add_argument("--no-check", action="store_true", help="pack even what Triton would refuse")
-    parser.add_argument("--no-cache", action="store_true", help="neither trust nor fill the user's caches")
-    parser.add_argument("--json", action="store_true", help="print the archives as JSON")
+    parser.add_argument("--json", action="store_true", help="print the archives as one JSON object")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Pack, and print what was written."""
+    """Pack, and print the archives."""
     from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - not for --help
 
     repository = ModelRepository.from_directory(arguments.path)
@@ -79,7 +87,7 @@ def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -
     names = sorted(set(wanted)) if wanted else repository.top_level_models()
     if not names:
         raise InvalidValueError(
-            f"{repository.path}: holds no model, got nothing to pack; name a folder of models"
+            f"{repository.path}: contains no model; pass a folder with one subfolder per model"
         )
     closures = {name: repository.closure(name) for name in names}
     if not one:
@@ -107,7 +115,7 @@ def _pack(
 
 @contextmanager
 def _progress_bar(name: str) -> Iterator[Progress | None]:
-    """A bar on standard error, where that is a terminal; it appears only if there is much to pack."""
+    """Show a progress bar on standard error if it is a terminal and there is much to pack."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -1,4 +1,4 @@
-"""``constructs-triton plan``: instances, scaling target and cost from a measured benchmark."""
+"""``constructs-triton plan``: choose instances and scaling targets from a measured benchmark."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_WIDE = 200  # characters; more than the table takes, so that no name or number is broken over two lines
-_NARROW = 120  # characters of a terminal; below, what concerns scaling is left to the summary and to --json
+_WIDE = 200  # characters; wider than the table, so that no name or number is broken
+_NARROW = 120  # characters; a narrower terminal does not show the columns about scaling
 _NARROW_COLUMNS = 8
 _COLUMNS = (
     ("", "left"),
@@ -39,11 +39,15 @@ _COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    parser.description = (
+        "Calculate for each measured configuration how many instances a load needs, the scaling target and "
+        "the cost, and mark the cheapest. Exit code 1 if no configuration meets --latency-ms."
+    )
     parser.add_argument(
         "benchmark",
         metavar="BENCHMARK",
         help="a CSV file with the columns configuration, instance_type, invocations_per_minute, latency_ms "
-        "and, unless prices are given otherwise, price_per_hour",
+        "and price_per_hour; the last is optional with --price or --prices",
     )
     _add_requirement(parser)
     parser.add_argument(
@@ -53,37 +57,45 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_price,
         default=[],
         metavar="TYPE=PRICE",
-        help="the price of an instance hour, for example ml.g5.xlarge=1.41; goes before --prices",
+        help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
     )
     parser.add_argument(
         "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
 
 
 def _add_requirement(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--requests-per-second", required=True, type=_number, metavar="N", help="the highest load to bear"
+        "--requests-per-second",
+        required=True,
+        type=_number,
+        metavar="N",
+        help="peak load in requests per second",
     )
     parser.add_argument(
-        "--latency-ms", type=_number, metavar="MS", help="the highest latency that will do; any without it"
+        "--latency-ms", type=_number, metavar="MS", help="maximum latency in milliseconds (default: no limit)"
     )
     parser.add_argument(
         "--headroom",
         type=_number,
         default=Decimal(0),
         metavar="FRACTION",
-        help="capacity beyond that load: 0.2 plans for 1.2 times as much (%(default)s)",
+        help="additional capacity: 0.2 plans for 1.2 times the load (default: %(default)s)",
     )
     parser.add_argument(
         "--safety-factor",
         type=_number,
         default=Decimal("0.5"),
         metavar="FRACTION",
-        help="of its measured throughput, at which scaling keeps an instance (%(default)s)",
+        help="fraction of the measured throughput that is the scaling target (default: %(default)s)",
     )
     parser.add_argument(
-        "--min-capacity", type=int, default=1, metavar="N", help="the fewest instances (%(default)s)"
+        "--min-capacity",
+        type=int,
+        default=1,
+        metavar="N",
+        help="minimum number of instances (default: %(default)s)",
     )
 
 
@@ -104,7 +116,7 @@ def _price(text: str) -> tuple[str, Decimal]:
     name, equals, price = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(
-            f'TYPE=PRICE is what it takes, got "{text}"; write ml.g5.xlarge=1.41'
+            f'must have the form TYPE=PRICE, got "{text}"; write for example ml.g5.xlarge=1.41'
         )
     try:
         return InstanceType.of(name).name, read_positive(name, price)
@@ -113,14 +125,18 @@ def _price(text: str) -> tuple[str, Decimal]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print every configuration and mark the cheapest within the bound; an error where none is."""
+    """Print every configuration and mark the cheapest one that meets the latency.
+
+    Raises:
+        InvalidValueError: no configuration meets it, or the files or options are wrong.
+    """
     from constructs_triton.planning import cheapest  # noqa: PLC0415 - not for --help
 
     plans = _plans(arguments)
     try:
         chosen = cheapest(plans)
     except InvalidValueError:
-        # What was measured is printed all the same: it shows how far off the bound is.
+        # The table is printed anyway: it shows how far the measurements are from the limit.
         _print(arguments, plans, None)
         raise
     _print(arguments, plans, chosen)
@@ -147,8 +163,8 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
     for name, price in arguments.price:
         if given.setdefault(name, price) != price:
             raise InvalidValueError(
-                f'--price: must be given once for an instance type, got "{name}" '
-                f"with {given[name]} and {price}; leave out one of them"
+                f'--price: must be given once per instance type, got "{name}" '
+                f"with {given[name]} and {price}; remove one of them"
             )
     return {**(read_prices(arguments.prices) if arguments.prices else {}), **given}
 

@@ -61,7 +61,7 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
 
 @pytest.mark.parametrize(
     ("victims", "words"),
-    [(process_ids, "ended with -9"), (supervisor_ids, "ended together with its supervisor")],
+    [(process_ids, "ended with exit code -9"), (supervisor_ids, "ended together with its supervisor")],
 )
 def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str

@@ -11,10 +11,13 @@ __all__ = ["make_backends"]
 
 
 def make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
-    """Links to the installed backends; the Python backend's stub, of ``python``'s minor, is a copy.
+    """Create links to the installed backends, and a copy of the Python backend's stub for ``python``.
 
-    A server changes the mode of a stub that fails, through links too. ``directory`` must not exist yet.
-    Raises ``MissingDependencyError`` where there is no stub for that minor.
+    The stub is a copy because a server changes the mode of a stub that fails, even through a link.
+    ``directory`` must not exist yet.
+
+    Raises:
+        MissingDependencyError: the server has no stub for this Python version.
     """
     stub = installation.stub_for(python)
     directory.mkdir()

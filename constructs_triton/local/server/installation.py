@@ -1,7 +1,7 @@
-"""The Triton server that is installed here, and the Python that its models run in.
+"""The Triton server on this machine, and the Python that runs its models.
 
-Everything that would make the server hang or fail in a way nobody understands is looked for first: the
-Python backend waits for ever for a stub that cannot start.
+Causes of a server that hangs or fails without a clear message are checked first: the Python backend waits
+forever for a stub that cannot start.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ __all__ = ["ModelPython", "TritonInstallation", "find_installation", "inspect_py
 _INSTALL_EXTRA = "pip install 'constructs-triton[local]'"
 #: The wheel's platform tag is manylinux_2_35.
 _OLDEST_GLIBC = (2, 35)
+#: The newest Python for which NumPy below 2 exists.
+_NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
 _PROBE = """
 import importlib.metadata as metadata, json, sys, sysconfig
@@ -37,7 +39,7 @@ print(json.dumps({"version": sys.version_info[:2], "libdir": libdir, "numpy": nu
 
 @dataclass(frozen=True, slots=True)
 class ModelPython:
-    """The environment that Python models run in. ``bin`` must come first on the server's PATH."""
+    """The Python environment of the models. ``bin`` must be the first folder in the server's PATH."""
 
     executable: Path
     version: tuple[int, int]
@@ -45,13 +47,13 @@ class ModelPython:
 
     @property
     def bin(self) -> Path:
-        """Where the embedded interpreter finds ``python3`` and, beside it, its packages."""
+        """The folder in which the embedded interpreter finds ``python3``, and from there its packages."""
         return self.executable.parent
 
 
 @dataclass(frozen=True, slots=True)
 class TritonInstallation:
-    """A tritonserver, its backends, and the stubs by Python version (``None``: the backend has its own)."""
+    """A tritonserver, its backends and its Python stubs (``None``: the Python backend contains one)."""
 
     executable: Path
     backends: Path
@@ -59,11 +61,15 @@ class TritonInstallation:
     stubs: Path | None
 
     def backend_names(self) -> frozenset[str]:
-        """The backends whose library is here."""
+        """Return the backends whose library is installed."""
         return frozenset(path.name for path in self.backends.iterdir() if any(path.glob("libtriton_*.so")))
 
     def stub_for(self, python: ModelPython) -> Path:
-        """The stub that embeds this Python; raises ``MissingDependencyError`` where there is none."""
+        """Return the Python backend's stub for this Python version.
+
+        Raises:
+            MissingDependencyError: the server has no stub for it.
+        """
         if self.stubs is None:
             return self.backends / "python" / _STUB
         path = self.stubs / "{}.{}".format(*python.version) / _STUB
@@ -71,20 +77,22 @@ class TritonInstallation:
             have = sorted((p.name for p in self.stubs.iterdir()), key=lambda name: int(name.split(".")[1]))
             raise MissingDependencyError(
                 f"{python.executable}: the server has no Python backend stub for Python "
-                f"{python.version[0]}.{python.version[1]}; use --python with one of {', '.join(have)}"
+                f"{python.version[0]}.{python.version[1]}; set --python to a Python of {', '.join(have)}"
             )
         return path
 
     def library_path(self, python: ModelPython) -> str:
-        """The ``LD_LIBRARY_PATH`` of the server, with which its stub finds its libraries too."""
+        """Return ``LD_LIBRARY_PATH`` for the server and its stubs."""
         directories = [self.libraries, python.library_directory]
         return os.pathsep.join(str(directory) for directory in directories if directory is not None)
 
 
 def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
-    """The server of ``tritonserver`` (a path), else the one that the nvidia-pytriton wheel carries.
+    """Find the server: the executable ``tritonserver``, or by default the one in nvidia-pytriton.
 
-    Raises ``MissingDependencyError`` naming the command that installs what is absent.
+    Raises:
+        MissingDependencyError: nvidia-pytriton is not installed, or does not run on this machine.
+        LocalEndpointError: ``tritonserver`` is not a Triton server.
     """
     _require_linux()
     if tritonserver is not None:
@@ -92,7 +100,7 @@ def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
     _require_glibc()
     spec = find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
-        raise MissingDependencyError(f"nvidia-pytriton: is not installed in {sys.prefix}; {_INSTALL_EXTRA}")
+        raise MissingDependencyError(_not_installed())
     package = Path(spec.submodule_search_locations[0])
     server = package / "tritonserver"
     found = TritonInstallation(
@@ -102,14 +110,27 @@ def find_installation(tritonserver: Path | None = None) -> TritonInstallation:
         stubs=server / "python_backend_stubs",
     )
     if not found.executable.is_file():
-        raise MissingDependencyError(f"{found.executable}: is absent from nvidia-pytriton; {_INSTALL_EXTRA}")
+        raise MissingDependencyError(
+            f"{found.executable}: does not exist; run `pip install --force-reinstall nvidia-pytriton`"
+        )
     return found
+
+
+def _not_installed() -> str:
+    python = sys.version_info[:2]
+    if python > _NEWEST_PYTHON:
+        return (
+            f"nvidia-pytriton: does not support Python {python[0]}.{python[1]}, because its Python backend "
+            "needs NumPy below 2; create an environment with Python 3.11 or 3.12 and run "
+            f"`{_INSTALL_EXTRA}` there, or set --tritonserver and --python to an installed server"
+        )
+    return f"nvidia-pytriton: is not installed in {sys.prefix}; run `{_INSTALL_EXTRA}`"
 
 
 def _require_linux() -> None:
     if sys.platform != "linux":
         raise MissingDependencyError(
-            f"local: the Triton server runs on Linux, got {sys.platform!r}; "
+            f"local: the Triton server runs only on Linux, got {sys.platform!r}; "
             "use Linux, WSL2 or a Linux container"
         )
 
@@ -118,8 +139,8 @@ def _require_glibc() -> None:
     name, version = platform.libc_ver()
     if name == "glibc" and tuple(int(part) for part in version.split(".")[:2]) < _OLDEST_GLIBC:
         raise MissingDependencyError(
-            f"local: the bundled Triton server needs glibc 2.35 or newer, got {version}; "
-            "use Ubuntu 22.04, Debian 12 or newer, or --tritonserver PATH"
+            f"local: nvidia-pytriton needs glibc 2.35 or newer, got {version}; "
+            "use Ubuntu 22.04, Debian 12 or newer, or set --tritonserver to an installed server"
         )
 
 
@@ -128,27 +149,30 @@ def _installed_server(path: Path) -> TritonInstallation:
     root = executable.parent.parent
     if not executable.is_file() or not (root / "backends").is_dir():
         raise LocalEndpointError(
-            f"{path}: must be a tritonserver executable with a backends folder beside its bin; "
-            "for instance /opt/tritonserver/bin/tritonserver"
+            f"{path}: must be a tritonserver executable with a folder ../backends; "
+            "pass for example --tritonserver /opt/tritonserver/bin/tritonserver"
         )
     return TritonInstallation(executable, root / "backends", root / "lib", None)
 
 
 def inspect_python(executable: Path | None = None) -> ModelPython:
-    """The environment of an interpreter, checked for what the stub needs of it.
+    """Check that an interpreter can run the models, and return it.
 
-    ``executable`` defaults to the running one. Raises ``MissingDependencyError`` for NumPy 2 or none at
-    all (with NumPy 2 models load and every request fails) and for an absent libpython.
+    ``executable`` defaults to the running interpreter. With NumPy 2 models load, but every request fails.
+
+    Raises:
+        MissingDependencyError: NumPy below 2, libpython or a matching ``python3`` is missing.
+        LocalEndpointError: ``executable`` is not a Python interpreter.
     """
     path = Path(os.path.abspath(executable or sys.executable))  # noqa: PTH100 - resolving leaves the venv
     found = _probe(path)
     version = (int(found["version"][0]), int(found["version"][1]))
-    _require_numpy(path, found["numpy"])
+    _require_numpy(path, version, found["numpy"])
     _require_python3(path)
     library = find_libpython(version, found["libdir"])
     if library is None:
         raise MissingDependencyError(
-            f"{path}: its shared library {soname(version)} is not found; {install_command(version)}"
+            f"{path}: its shared library {soname(version)} is missing; run `{install_command(version)}`"
         )
     return ModelPython(path, version, library.directory)
 
@@ -158,26 +182,30 @@ def _probe(path: Path) -> dict[str, str]:
         done = subprocess.run([path, "-c", _PROBE], capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
-        # The exception of a command that failed quotes the whole program.
+        # The exception of a failed command contains the whole program.
         got = f"exit code {error.returncode}" if isinstance(error, subprocess.CalledProcessError) else error
         raise LocalEndpointError(
-            f"{path}: is no working Python interpreter, got {got}; name another with --python"
+            f"{path}: is not a working Python interpreter, got {got}; set --python to another one"
         ) from error
 
 
-def _require_numpy(path: Path, version: str | None) -> None:
-    if version is None or int(version.split(".")[0]) >= 2:
-        raise MissingDependencyError(
-            f"{path}: the server's Python backend needs NumPy below 2, got {version or 'none'}; "
-            f"{path} -m pip install 'numpy<2', or name another environment with --python"
-        )
+def _require_numpy(path: Path, python: tuple[int, int], numpy: str | None) -> None:
+    if numpy is not None and int(numpy.split(".")[0]) < 2:
+        return
+    hint = f"run `{path} -m pip install 'numpy<2'`, or set --python to another environment"
+    if python > _NEWEST_PYTHON:
+        hint = "set --python to an environment of Python 3.9 to 3.12, which has such a NumPy"
+    raise MissingDependencyError(
+        f"{path}: the server's Python backend needs NumPy below 2, got {numpy or 'none'}; {hint}"
+    )
 
 
 def _require_python3(path: Path) -> None:
-    """The embedded interpreter finds its packages through ``python3`` on PATH, not through ``path``."""
+    """Check ``python3`` beside ``path``: the embedded interpreter finds its packages through it."""
     found = path.parent / "python3"
     if not found.exists() or found.resolve() != path.resolve():
         raise MissingDependencyError(
-            f"{path}: the python3 beside it is another interpreter or absent; "
-            f"make an environment with `{path} -m venv DIRECTORY` and name its bin/python"
+            f"{path}: the folder has no python3 that is the same interpreter; "
+            f"run `{path} -m venv DIRECTORY`, install the models' packages there, and set --python to "
+            "DIRECTORY/bin/python"
         )

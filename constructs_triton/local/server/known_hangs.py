@@ -1,6 +1,6 @@
-"""Repositories on which the bundled server would wait for ever, found before it is asked.
+"""Finds models for which the bundled server would wait forever, before it loads them.
 
-A server that hangs says nothing, and a hanging load of a multi-model container would hold up all others.
+A server that hangs writes no message, and in a multi-model container it blocks every other load.
 """
 
 from __future__ import annotations
@@ -16,16 +16,19 @@ from constructs_triton.model_repository import ModelRepository
 
 __all__ = ["refuse_known_hangs"]
 
-#: The rules whose breach makes triton 24.10 wait for a Python stub that never speaks.
+#: Checks whose errors make triton 24.10 wait forever for a Python stub.
 _HANGS = frozenset({"python-model-file"})
 _ENVIRONMENT = "EXECUTION_ENV_PATH"
 _MODEL_DIRECTORY = "$$TRITON_MODEL_DIRECTORY"
 
 
 def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]) -> None:
-    """Raise ``LocalEndpointError`` naming each model that would hang the server, and the mend.
+    """Check a repository for models that would hang the server.
 
-    ``python`` is the minor version that the stub embeds; a packed environment must be of the same.
+    ``python`` is the version that the stub embeds. A packed environment must have the same version.
+
+    Raises:
+        LocalEndpointError: there are such models; the message contains each of them with its fix.
     """
     report = ModelRepository.from_directory(repository).check(target, is_packed=False)
     found = [finding.one_line for finding in report.findings if finding.code in _HANGS]
@@ -46,6 +49,6 @@ def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:
         packed = packed_python(given.replace(_MODEL_DIRECTORY, str(path.parent)))
         if packed not in (None, minor):
             yield (
-                f"{path.relative_to(repository)}: {_ENVIRONMENT} packs Python {packed}, and "
-                f"the server runs {minor}, got {given!r}; use --python with a Python {packed}"
+                f"{path.relative_to(repository)}: {_ENVIRONMENT} contains Python {packed}, but the server "
+                f"runs Python {minor}, got {given!r}; set --python to an environment of Python {packed}"
             )

@@ -1,4 +1,4 @@
-"""Finds the shared library of a Python, which the Python backend's stub embeds.
+"""Finds the shared library of a Python interpreter, which the Python backend's stub loads.
 
 Standard library only, and no import of the package: a system check loads this file by its path before
 anything is installed.
@@ -18,9 +18,9 @@ __all__ = ["LibPython", "find_libpython", "install_command", "soname"]
 
 @dataclass(frozen=True)
 class LibPython:
-    """Where a libpython lies.
+    """The location of a libpython.
 
-    ``directory`` must be on ``LD_LIBRARY_PATH``; it is ``None`` where the loader finds the library anyway.
+    ``directory`` must be in ``LD_LIBRARY_PATH``; it is ``None`` if the loader finds the library without it.
     """
 
     name: str
@@ -28,17 +28,17 @@ class LibPython:
 
 
 def soname(version: tuple[int, int]) -> str:
-    """The name that the stub asks the loader for, e.g. ``libpython3.11.so.1.0``."""
+    """Return the library's name, for example ``libpython3.11.so.1.0``."""
     return f"libpython{version[0]}.{version[1]}.so.1.0"
 
 
 def find_libpython(
     version: tuple[int, int] | None = None, library_directory: str | None = None
 ) -> LibPython | None:
-    """The shared library of a Python of this minor version, or ``None``.
+    """Find the shared library of this Python version; ``None`` if there is none.
 
-    Looked for first in ``library_directory`` (that Python's own ``sysconfig`` LIBDIR, the default for the
-    running one), whose patch level fits its standard library, then with the loader.
+    First in ``library_directory``, where the patch version matches the standard library (default for the
+    running interpreter: ``sysconfig``'s LIBDIR), then where the dynamic loader looks.
     """
     version = version or sys.version_info[:2]
     if library_directory is None and version == sys.version_info[:2]:
@@ -53,12 +53,12 @@ def find_libpython(
 
 
 def install_command(version: tuple[int, int]) -> str:
-    """The command that puts the library on Debian or Ubuntu."""
+    """Return the command that installs the library on Debian or Ubuntu."""
     return f"apt-get install libpython{version[0]}.{version[1]}"
 
 
 def _loader_cache() -> frozenset[str]:
-    """The names that the dynamic loader knows, for this machine's word size."""
+    """Return the libraries that the dynamic loader finds, for this machine's word size."""
     for program in ("/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"):
         try:
             listing = subprocess.run([program, "-p"], capture_output=True, text=True, check=True).stdout

@@ -2,8 +2,8 @@
 
 GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs.
 
-Only the copy changes, never the archive. A ``config.pbtxt`` that does not parse is left for the server to
-refuse, in its own words.
+Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left unchanged, so that
+the server rejects it with its own message.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from constructs_triton.model_config.text import format_model_config, parse_model
 
 __all__ = ["count_python_instances", "prepare_models", "require_backends"]
 
-#: What the server infers a backend from when ``backend`` is empty (triton core AutoCompleteBackendFields).
+#: The backend that the server infers from ``platform`` (triton core AutoCompleteBackendFields).
 _PLATFORM_BACKENDS = {
     "onnxruntime_onnx": "onnxruntime",
     "pytorch_libtorch": "pytorch",
@@ -30,10 +30,10 @@ _PLATFORM_BACKENDS = {
 
 
 def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str, Any]:
-    """Rewrite what does not fit this machine and return each model's configuration by directory name.
+    """Change what this machine cannot run, and return each model's configuration by folder name.
 
-    A ``config.pbtxt`` at the root, as a multi-model archive may have it, is named ``""``. ``report`` is told
-    which models were changed and how; on a machine with a GPU its groups stay as they are.
+    A ``config.pbtxt`` at the root, which a multi-model archive may have, is named ``""``. ``report`` prints
+    which models were changed and how. On a machine with a GPU, GPU instance groups stay unchanged.
     """
     configs = dict(_read_configs(repository))
     cpus = os.cpu_count() or 1
@@ -42,9 +42,11 @@ def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str,
     for name in {*relaxed, *limited}:
         (repository / name / "config.pbtxt").write_text(format_model_config(configs[name]), encoding="utf-8")
     if relaxed:
-        report(f"no GPU here: GPU instance groups run on the CPU: {_names(relaxed)}")
+        report(f"this machine has no GPU: GPU instance groups run on the CPU: {_names(relaxed)}")
     if limited:
-        report(f"{cpus} CPUs here: instance groups with more instances have {cpus}: {_names(limited)}")
+        report(
+            f"this machine has {cpus} CPUs: instance groups run at most {cpus} instances: {_names(limited)}"
+        )
     return configs
 
 
@@ -53,21 +55,26 @@ def _names(models: Iterable[str]) -> str:
 
 
 def require_backends(configs: Mapping[str, Any], default_model: str, installed: frozenset[str]) -> None:
-    """Refuse a model, or a step of an ensemble, whose backend this server lacks.
+    """Check that the server has the backend of a model and, for an ensemble, of its steps.
 
-    An empty ``default_model`` stands for all models. Raises ``LocalEndpointError``.
+    An empty ``default_model`` means all models.
+
+    Raises:
+        LocalEndpointError: a backend is not installed.
     """
     for name in sorted(_closure(configs, default_model) if default_model else configs):
         backend = _backend(configs[name]) if name in configs else ""
         if backend and backend not in installed:
             raise LocalEndpointError(
-                f"{name}: needs the backend {backend!r}, and this server has {', '.join(sorted(installed))}; "
-                "run a server that has it with --tritonserver PATH, or an endpoint without this model"
+                f"{name}: needs the backend {backend!r}, but this Triton server has only "
+                f"{', '.join(sorted(installed))}; set --tritonserver to a server that has it (NVIDIA's "
+                "Triton image contains /opt/tritonserver/bin/tritonserver), run an endpoint without this model with "
+                "--endpoint NAME, or write the model for the Python backend"
             )
 
 
 def count_python_instances(configs: Mapping[str, Any], default_model: str) -> int:
-    """How many processes the Python models will have, at least: one for an instance group without a count."""
+    """Return how many processes the Python models have at least; a group without a count has one."""
     names = _closure(configs, default_model) if default_model else set(configs)
     chosen = [configs[name] for name in names if name in configs and configs[name].backend == "python"]
     return sum(max(1, sum(max(1, group.count) for group in config.instance_group)) for config in chosen)
@@ -87,7 +94,7 @@ def _read_configs(repository: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _relax(config: Any) -> bool:
-    """Move GPU instance groups to the CPU; whether there were any."""
+    """Move GPU instance groups to the CPU; return whether there were any."""
     groups = [group for group in config.instance_group if group.gpus or group.kind == group.KIND_GPU]
     for group in groups:
         group.ClearField("gpus")
@@ -97,7 +104,7 @@ def _relax(config: Any) -> bool:
 
 
 def _limit(config: Any, cpus: int) -> bool:
-    """Lower the counts of CPU groups that exceed the machine; whether there were any."""
+    """Lower the counts of CPU groups to the CPUs of the machine; return whether there were any."""
     groups = [group for group in config.instance_group if group.kind != group.KIND_GPU and group.count > cpus]
     for group in groups:
         group.count = cpus
@@ -109,7 +116,7 @@ def _backend(config: Any) -> str:
 
 
 def _closure(configs: Mapping[str, Any], name: str) -> set[str]:
-    """The model and, for ensembles, all steps below it."""
+    """Return the model and, for ensembles, all their steps."""
     found: set[str] = set()
     waiting = [name]
     while waiting:

@@ -1,4 +1,4 @@
-"""How much memory a server and its children take."""
+"""How much memory a server and its child processes use."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LEAST_BYTES = 2**20
 
 
 def session_bytes(session: int) -> int:
-    """The proportional memory of all processes of a session, shared memory that they map included."""
+    """Return the proportional set size of all processes of a session, with the shared memory they map."""
     return sum(
         _proportional_bytes(path) for path in Path("/proc").glob("[0-9]*") if _session(path) == session
     )
 
 
 def available_bytes() -> int:
-    """What the kernel says can be used without swapping."""
+    """Return how much memory can be used without swapping (MemAvailable)."""
     for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -30,10 +30,12 @@ def available_bytes() -> int:
 
 
 def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) -> int:
-    """The bytes that each instance of a Python model takes at its start, from where it grows.
+    """Return the initial shared memory of each Python model instance, in bytes.
 
-    What the user has chosen stays; the image's default shrinks where the machine has less, down to 1 MiB.
-    Raises ``LocalEndpointError`` where not all instances can have their region.
+    A chosen size stays. The image's default is reduced if this machine has less, down to 1 MiB.
+
+    Raises:
+        LocalEndpointError: there is not enough shared memory for all instances.
     """
     status = os.statvfs(_SHARED_MEMORY)
     free = status.f_bavail * status.f_frsize
@@ -41,17 +43,16 @@ def fit_shared_memory(instances: int, default_bytes: int, *, is_chosen: bool) ->
     if default_bytes <= share:
         return default_bytes
     if not is_chosen and share >= 2 * _LEAST_BYTES:
-        return share // 2 // 4096 * 4096  # the other half is for them to grow into
+        return share // 2 // 4096 * 4096  # the other half is left for growth
     raise LocalEndpointError(
-        f"{_SHARED_MEMORY}: {instances} Python model instances take {default_bytes} bytes each, got "
-        f"{free} bytes free; enlarge it (docker run --shm-size) or lower "
-        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+        f"{_SHARED_MEMORY}: {instances} Python model instances need {default_bytes} bytes each, got {free} "
+        "bytes free; enlarge it (`docker run --shm-size`), or lower SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
     )
 
 
 def _session(process: Path) -> int | None:
     try:
-        # The command's name, in brackets, may hold blanks; the session is the fourth field after it.
+        # The command's name, in parentheses, may contain blanks; the session is the fourth field after it.
         return int(
             (process / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[3]
         )

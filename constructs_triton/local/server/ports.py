@@ -8,11 +8,11 @@ __all__ = ["reserve_port"]
 
 
 def reserve_port() -> socket.socket:
-    """A socket whose port nobody is given until it is closed, but which a Triton server can listen on.
+    """Return a socket that reserves a port for a Triton server until the socket is closed.
 
-    A port that merely was free a moment ago may be another's by the time the server listens, whose answers
-    would then pass for this server's. Both sockets ask to reuse addresses, and only one of them listens:
-    that the kernel allows, while it gives the port to nobody who asks for any.
+    Another process could take a port that was only found to be free, and its answers would look like the
+    server's. Here both sockets set SO_REUSEADDR and only the server listens. The kernel allows this, and
+    does not give the port to a process that asks for any free port.
     """
     reservation = socket.socket()
     reservation.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

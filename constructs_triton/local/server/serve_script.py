@@ -1,8 +1,7 @@
-"""What the image's start script makes of a container's environment.
+"""Translates a container's environment into server flags, as the image's start script does.
 
-Source: triton server docker/sagemaker/serve. The same variables become the same flags in the same order,
-nothing is quoted (the script expands its arguments unquoted, so a blank splits a word), and it gives up
-where the script does, in the script's words.
+Source: triton server docker/sagemaker/serve. The same variables become the same flags in the same order.
+The script does not quote its arguments, so a blank splits a value. Errors have the script's messages.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from constructs_triton.errors import LocalEndpointError
 
 __all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "server_command"]
 
-#: What each Python model instance takes of /dev/shm at its start.
+#: Initial shared memory of each Python model instance, in bytes.
 DEFAULT_SHM_BYTES = 16777216
 _ALWAYS = ("--allow-sagemaker=true", "--allow-http=false", "--model-control-mode=explicit")
-#: Variable, flag, and the value without it (``None``: no flag, so the server's own default).
+#: Variable, flag, and the default value (``None``: no flag, so the server's default).
 _FLAGS = (
     ("SAGEMAKER_TRITON_DISABLE_MODEL_NAMESPACING", "--model-namespacing=", "true"),
     ("SAGEMAKER_BIND_TO_PORT", "--sagemaker-port=", None),
@@ -46,12 +45,12 @@ _INFERENCE_TYPES = ("infer", "generate", "generate_stream")
 
 
 class ContainerExitError(LocalEndpointError):
-    """The start script refuses to start the server: on SageMaker the container exits with 1."""
+    """The start script does not start the server. On SageMaker the container exits with 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """The server's arguments, its environment, and what the script prints."""
+    """The server's arguments and environment, and the messages of the script."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -59,11 +58,13 @@ class ServerCommand:
 
 
 def server_command(environment: Mapping[str, str], *, single: Path, multi: Path) -> ServerCommand:
-    """What the script would run.
+    """Return the command that the script would run.
 
-    ``single`` stands for ``/opt/ml/model`` and ``multi`` for ``/tmp/sagemaker``, the empty repository of a
-    multi-model container, which is made here as the script makes it. Raises ``ContainerExitError`` where
-    the script exits with 1.
+    ``single`` is the folder in place of ``/opt/ml/model``. ``multi`` is the one in place of
+    ``/tmp/sagemaker``, the empty repository of a multi-model container, and is created as the script does.
+
+    Raises:
+        ContainerExitError: the script would exit with 1.
     """
     is_multi_model = environment.get("SAGEMAKER_MULTI_MODEL") == "true"
     exported = dict(environment)
@@ -71,7 +72,7 @@ def server_command(environment: Mapping[str, str], *, single: Path, multi: Path)
     ping_mode = environment.get("SAGEMAKER_TRITON_OVERRIDE_PING_MODE") or (
         "live" if is_multi_model else "ready"
     )
-    # The script assigns this variable without exporting it: the server sees it only if it came from outside.
+    # The script assigns this variable but does not export it: the server sees it only if it was set before.
     if "SAGEMAKER_TRITON_PING_MODE" in environment:
         exported["SAGEMAKER_TRITON_PING_MODE"] = ping_mode
     if is_multi_model:
@@ -101,7 +102,7 @@ def _flags(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _gpu_count() -> int:
-    """The GPUs that nvidia-smi lists; none where it is absent, as in the script."""
+    """Count the GPUs that nvidia-smi lists; 0 without nvidia-smi, as in the script."""
     try:
         listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
     except OSError:
@@ -130,7 +131,7 @@ def _default_model(repository: Path, name: str, messages: list[str]) -> str:
         raise ContainerExitError(
             f"ERROR: Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME {name} does not exist"
         )
-    # `find -type d` counts hidden folders and passes over symbolic links.
+    # `find -type d` counts hidden folders and ignores symbolic links.
     found = [path.name for path in repository.iterdir() if path.is_dir() and not path.is_symlink()]
     if not found:
         raise ContainerExitError("ERROR: No model found in model repository")

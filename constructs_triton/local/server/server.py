@@ -1,4 +1,4 @@
-"""The life of one container's Triton server: folder, start, readiness, restart, stop."""
+"""Starts, restarts and stops the Triton server of one container."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _CONTAINER_PORT = 8080
 # The server's other front ends are off unless the template turns them on, and listen on all interfaces.
 _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics"))
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
-#: How long a server may take to answer its first ping where the template does not say.
+#: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
 _PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
 _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
@@ -53,26 +53,26 @@ _RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What all servers of a run share. ``report`` prints a line for the user."""
+    """The settings that all servers of a run share. ``report`` prints a line for the user."""
 
     installation: TritonInstallation
     python: ModelPython
     report: Callable[[str], None]
     startup_timeout_seconds: float | None = None
     invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
-    #: Whether each server sees its own folder at /opt/ml, as in the container.
+    #: Whether each server has a private /opt/ml, as in the container.
     has_private_mounts: bool = False
-    #: Whether each server listens on a Unix socket in its folder, not on all network interfaces.
+    #: Whether each server listens on a Unix socket in its folder instead of all network interfaces.
     has_private_addresses: bool = False
     #: Whether servers with network isolation run without a network.
     has_network_isolation: bool = False
-    #: Folders of the whole run, which are gone after it however it ends.
+    #: Folders of the whole run, which the supervisors delete when it ends.
     run_folders: tuple[Path, ...] = ()
 
 
 @dataclass(slots=True)
 class TritonServer:
-    """One container: a real tritonserver in a private folder, kept by a supervisor process."""
+    """One container: a tritonserver in a private folder, started by a supervisor process."""
 
     label: str
     container: ContainerSpec
@@ -81,13 +81,13 @@ class TritonServer:
     directory: Path = field(init=False, default=Path())
     port: int = field(init=False, default=_CONTAINER_PORT)
     is_ready: bool = field(init=False, default=False)
-    #: Grows with each start, so that what was loaded into an earlier process is known to be gone.
+    #: Number of starts. Models that were loaded into an earlier process are not loaded any more.
     generation: int = field(init=False, default=0)
-    #: The server's process, which is also its session and its process group.
+    #: The server's process id, which is also the id of its session and process group.
     process_id: int = field(init=False, default=0)
-    #: Variables that fit the server to this machine, where the template does not set them.
+    #: Environment variables that adapt the server to this machine; the template overrides them.
     _fitted: dict[str, str] = field(init=False, default_factory=dict)
-    #: Keeps ``port`` for this server where it listens on all interfaces.
+    #: Reserves ``port`` for this server if it listens on all interfaces.
     _reservation: socket.socket | None = field(init=False, default=None)
     _connection: ServerConnection | None = field(init=False, default=None)
     _supervisor: SupervisorProcess | None = field(init=False, default=None)
@@ -106,34 +106,35 @@ class TritonServer:
 
     @property
     def container_directory(self) -> Path:
-        """What stands for ``/opt/ml``."""
+        """The folder in place of ``/opt/ml``."""
         return self.directory / "opt" / "ml"
 
     @property
     def models_directory(self) -> Path:
-        """What stands for ``/opt/ml/models`` of a multi-model container."""
+        """The folder in place of ``/opt/ml/models`` of a multi-model container."""
         return self.container_directory / "models"
 
     def as_seen_by_server(self, path: Path) -> str:
-        """The path by which the server finds what lies at ``path`` below ``container_directory``."""
+        """Return the server's path for ``path``, which is below ``container_directory``."""
         if not self.settings.has_private_mounts:
             return str(path)
         return str(CONTAINER_FOLDER / path.relative_to(self.container_directory))
 
     @property
     def log(self) -> Path:
-        """What the server prints: the container's log stream on SageMaker."""
+        """The server's output, which SageMaker writes to the container's log stream."""
         return self.directory / "server.log"
 
     @property
     def shm_prefix(self) -> str:
-        """How the names of this server's shared-memory regions begin."""
+        """The prefix of the names of this server's shared-memory regions."""
         return f"triton_{self.directory.name}"
 
     async def start(self) -> None:
-        """Unpack, start, and wait until ``/ping`` answers 200.
+        """Unpack the models, start the server, and wait until ``/ping`` answers 200.
 
-        Raises ``LocalEndpointError`` with what the server said; nothing of it is left then.
+        Raises:
+            LocalEndpointError: it does not start. The message contains the errors of its log.
         """
         self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
         try:
@@ -152,7 +153,7 @@ class TritonServer:
         self._connection = ServerConnection(folder, self.settings.invocation_timeout_seconds)
 
     async def stop(self) -> None:
-        """End the server and its children, and remove its folder and shared memory."""
+        """Stop the server and its child processes, and delete its folder and shared memory."""
         self.is_ready = False
         if self._watch is not None:
             self._watch.cancel()
@@ -162,7 +163,7 @@ class TritonServer:
         if self._connection is not None:
             await self._connection.close()
         self._release_port()
-        if self.directory.name:  # a supervisor that was killed has left it
+        if self.directory.name:  # exists if the supervisor was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 
     async def _start_supervisor(self) -> None:
@@ -184,15 +185,17 @@ class TritonServer:
             self._fit_to_machine(count_python_instances(configs, default_model))
 
     def _fit_to_machine(self, instances: int) -> None:
-        """Shared memory and threads for so many processes of Python models."""
+        """Set shared memory and threads for this number of Python model processes."""
         given = self.container.environment.get(_SHM_DEFAULT, "")
-        if not given or given.isdecimal():  # the server refuses what is no number
+        if not given or given.isdecimal():  # the server rejects other values
             wanted = int(given or DEFAULT_SHM_BYTES)
             fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
             if fitting != wanted:
-                self.settings.report(f"{self.label}: /dev/shm is small: {_SHM_DEFAULT} is {fitting} here")
+                self.settings.report(
+                    f"{self.label}: /dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}"
+                )
                 self._fitted[_SHM_DEFAULT] = str(fitting)
-        if instances > 1:  # else numerical libraries would start a thread a CPU in each of them
+        if instances > 1:  # otherwise numerical libraries start one thread per CPU in each process
             self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
 
     async def _start_process(self) -> None:
@@ -259,7 +262,7 @@ class TritonServer:
         }
 
     def _container_environment(self) -> dict[str, str]:
-        """What SageMaker hands to the container, and what is fitted to this machine."""
+        """Return the container's environment, with values for this machine."""
         environment = {
             **self._fitted,
             **self.container.environment,
@@ -291,7 +294,7 @@ class TritonServer:
             return ""
 
     async def _restart_when_ended(self) -> None:
-        """Start the server again whenever it has ended, as SageMaker does with a container."""
+        """Start the server again when it has ended, as SageMaker does with a container."""
         failures = 0
         while True:
             assert self._supervisor is not None
@@ -299,7 +302,7 @@ class TritonServer:
             self.is_ready = False
             if code is None:
                 await self._start_supervisor()
-            how = "together with its supervisor" if code is None else f"with {code}"
+            how = "together with its supervisor" if code is None else f"with exit code {code}"
             self.settings.report(f"{self.label}: the Triton server ended {how}; starting it again")
             while not self.is_ready:
                 await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
@@ -312,7 +315,7 @@ class TritonServer:
 
 
 async def finish(task: asyncio.Task[_Result]) -> _Result:
-    """Wait for a thread's work even when cancelled: what it writes must be there to be removed."""
+    """Wait for a thread even when cancelled, so that what it writes can be deleted afterwards."""
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

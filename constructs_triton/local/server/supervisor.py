@@ -1,8 +1,8 @@
-"""Keeps one Triton server: starts it, and leaves nothing of it behind however the gateway ends.
+"""Starts one Triton server and cleans up after it, even if the gateway is killed.
 
-A process of its own, standard library only. It reads JSON lines from its standard input: each starts the
-server once more. It answers with a line when the server has ended. At the end of its input, which comes
-even when the gateway was killed, it stops the server and its children and removes the server's
+Runs as a separate process and uses only the standard library. Each JSON line on standard input starts the
+server. A line on standard output reports that it has ended. Standard input closes when the gateway ends, even
+when it was killed. Then the supervisor stops the server and its child processes, and deletes the server's
 shared-memory regions and folders.
 """
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from constructs_triton.local.server.private_address import PrivateAddress
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-#: How long a server may take to finish what it does before it is killed.
+#: How long a server may take to stop before it is killed.
 _GRACE_SECONDS = 5.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(shm_prefix: str, *directories: str) -> None:
-    """Serve start requests until the standard input ends."""
+    """Handle start requests until standard input is closed."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-    # Stubs outlive a killed server; as their subreaper this process inherits them and can end them.
+    # Stubs outlive a killed server. As their subreaper this process becomes their parent and can end them.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         for line in sys.stdin:
@@ -90,12 +90,12 @@ def _start(request: dict[str, Any], channel: socket.socket) -> subprocess.Popen[
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_preparation(request, channel),  # noqa: PLW1509 - a single thread runs here
+            preexec_fn=_preparation(request, channel),  # noqa: PLW1509 - this process has one thread
         )
 
 
 def _preparation(request: dict[str, Any], channel: socket.socket) -> Callable[[], None]:
-    """What the server's process does before it becomes the server."""
+    """Return what the new process does before it executes the server."""
     models = None if request["mounted_models"] is None else Path(request["mounted_models"])
 
     def prepare() -> None:
@@ -106,7 +106,7 @@ def _preparation(request: dict[str, Any], channel: socket.socket) -> Callable[[]
         except OSError as error:
             os.write(2, f"error: {error}\n".encode())
             os._exit(71)
-        _die_with_parent()  # after: a change of rights makes the kernel forget it
+        _die_with_parent()  # last, because a change of permissions resets it
 
     return prepare
 
@@ -131,13 +131,13 @@ def _die_with_parent() -> None:
 
 
 def _send_event(event: dict[str, object]) -> None:
-    with contextlib.suppress(OSError):  # the gateway is gone, and its input ends next
+    with contextlib.suppress(OSError):  # the gateway has ended, so standard input closes next
         sys.stdout.write(json.dumps(event) + "\n")
         sys.stdout.flush()
 
 
 def _wait_for_end(pid: int, address: PrivateAddress | None) -> bool:
-    """Whether the server ended by itself; ``False`` when the input ended first."""
+    """Return whether the server ended by itself; ``False`` if standard input closed first."""
     descriptor = os.pidfd_open(pid)
     try:
         poll = select.poll()
@@ -174,7 +174,7 @@ def _kill_group(group: int) -> None:
 
 
 def _reap_orphans() -> None:
-    """End every process that has become ours, also one that left the server's process group."""
+    """End every child process, including those that left the server's process group."""
     deadline = time.monotonic() + _GRACE_SECONDS
     while time.monotonic() < deadline:
         for pid in _children():

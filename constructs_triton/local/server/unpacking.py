@@ -1,4 +1,4 @@
-"""Unpacks a model archive as SageMaker does: a gzip-compressed tar, its root becoming the model folder."""
+"""Unpacks a model archive as SageMaker does: a gzip-compressed tar file."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["unpack"]
 def unpack(archive: Path, directory: Path) -> None:
     """Unpack ``archive`` into ``directory``, which must not exist yet.
 
-    Raises ``ArchiveError`` for what is no gzip-compressed tar or reaches outside the folder; nothing is
-    left behind then.
+    Raises:
+        ArchiveError: it is not a gzip-compressed tar, or an entry is outside ``directory``. Nothing is left.
     """
-    # Only the local run unpacks.
+    # Only a local run needs these packages.
     from backports import tarfile  # noqa: PLC0415
     from isal import igzip, isal_zlib  # noqa: PLC0415
 
@@ -31,5 +31,5 @@ def unpack(archive: Path, directory: Path) -> None:
     except (OSError, EOFError, tarfile.TarError, cast("type[Exception]", isal_zlib.error)) as error:
         shutil.rmtree(directory, ignore_errors=True)
         raise ArchiveError(
-            f"{archive}: is no gzip-compressed tar that SageMaker unpacks, got {error}; pack it again"
+            f"{archive}: is not a gzip-compressed tar file ({error}); write it with `constructs-triton pack`"
         ) from error

@@ -14,7 +14,7 @@ CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with one mistake."""
+    """A repository with one error."""
     (tmp_path / "m" / "1").mkdir(parents=True)
     (tmp_path / "m" / "1" / "model.onnx").touch()
     (tmp_path / "m" / "config.pbtxt").write_text(CONFIG, encoding="utf-8")
@@ -31,10 +31,10 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
         "       ^",
         "    hint: write 0 for a model without batching",
     ]
-    assert lines[-1] == "1 error, 0 warnings: Triton would refuse it"
+    assert lines[-1] == "1 error, 0 warnings: Triton rejects it"
 
 
-def test_json_holds_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has exactly the documented fields."""
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
@@ -45,7 +45,7 @@ def test_json_holds_verdict_and_findings(repository: Path, capsys: pytest.Captur
 
 
 def test_exit_codes(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """0 without errors, though with warnings; 1 with errors; 2 for a wrong call."""
+    """0 without errors, even with warnings; 1 with errors; 2 for wrong arguments."""
     config = repository / "m" / "config.pbtxt"
     config.write_text('backend: "onnxruntime"\ninstance_group { count: -1 }\n', encoding="utf-8")
     assert main(["check", str(repository)]) == 0
@@ -57,14 +57,14 @@ def test_exit_codes(repository: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(("no_color", "is_coloured"), [("", True), ("1", False)])
-def test_colour_on_a_terminal_unless_refused(
+def test_colour_on_a_terminal_unless_turned_off(
     repository: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     no_color: str,
     is_coloured: bool,
 ) -> None:
-    """A terminal gets colour, and NO_COLOR takes it away."""
+    """A terminal shows colours, unless NO_COLOR is set."""
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("NO_COLOR", no_color)
     monkeypatch.setenv("TERM", "xterm")
@@ -72,17 +72,17 @@ def test_colour_on_a_terminal_unless_refused(
     assert ("\x1b[" in capsys.readouterr().out) is is_coloured
 
 
-def test_text_of_a_repository_cannot_steer_the_terminal(
+def test_a_repository_cannot_send_control_characters_to_the_terminal(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Escape sequences from a file are not printed as such."""
+    """Escape sequences in a file are not printed."""
     (repository / "m" / "config.pbtxt").write_text('name: "\x1b[31m"\nbackend: "python"\n', encoding="utf-8")
     main(["check", str(repository)])
     assert "\x1b" not in capsys.readouterr().out
 
 
 def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Two plain models are two archives of a multi-model endpoint, but a mistake in one archive."""
+    """Two models are two archives of a multi-model endpoint; in one archive they are an error."""
     for name in ("m", "n"):
         (repository / name / "1").mkdir(parents=True, exist_ok=True)
         (repository / name / "1" / "model.onnx").touch()

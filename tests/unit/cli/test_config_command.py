@@ -87,10 +87,10 @@ def test_json_names_fields_as_the_schema_does(models: Path, capsys: pytest.Captu
     ("words", "message"),
     [
         (["absent"], "absent"),
-        (["model", "--mermaid"], "holds no ensemble, got model"),
-        (["model", "--model", "x"], "is a single model, got 'x'; leave it out"),
+        (["model", "--mermaid"], "contains no ensemble, got model"),
+        (["model", "--model", "x"], "is one model, not a repository, got 'x'; leave it out"),
         ([".", "--model", "modle"], "got 'modle'; did you mean \"model\"?"),
-        (["model/1"], "holds no config.pbtxt"),
+        (["model/1"], "contains no config.pbtxt"),
     ],
 )
 def test_wrong_request_is_refused(

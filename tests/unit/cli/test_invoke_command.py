@@ -1,4 +1,4 @@
-"""``constructs-triton invoke`` against a container played by a loopback server."""
+"""``constructs-triton invoke`` against a container that is played by a web server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from constructs_triton.wire import decode_request, encode_response
 
 @pytest.fixture
 def container() -> Iterator[str]:
-    """A container whose model answers every input with itself."""
+    """A container whose model returns every input."""
 
     class Echo(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -61,7 +61,7 @@ def test_invoke_sends_files_and_values_and_prints_json(
 
 
 def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """For humans, a table with the model, and long outputs cut short."""
+    """A table with the model; long outputs are cut."""
     assert main(["invoke", container, "--input", f"x={list(range(50))}:INT32", "--batch"]) == 0
     text = capsys.readouterr().out
     assert "echo" in text
@@ -71,13 +71,13 @@ def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str
 
 
 def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """What fails below is an error of ours, exit code 1."""
+    """One line, exit code 1."""
     assert main(["invoke", "http://127.0.0.1:9", "--input", "x=1:FP32"]) == 1
     assert capsys.readouterr().err.startswith("error: endpoint http://127.0.0.1:9: the request failed")
 
 
 def test_batch_puts_an_axis_before_the_value() -> None:
-    """A batching model takes one element as a batch of one."""
+    """A model with a batch axis receives one element as a batch of one."""
     assert read_input("x=[[1],[2]]:INT64", with_batch=True)[1][0].shape == (1, 2, 1)
     assert read_input("x=1.5:BF16", with_batch=False)[1][1] == "BF16"
 
@@ -85,10 +85,10 @@ def test_batch_puts_an_axis_before_the_value() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("x", "must read NAME=VALUE"),
-        ("x=", "must read NAME=VALUE"),
-        ("x=1.0", "must end in a datatype"),
-        ("x=1:FP8", "must end in a datatype"),
+        ("x", "must have the form NAME=VALUE"),
+        ("x=", "must have the form NAME=VALUE"),
+        ("x=1.0", "must end in a colon and a datatype"),
+        ("x=1:FP8", "must end in a colon and a datatype"),
         ("x=1.5:INT32", "must be INT32 values"),
         ("x=[[1],[2,3]]:INT32", "must be INT32 values"),
         ("x=[[1],[2,3]]:BF16", "must be BF16 values"),
@@ -97,7 +97,7 @@ def test_batch_puts_an_axis_before_the_value() -> None:
         (f"x=@{__file__}.npy", "cannot be read"),
     ],
 )
-def test_faulty_input_arguments_are_refused_by_name(text: str, message: str) -> None:
-    """The error names the argument and what it should read."""
+def test_wrong_inputs_are_reported_with_their_name(text: str, message: str) -> None:
+    """The error names the input and the expected form."""
     with pytest.raises(InvalidValueError, match=message):
         read_input(text, with_batch=False)

@@ -1,31 +1,201 @@
-"""``constructs-triton local up``: arguments that cannot be right."""
+"""``constructs-triton local up``: what each option does, and its errors."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from constructs_triton.cli import main
+from constructs_triton.local import run
+from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.run import RunOptions
+from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+URL = "http://127.0.0.1:8080"
+
+
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What each call of the command would run; nothing is started."""
+    found: list[dict[str, Any]] = []
+
+    class Run:
+        def __init__(self, options: RunOptions, report: Callable[..., None], on_ready: Any) -> None:
+            found.append({"options": options, "report": report, "on_ready": on_ready})
+
+        def run(self) -> None:
+            pass
+
+    monkeypatch.setattr(run, "LocalRun", Run)
+    return found
+
+
+def test_defaults(runs: list[dict[str, Any]]) -> None:
+    """Without options cdk.out is run on port 8080."""
+    assert main(["local", "up"]) == 0
+    assert runs[0]["options"] == RunOptions(Path("cdk.out"))
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (["models"], {"source": Path("models")}),
+        (["--aws-endpoint-url=http://x"], {"aws_endpoint_url": "http://x"}),
+        (["--stack=S"], {"stack": "S"}),
+        (["--endpoint=E"], {"endpoint": "E"}),
+        (["--model=M"], {"model": "M"}),
+        (["--multi-model"], {"is_multi_model": True}),
+        (["--port=0"], {"port": 0}),
+        (["--port=65535"], {"port": 65535}),
+        (["--python=p"], {"python": Path("p")}),
+        (["--tritonserver=t"], {"tritonserver": Path("t")}),
+        (["--memory-limit=2"], {"memory_limit_bytes": 2 * 2**20}),
+        (["--startup-timeout=1.5"], {"startup_timeout_seconds": 1.5}),
+        (["--invocation-timeout=0.1"], {"invocation_timeout_seconds": 0.1}),
+        (["--bucket-folder=b"], {"bucket_folder": Path("b")}),
+        (["--no-private-mounts"], {"uses_private_mounts": False}),
+        (["--until-stdin-closes"], {"until_stdin_closes": True}),
+    ],
+)
+def test_each_option_changes_one_setting(
+    runs: list[dict[str, Any]], words: list[str], changed: dict[str, Any]
+) -> None:
+    """The option sets its own setting and no other."""
+    assert main(["local", "up", *words]) == 0
+    assert runs[0]["options"] == RunOptions(**{"source": Path("cdk.out"), **changed})
 
 
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--port=99999", "--port: must be a port from 1 to 65535, or 0 .* got '99999'"),
+        ("--port=65536", "--port: must be a port from 1 to 65535, or 0 .* got '65536'"),
         ("--port=-1", "--port: must be a port"),
         ("--memory-limit=0", "--memory-limit: must be a whole number of MiB above 0, got '0'"),
         ("--memory-limit=-3", "--memory-limit: must be"),
         ("--startup-timeout=-1", "--startup-timeout: must be a number of seconds above 0, got '-1'"),
+        ("--startup-timeout=soon", "--startup-timeout: must be a number of seconds above 0, got 'soon'"),
         ("--invocation-timeout=0", "--invocation-timeout: must be a number of seconds"),
         ("--invocation-timeout=nan", "--invocation-timeout: must be a number of seconds"),
+        ("--invocation-timeout=inf", "--invocation-timeout: must be a number of seconds"),
     ],
 )
-def test_numbers_out_of_range_are_refused_before_anything_is_read(
+def test_numbers_out_of_range_are_rejected_before_anything_is_read(
     option: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Wrong usage, exit code 2, with the range and the value."""
+    """Wrong arguments, exit code 2, with the range and the value."""
     with pytest.raises(SystemExit) as ended:
         main(["local", "up", option])
     assert ended.value.code == 2
     assert re.search(words, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["app"], "PATH", "'app'"),
+        (["--stack=S"], "--stack", "'S'"),
+        (["--model=M"], "--model", "'M'"),
+        (["--multi-model"], "--multi-model", "'True'"),
+    ],
+)
+def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
+    runs: list[dict[str, Any]],
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    name: str,
+    value: str,
+) -> None:
+    """The error names the option; nothing is run."""
+    assert main(["local", "up", "--aws-endpoint-url=http://x", *words]) == 1
+    message = f"error: {name}: cannot be combined with --aws-endpoint-url, got {value}; remove one of them\n"
+    assert capsys.readouterr().err == message
+    assert runs == []
+
+
+class _Prefix:
+    prefix = Path("/tmp/prefix")
+
+
+def _endpoints() -> list[RunningEndpoint]:
+    default = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"}
+    archives = {"b.tar.gz": Path("b"), "a.tar.gz": Path("a")}
+    containers = {
+        "single": ContainerSpec("m", "", "s3://b/k", default, Path("m.tar.gz")),
+        "only": ContainerSpec("m", "", "s3://b/k", archive=Path("m.tar.gz")),
+        "many": ContainerSpec("m", "", "s3://b/p/", archives=archives),
+        "empty": ContainerSpec("m", "", "s3://b/p/"),
+        "deployed": ContainerSpec("m", "", "s3://b/p/", fetch_archive=lambda _: None),
+    }
+    return [_endpoint(name, container) for name, container in containers.items()]
+
+
+def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
+    variant = VariantSpec("A", container)
+    server = TritonServer(f"{name}/A", container, cast("Any", None))
+    server.process_id, server.directory = 7, Path("/tmp/server")
+    multi_model = cast("MultiModelContainer", _Prefix()) if container.is_multi_model else None
+    return RunningEndpoint(
+        EndpointSpec(name, "Stack", (variant,)), [LocalVariant(variant, server, multi_model)]
+    )
+
+
+def test_json_describes_every_endpoint(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line, with the archives, the folder for more of them, the process and the log."""
+    main(["local", "up", "--json"])
+    runs[0]["on_ready"](URL, _endpoints())
+    (line,) = capsys.readouterr().out.splitlines()
+    document = json.loads(line)
+    assert document["url"] == URL
+    described = {each["name"]: each for each in document["endpoints"]}
+    assert list(described) == ["single", "only", "many", "empty", "deployed"]
+    assert described["many"] == {
+        "name": "many",
+        "stack": "Stack",
+        "variants": {
+            "A": {
+                "target_models": ["a.tar.gz", "b.tar.gz"],
+                "model_directory": "/tmp/prefix",
+                "process_id": 7,
+                "log": "/tmp/server/server.log",
+            }
+        },
+    }
+    assert described["single"]["variants"]["A"]["model_directory"] is None
+
+
+def test_text_shows_how_to_call_every_endpoint(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Models or archives, and boto3 lines to copy, with a TargetModel where it is needed."""
+    main(["local", "up"])
+    runs[0]["on_ready"](URL, _endpoints())
+    text = capsys.readouterr().out
+    single, only, many, empty, deployed = text.split(f"  {URL}/endpoints/")[1:]
+    assert "  variant A: digits\n" in single
+    assert "  variant A: the archive's only model\n" in only
+    assert "  variant A: a.tar.gz, b.tar.gz\n" in many
+    assert "copy into /tmp/prefix can be called at once" in many
+    assert "  variant A: no archives yet\n" in empty
+    assert "the archives below s3://b/p/, downloaded on the first call" in deployed
+    for block in (single, only, empty, deployed):
+        assert "Body=body)" in block
+    assert 'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
+    assert text.endswith("ready (press Ctrl-C to stop)\n")
+
+
+def test_progress_is_printed_on_standard_error(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output contains only the endpoints."""
+    main(["local", "up"])
+    runs[0]["report"]("a line")
+    assert capsys.readouterr() == ("", "a line\n")

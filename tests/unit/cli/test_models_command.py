@@ -132,8 +132,8 @@ def test_sync_sends_only_what_is_new(
     assert sorted(sent) == ["one", "three", "two", "two"]
 
 
-def test_removed_model_keeps_its_archive_unless_told(tmp_path: Path, s3: Any, command: Command) -> None:
-    """A name goes at once; the archive goes only where that is asked for."""
+def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, command: Command) -> None:
+    """The name is removed at once, the archive only with ``--delete-archive``."""
     path = write_models(tmp_path / "r", "one", "two")
     command("sync", str(path))
     command("remove", "one")
@@ -141,12 +141,14 @@ def test_removed_model_keeps_its_archive_unless_told(tmp_path: Path, s3: Any, co
     command("remove", "two", "--delete-archive")
     assert [key.split("-")[0] for key in archives(s3)] == ["models/one"]
     assert command("list")["models"] == []
-    with pytest.raises(InvalidValueError, match="has no such model, got 'one'; the index has none"):
+    with pytest.raises(
+        InvalidValueError, match="no such model in the index, got 'one'; the index has no models"
+    ):
         command("remove", "one")
 
 
-def test_refused_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Command) -> None:
-    """What Triton would refuse stays here, unless it is sent unchecked."""
+def test_rejected_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A model that Triton rejects is not uploaded, unless the check is turned off."""
     path = write_models(tmp_path / "r", "net")
     (path / "net" / "config.pbtxt").write_text(CONFIG + 'name: "other"\n')
     (path / "net" / "1" / "model.py").unlink()
@@ -161,25 +163,27 @@ def test_refused_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Comma
     ("words", "message"),
     [
         (["list", "--prefix", "models"], r'--prefix: must end with "/".*got "models"; write "models/"'),
-        (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be 1 at least, got 0"),
-        (["add", "net", "r"], "must hold one model.*got one, two; choose one with --model"),
+        (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be at least 1, got 0"),
+        (["add", "net", "r"], "must contain one top-level model.*got one, two; choose one with --model"),
     ],
 )
-def test_wrong_use_is_answered(
+def test_wrong_use_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command, words: list[str], message: str
 ) -> None:
-    """A wrong prefix, retention or source is named with its mend."""
+    """A wrong prefix, retention or source is reported with its fix."""
     write_models(tmp_path / "r", "one", "two")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValueError, match=message):
         command(*words)
 
 
-def test_refusal_of_aws_is_told_in_words(s3: Any, command: Command) -> None:
-    """A bucket that is not there is an error that names it."""
+def test_an_error_of_aws_is_reported(s3: Any, command: Command) -> None:
+    """The error for a bucket that does not exist names it."""
     parser = argparse.ArgumentParser()
     models.add_arguments(parser)
-    with pytest.raises(ArchiveError, match=r"s3://nowhere/models/: AWS refused, got .*bucket does not exist"):
+    with pytest.raises(
+        ArchiveError, match=r"s3://nowhere/models/: AWS returned an error, got .*bucket does not exist"
+    ):
         models.run(parser.parse_args(["list", "--bucket", "nowhere"]))
 
 
@@ -196,7 +200,7 @@ def test_refusal_of_aws_is_told_in_words(s3: Any, command: Command) -> None:
 def test_stack_leads_to_its_prefix(
     monkeypatch: pytest.MonkeyPatch, s3: Any, found: dict[str, str], resource: str | None, url: str | None
 ) -> None:
-    """A stack's custom resource says where its models lie; with several, one has to be chosen."""
+    """A stack's custom resource contains the prefix; with several, one has to be chosen."""
     session = boto3.Session()
     cloudformation = session.client("cloudformation")
     rows = [
@@ -213,7 +217,7 @@ def test_stack_leads_to_its_prefix(
     stubbed = {"cloudformation": cloudformation}
     monkeypatch.setattr(session, "client", lambda name: stubbed.get(name) or make(name))
     with Stubber(cloudformation) as stub:
-        # A stack of more than a hundred resources is told in pages.
+        # A stack of more than a hundred resources is returned in pages.
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "Demo"})
         rest = {"StackName": "Demo", "NextToken": "more"}

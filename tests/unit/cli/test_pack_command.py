@@ -30,7 +30,7 @@ output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An ensemble with its step, and a model of its own."""
+    """An ensemble with its step, and another model."""
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(tmp_path / "cache"))
     root = tmp_path / "models"
     for name, config in {"both": ENSEMBLE_CONFIG, "net": NET_CONFIG, "other": NET_CONFIG}.items():
@@ -58,7 +58,7 @@ def test_archives_and_what_they_hold(
     options: list[str],
     expected: dict[str, tuple[str, ...]],
 ) -> None:
-    """An ensemble goes with its steps, every other model alone, or all in one; JSON tells what was made."""
+    """An ensemble is packed with its steps, every other model alone, or all in one archive."""
     out = repository.parent / "out"
     assert main(["pack", str(repository), "-o", str(out), "--json", *options]) == 0
     archives = json.loads(capsys.readouterr().out)["archives"]
@@ -68,21 +68,23 @@ def test_archives_and_what_they_hold(
 
 
 def test_lines_name_digest_and_archive(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without ``--json`` a line an archive, as the check sum tools write it."""
+    """Without ``--json`` each archive is one line, in the format of sha256sum."""
     assert main(["pack", str(repository), "-o", str(repository.parent), "--model", "other"]) == 0
     path = repository.parent / "other.tar.gz"
     assert capsys.readouterr().out == f"{inspect_archive(path).digest}  {path}\n"
 
 
-def test_what_triton_refuses_is_not_packed(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Errors of the check are all told and nothing is written, unless ``--no-check`` is given."""
+def test_a_model_that_triton_rejects_is_not_packed(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All errors are printed and nothing is written, unless ``--no-check`` is given."""
     (repository / "net/config.pbtxt").write_bytes(b"max_batch_size: many\n")
     shutil.rmtree(repository / "other/1")
     out = repository.parent / "out"
     assert main(["pack", str(repository), "-o", str(out)]) == 1
-    told = capsys.readouterr().err
-    assert "net/config.pbtxt" in told
-    assert "other: error[layout-no-version]: at least one version must be available" in told
+    printed = capsys.readouterr().err
+    assert "net/config.pbtxt" in printed
+    assert "other: error[layout-no-version]: at least one version must be available" in printed
     assert not out.exists()
     assert main(["pack", str(repository), "-o", str(out), "--no-check"]) == 0
     assert out.exists()
@@ -92,13 +94,13 @@ def test_what_triton_refuses_is_not_packed(repository: Path, capsys: pytest.Capt
 def test_unknown_model_is_an_error(
     repository: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
-    """A model that is not there is named on standard error, with exit status 1."""
+    """The name of a model that does not exist is printed on standard error, with exit code 1."""
     assert main(["pack", str(repository), "-o", str(repository.parent / "out"), *options]) == 1
     assert '"absent"' in capsys.readouterr().err.replace("'", '"')
 
 
 def test_help_loads_nothing_heavy(repository: Path) -> None:
-    """Asking for help loads no compression, no schema and no terminal library."""
+    """``--help`` loads no compression, schema or terminal library."""
     code = (
         "import sys; from constructs_triton.cli import main\n"
         "try: main(['pack', '--help'])\n"
@@ -110,7 +112,7 @@ def test_help_loads_nothing_heavy(repository: Path) -> None:
 
 
 def test_pack_never_loads_grpc(repository: Path) -> None:
-    """A whole pack, check included, goes without grpc, aws_cdk and numpy."""
+    """Packing, with the check, does not load grpc, aws_cdk or numpy."""
     code = (
         "import sys; from constructs_triton.cli import main\n"
         f"status = main(['pack', {str(repository)!r}, '-o', {str(repository.parent / 'out')!r}])\n"

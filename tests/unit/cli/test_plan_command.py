@@ -28,7 +28,7 @@ def run(*words: str, latency_ms: str = "500", path: Path = BENCHMARK) -> int:
 
 
 def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
-    """All 24 rows, those within the bound first, exactly one with a mark, and what to do below."""
+    """All 24 rows, those that meet the latency first, one of them marked, and a summary."""
     assert run("--price", *PRICES) == 0
     _, headings, *rows, summary = capsys.readouterr().out.splitlines()
     assert headings.split()[:3] == ["configuration", "instance", "type"]
@@ -99,7 +99,9 @@ def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_price_given_twice_is_refused() -> None:
     """Two different prices of one type are not guessed between; the same one again is no harm."""
-    with pytest.raises(InvalidValueError, match=r'--price: must be given once .*, got "ml\.g4dn\.xlarge"'):
+    with pytest.raises(
+        InvalidValueError, match=r'--price: must be given once per .*, got "ml\.g4dn\.xlarge"'
+    ):
         run("--price", *PRICES, "--price", "ml.g4dn.xlarge=1")
     assert run("--price", *PRICES, "--price", PRICES[0]) == 0
 
@@ -107,7 +109,7 @@ def test_price_given_twice_is_refused() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--price", "ml.g5.xlarge"), "argument --price: TYPE=PRICE"),
+        (("--price", "ml.g5.xlarge"), "argument --price: must have the form TYPE=PRICE"),
         (("--price", "ml.g5.xlarge=$1"), 'argument --price: ml.g5.xlarge: must be a number, got "$1"'),
         (("--price", "g5.xlarge=1"), 'did you mean "ml.g5.xlarge"?'),
         (("--headroom", "20%"), 'argument --headroom: must be a number, got "20%"'),

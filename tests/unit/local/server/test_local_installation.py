@@ -1,4 +1,4 @@
-"""What the local run needs of this machine, looked for before anything starts."""
+"""What a local run needs on this machine, checked before anything starts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_libpython_needs_nothing_installed() -> None:
 
 
 def test_the_interpreters_own_library_comes_first(tmp_path: Path) -> None:
-    """Its patch level fits the standard library; only without it is the loader asked."""
+    """Its patch version matches the standard library; the loader is asked only if it does not exist."""
     (tmp_path / "libpython3.99.so.1.0").touch()
     found = libpython.find_libpython((3, 99), str(tmp_path))
     assert found == libpython.LibPython("libpython3.99.so.1.0", tmp_path)
@@ -51,7 +51,7 @@ def test_the_bundled_server_and_its_stub_are_found() -> None:
 
 @needs_wheel
 def test_a_minor_without_a_stub_names_those_that_have_one() -> None:
-    """The choices are listed, newest last."""
+    """The versions that have a stub are listed, newest last."""
     with pytest.raises(
         MissingDependencyError, match=r"no Python backend stub for Python 3\.99; .* 3\.9, 3\.10, "
     ):
@@ -61,27 +61,27 @@ def test_a_minor_without_a_stub_names_those_that_have_one() -> None:
 def test_another_system_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """macOS and Windows have no server."""
     monkeypatch.setattr(sys, "platform", "darwin")
-    with pytest.raises(MissingDependencyError, match="runs on Linux, got 'darwin'"):
+    with pytest.raises(MissingDependencyError, match="runs only on Linux, got 'darwin'"):
         find_installation()
 
 
 def test_an_old_glibc_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wheel is built for 2.35."""
+    """nvidia-pytriton is built for 2.35."""
     monkeypatch.setattr(platform, "libc_ver", lambda: ("glibc", "2.34"))
     with pytest.raises(MissingDependencyError, match=r"glibc 2\.35 or newer, got 2\.34"):
         find_installation()
 
 
 def test_an_absent_wheel_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra that brings it."""
+    """The message contains the command that installs it."""
     monkeypatch.setattr(installation, "find_spec", lambda *_: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[local\]'"):
         find_installation()
 
 
 @pytest.mark.parametrize("version", [None, "2.2.6"])
-def test_numpy_2_or_none_is_refused(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
-    """With NumPy 2 every request would fail after a start that looks well."""
+def test_numpy_2_or_none_is_rejected(monkeypatch: pytest.MonkeyPatch, version: str | None) -> None:
+    """With NumPy 2 the server starts, but every request fails."""
     found = {"version": [3, 11], "libdir": None, "numpy": version}
     monkeypatch.setattr(installation, "_probe", lambda *_: found)
     with pytest.raises(
@@ -90,39 +90,88 @@ def test_numpy_2_or_none_is_refused(monkeypatch: pytest.MonkeyPatch, version: st
         inspect_python()
 
 
-def test_an_environment_without_numpy_is_refused(tmp_path: Path) -> None:
-    """A real, empty virtual environment is asked, not this one."""
+def test_an_environment_without_numpy_is_rejected(tmp_path: Path) -> None:
+    """A real, empty virtual environment."""
     venv.create(tmp_path / "empty", symlinks=True)
     with pytest.raises(MissingDependencyError, match="NumPy below 2, got none"):
         inspect_python(tmp_path / "empty" / "bin" / "python")
 
 
 def test_a_library_that_is_not_found_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without it the server would wait for its stub for ever."""
+    """Without it the server would wait for its stub forever."""
     found = {"version": list(sys.version_info[:2]), "libdir": None, "numpy": "1.26.4"}
     monkeypatch.setattr(installation, "_probe", lambda *_: found)
     monkeypatch.setattr(installation, "find_libpython", lambda *_: None)
     with pytest.raises(
-        MissingDependencyError, match=r"libpython3\.\d+\.so\.1\.0 is not found; apt-get install"
+        MissingDependencyError, match=r"libpython3\.\d+\.so\.1\.0 is missing; run `apt-get install"
     ):
         inspect_python()
 
 
-def test_what_is_no_interpreter_is_named(tmp_path: Path) -> None:
-    """A path that cannot be run is no environment."""
-    with pytest.raises(LocalEndpointError, match="absent: is no working Python interpreter"):
+def test_a_missing_interpreter_is_reported(tmp_path: Path) -> None:
+    """The path does not exist."""
+    with pytest.raises(LocalEndpointError, match="absent: is not a working Python interpreter"):
         inspect_python(tmp_path / "absent")
 
 
-def test_a_program_that_is_no_interpreter_is_named() -> None:
-    """What it answered, and not the program that it was asked to run."""
+def test_another_program_is_reported() -> None:
+    """With its exit code, and without the text of the probe."""
     with pytest.raises(
-        LocalEndpointError, match=r"^/bin/ls: is no working .*, got exit code 2; name another"
+        LocalEndpointError, match=r"^/bin/ls: is not a working .*, got exit code 2; set --python"
     ):
         inspect_python(Path("/bin/ls"))
 
 
-def test_what_is_no_server_is_named(tmp_path: Path) -> None:
-    """A tritonserver is known by the backends beside it."""
+def test_a_wrong_server_is_reported(tmp_path: Path) -> None:
+    """A server has a backends folder."""
     with pytest.raises(LocalEndpointError, match="nothing: must be a tritonserver executable"):
         find_installation(tmp_path / "nothing")
+
+
+def test_python_3_13_is_reported_with_versions_that_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Installing the extra changes nothing there: nvidia-pytriton is not part of it."""
+    monkeypatch.setattr(installation, "find_spec", lambda *_: None)
+    monkeypatch.setattr(sys, "version_info", (3, 13, 1))
+    with pytest.raises(
+        MissingDependencyError,
+        match=r"does not support Python 3\.13, .*environment with Python 3\.11 or 3\.12",
+    ):
+        find_installation()
+
+
+def test_numpy_of_python_3_13_needs_another_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pip install 'numpy<2'` would fail there, so the hint is --python."""
+    found = {"version": [3, 13], "libdir": None, "numpy": "2.1.0"}
+    monkeypatch.setattr(installation, "_probe", lambda *_: found)
+    with pytest.raises(
+        MissingDependencyError, match=r"got 2\.1\.0; set --python to an environment of Python 3\.9 to 3\.12"
+    ):
+        inspect_python()
+
+
+def test_a_folder_without_python3_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded interpreter looks for python3 there, or it finds no packages."""
+    found = {"version": [3, 11], "libdir": None, "numpy": "1.26.4"}
+    monkeypatch.setattr(installation, "_probe", lambda *_: found)
+    (tmp_path / "python").touch()
+    for content in (None, "another"):
+        if content is not None:
+            (tmp_path / "python3").write_text(content)
+        with pytest.raises(MissingDependencyError, match="no python3 that is the same interpreter"):
+            inspect_python(tmp_path / "python")
+
+
+def test_an_installed_server_uses_its_own_folders(tmp_path: Path) -> None:
+    """The folders beside bin, and the stub of its Python backend whatever the Python version."""
+    executable = tmp_path / "bin" / "tritonserver"
+    backend = tmp_path / "backends" / "onnxruntime"
+    for folder in (executable.parent, backend, tmp_path / "backends" / "empty"):
+        folder.mkdir(parents=True)
+    executable.touch()
+    (backend / "libtriton_onnxruntime.so").touch()
+    found = find_installation(executable)
+    assert found.backend_names() == {"onnxruntime"}
+    python = ModelPython(Path("/p/bin/python"), (3, 99), Path("/p/lib"))
+    assert found.stub_for(python).parent == tmp_path / "backends" / "python"
+    assert found.library_path(python) == f"{tmp_path / 'lib'}:/p/lib"
+    assert python.bin == Path("/p/bin")

@@ -1,4 +1,4 @@
-"""What would make the bundled server wait for ever is refused before it is asked."""
+"""Models for which the bundled server would wait forever are rejected before it loads them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _model(folder: Path, config: str = CONFIG, *, code: bool = True) -> Path:
 
 
 def test_a_python_model_without_its_file_is_named(tmp_path: Path) -> None:
-    """The version folder and the file; the same model with the file passes."""
+    """With the version folder and the file; the same model with the file passes."""
     with pytest.raises(
         LocalEndpointError, match=r"m/1: Python model file not found in \"1/model.py\"; add 1/model.py"
     ):
@@ -36,7 +36,7 @@ def test_a_python_model_without_its_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_packed_environment_of_another_python_is_named(tmp_path: Path) -> None:
-    """The stub embeds one minor version; an environment of that minor passes."""
+    """The stub embeds one Python version; an environment of that version passes."""
     repository = _model(tmp_path, PACKED)
     with tarfile.open(repository / "m" / "env.tar.gz", "w:gz") as tar:
         tar.addfile(tarfile.TarInfo("lib/python3.10/os.py"), io.BytesIO())

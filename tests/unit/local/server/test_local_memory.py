@@ -1,4 +1,4 @@
-"""The memory of a server and its children."""
+"""The memory of a server and its child processes."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def test_children_count_with_their_parent() -> None:
 
 
 def test_available_memory_is_less_than_the_machine_has() -> None:
-    """The kernel's figure, in bytes."""
+    """The kernel's value, in bytes."""
     assert 2**20 < available_bytes() < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

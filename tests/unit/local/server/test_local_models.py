@@ -38,26 +38,26 @@ def _write(folder: Path, **configs: str) -> Path:
 
 
 def test_gpu_groups_move_to_the_cpu_and_nothing_else_changes(tmp_path: Path) -> None:
-    """Kinds and GPU lists go, counts stay; a configuration without GPU groups keeps its bytes."""
-    said: list[str] = []
-    prepare_models(_write(tmp_path, gpu=GPU, cpu=CPU), said.append)
+    """Kinds and GPU lists change, counts stay; a configuration without GPU groups keeps its bytes."""
+    printed: list[str] = []
+    prepare_models(_write(tmp_path, gpu=GPU, cpu=CPU), printed.append)
     groups = parse_model_config((tmp_path / "gpu" / "config.pbtxt").read_bytes()).instance_group
     assert [(group.kind, group.count, list(group.gpus)) for group in groups] == [(2, 2, []), (2, 0, [])]
     assert (tmp_path / "cpu" / "config.pbtxt").read_text() == CPU
-    assert said == ["no GPU here: GPU instance groups run on the CPU: gpu"]
+    assert printed == ["this machine has no GPU: GPU instance groups run on the CPU: gpu"]
 
 
 def test_a_machine_with_a_gpu_keeps_its_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There is nothing to relax then."""
+    """Nothing has to be changed then."""
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
-    said: list[str] = []
-    prepare_models(_write(tmp_path, gpu=GPU), said.append)
+    printed: list[str] = []
+    prepare_models(_write(tmp_path, gpu=GPU), printed.append)
     assert (tmp_path / "gpu" / "config.pbtxt").read_text() == GPU
-    assert said == []
+    assert printed == []
 
 
 def test_a_config_that_does_not_parse_is_left_to_the_server(tmp_path: Path) -> None:
-    """The server's own words are worth more than ours here."""
+    """The server's message is better than one of this package."""
     assert prepare_models(_write(tmp_path, bad="{"), print) == {}
     assert (tmp_path / "bad" / "config.pbtxt").read_text() == "{"
 
@@ -69,7 +69,7 @@ ENSEMBLE = (
 
 
 def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> None:
-    """A step of the ensemble counts, a bystander that is never loaded does not."""
+    """A step of the ensemble counts, another model that is never loaded does not."""
     repository = _write(tmp_path, whole=ENSEMBLE, net='platform: "onnxruntime_onnx"', other='backend: "dali"')
     configs = prepare_models(repository, print)
     with pytest.raises(
@@ -89,14 +89,14 @@ def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) 
 
 
 def test_too_small_a_shared_memory_is_named_before_the_start() -> None:
-    """Free bytes, what is needed, and both ways to mend it: for a size that the user has chosen."""
+    """Free bytes, what is needed, and both fixes, for a size that the user has chosen."""
     assert fit_shared_memory(1, 1, is_chosen=True) == 1
     with pytest.raises(LocalEndpointError, match=r"/dev/shm: 3 Python .* bytes free; .*--shm-size"):
         fit_shared_memory(3, 2**60, is_chosen=True)
 
 
 def test_the_images_default_of_shared_memory_shrinks_to_half_of_what_is_free() -> None:
-    """Whole pages, the same for each instance; what would fall below 1 MiB is refused."""
+    """Whole pages, the same for each instance; less than 1 MiB is rejected."""
     free = os.statvfs("/dev/shm").f_blocks * os.statvfs("/dev/shm").f_frsize
     fitting = fit_shared_memory(3, 2**60, is_chosen=False)
     assert 2**20 <= fitting <= free // 6
@@ -108,15 +108,15 @@ def test_the_images_default_of_shared_memory_shrinks_to_half_of_what_is_free() -
 def test_no_group_has_more_instances_than_the_machine_has_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts above the machine's are lowered and said; smaller ones and GPU groups on a GPU stay."""
+    """Counts above the machine's are lowered, which is reported; smaller ones and GPU groups on a GPU stay."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
     many = "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"
-    said: list[str] = []
-    prepare_models(_write(tmp_path, many=many, cpu=CPU), said.append)
+    printed: list[str] = []
+    prepare_models(_write(tmp_path, many=many, cpu=CPU), printed.append)
     groups = parse_model_config((tmp_path / "many" / "config.pbtxt").read_bytes()).instance_group
     assert [group.count for group in groups] == [2, 1, 4]
-    assert said == ["2 CPUs here: instance groups with more instances have 2: many"]
+    assert printed == ["this machine has 2 CPUs: instance groups run at most 2 instances: many"]
 
 
 def _tar(path: Path, name: str) -> Path:
@@ -133,11 +133,11 @@ def test_unpacks_the_root_of_the_archive(tmp_path: Path) -> None:
     assert (tmp_path / "opt" / "ml" / "model" / "m" / "1" / "model.py").read_text() == "x"
 
 
-@pytest.mark.parametrize("kind", ["escape", "text", "truncated", "damaged", "plain-tar"])
-def test_what_sagemaker_would_not_unpack_is_refused_whole(tmp_path: Path, kind: str) -> None:
-    """No folder is left behind, half written or outside."""
+@pytest.mark.parametrize("fault", ["escape", "text", "truncated", "damaged", "plain-tar"])
+def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) -> None:
+    """No folder is left, partly written or outside."""
     archive = tmp_path / "a.tar.gz"
-    match kind:
+    match fault:
         case "escape":
             _tar(archive, "../outside")
         case "text":
@@ -150,7 +150,26 @@ def test_what_sagemaker_would_not_unpack_is_refused_whole(tmp_path: Path, kind: 
             archive.write_bytes(content)
         case "plain-tar":
             archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
-    with pytest.raises(ArchiveError, match=r"a.tar.gz: is no gzip-compressed tar that SageMaker unpacks"):
+    with pytest.raises(ArchiveError, match=r"a.tar.gz: is not a gzip-compressed tar file"):
         unpack(archive, tmp_path / "folder" / "model")
     assert not (tmp_path / "folder" / "model").exists()
     assert not (tmp_path / "folder" / "outside").exists()
+
+
+def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
+    """Also for a step of an ensemble, and for a backend that follows from the platform."""
+    onnx = 'platform: "onnxruntime_onnx"\n'
+    ensemble = 'platform: "ensemble"\nensemble_scheduling { step { model_name: "onnx" } }\n'
+    configs = prepare_models(_write(tmp_path, onnx=onnx, both=ensemble, cpu=CPU), lambda _: None)
+    installed = frozenset({"python", "identity"})
+    require_backends(configs, "cpu", installed | {"ensemble"})
+    for default in ("both", "onnx", ""):
+        with pytest.raises(LocalEndpointError, match="needs the backend 'onnxruntime'") as refused:
+            require_backends(configs, default, installed | {"ensemble"})
+        for words in (
+            "has only ensemble, identity, python",
+            "--tritonserver",
+            "--endpoint",
+            "Python backend",
+        ):
+            assert words in str(refused.value)

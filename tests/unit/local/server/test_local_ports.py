@@ -1,4 +1,4 @@
-"""Ports of a run: nobody else gets one between the moment it is chosen and the moment it is listened on."""
+"""Ports of a run: no other process gets one between choosing it and listening on it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _listens(port: int, *, reuses_addresses: bool) -> bool:
     return True
 
 
-def test_a_reserved_port_is_the_servers_alone() -> None:
-    """A server, which asks to reuse addresses, can listen on it; nobody else gets it until it is released."""
+def test_a_reserved_port_is_for_the_server_only() -> None:
+    """A server with SO_REUSEADDR can listen on it; no other process gets it until it is released."""
     with reserve_port() as reservation:
         port = reservation.getsockname()[1]
         assert _listens(port, reuses_addresses=True)
@@ -31,7 +31,7 @@ def test_a_reserved_port_is_the_servers_alone() -> None:
 
 
 def test_two_runs_cannot_take_one_port() -> None:
-    """The second is told at once, also while the first is still starting its servers."""
+    """The second fails at once, also while the first is still starting its servers."""
     with _listen(0) as listener:
         port = listener.getsockname()[1]
         refused = pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*name a free port")

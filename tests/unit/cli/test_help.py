@@ -1,0 +1,108 @@
+"""``constructs-triton --help``, and how the commands end."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from constructs_triton import cli
+from constructs_triton.cli import COMMANDS, Command, main
+from constructs_triton.errors import InvalidValueError
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _parsers(child)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_and_option_is_described(command: str) -> None:
+    """Each parser has a description, each argument a help text; names of values are upper case."""
+    parser = argparse.ArgumentParser()
+    COMMANDS[command].load().add_arguments(parser)
+    for each in _parsers(parser):
+        assert each.description
+        for action in each._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                continue
+            assert action.help
+            assert not action.help.endswith(".")
+            if action.metavar:
+                assert str(action.metavar).isupper()
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """With one line each, examples and exit codes."""
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    text = capsys.readouterr().out
+    for name, command in COMMANDS.items():
+        assert f"    {name:9} {command.summary}\n" in text
+    assert "examples:" in text
+    assert "Exit codes: 0 success" in text
+
+
+def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """The installed version of the package."""
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert capsys.readouterr().out.startswith("constructs-triton 0.")
+
+
+def test_a_command_is_required(capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, and the usage."""
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert "COMMAND" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("outcome", "code", "printed"),
+    [
+        (0, 0, ""),
+        (1, 1, ""),
+        (InvalidValueError("x: is wrong; change it"), 1, "error: x: is wrong; change it\n"),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+    ids=["success", "errors", "exception", "Ctrl-C"],
+)
+def test_exit_codes(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    outcome: Any,
+    code: int,
+    printed: str,
+) -> None:
+    """0 success, 1 errors and this package's exceptions, 130 as the shell reports an interrupt."""
+
+    def run(_: argparse.Namespace) -> int:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return int(outcome)
+
+    module = SimpleNamespace(add_arguments=lambda _: None, run=run)
+    monkeypatch.setattr(Command, "load", lambda _: module)
+    assert cli.main(["check"]) == code
+    assert capsys.readouterr().err == printed
+
+
+def test_a_reader_that_closes_the_pipe_is_not_an_error() -> None:
+    """As in ``constructs-triton facts environment | head -1``."""
+    command = [sys.executable, "-m", "constructs_triton.cli", "facts", "environment", "--json"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
