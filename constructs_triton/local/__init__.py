@@ -1,6 +1,6 @@
-"""Runs a synthesized SageMaker endpoint on this machine with the real Triton server.
+"""Runs a synthesized SageMaker endpoint on this machine with the Triton server.
 
-It reads the synthesized template and imports nothing of the constructs.
+It reads the synthesized template and does not import the constructs.
 """
 
 import lazy_loader

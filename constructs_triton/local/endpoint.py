@@ -20,22 +20,25 @@ _STOP_TIMEOUT_SECONDS = 30.0
 
 
 class LocalEndpoint:
-    """Runs the endpoints of a cloud assembly while the ``with`` block lasts.
+    """Runs endpoints on this machine inside a ``with`` block.
 
     >>> with LocalEndpoint.from_assembly("cdk.out") as local:  # doctest: +SKIP
     ...     runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     ...     runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"...")
 
-    The gateway and its servers are processes of their own, and end even if this one is killed. Entering
-    raises ``LocalEndpointError`` with what was said where something cannot start.
+    The gateway and its servers are separate processes. They end with the block, even if this process is
+    killed.
+
+    Raises:
+        LocalEndpointError: on entering the block, an endpoint cannot start. The message contains the reason.
     """
 
     def __init__(self, arguments: list[str]) -> None:
         self._arguments = arguments
-        #: The gateway's process while the block lasts.
+        #: The gateway's process inside the block.
         self.process: subprocess.Popen[str] | None = None
         self._ready: dict[str, Any] = {}
-        # A file, not a pipe: a pipe that nobody reads would in the end stop the gateway.
+        # A file, because the gateway would block on a pipe that is full.
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
 
     @classmethod
@@ -55,7 +58,22 @@ class LocalEndpoint:
         uses_private_mounts: bool = True,
         allow_open_ports: bool = False,
     ) -> Self:
-        """The endpoints of the folder that ``cdk synth`` wrote; the options are those of ``local up``."""
+        """Run the endpoints of a cloud assembly, the folder that ``cdk synth`` writes.
+
+        Args:
+            path: the folder, usually ``cdk.out``.
+            stack: only the endpoints of this stack (default: all).
+            endpoint: only this endpoint (default: all).
+            port: the port on 127.0.0.1 (default: 0, any free port).
+            python: the Python that runs the models (default: the running one).
+            tritonserver: the server (default: the one of nvidia-pytriton).
+            memory_limit_mib: the memory of each multi-model endpoint in MiB, above which the least recently
+                used model is unloaded (default: 70 percent of the free memory, shared equally).
+            startup_timeout_seconds: how long a server may take to start (default: the template's, else 120).
+            invocation_timeout_seconds: how long a container may take to answer (default: 60).
+            bucket_folder: a folder in place of S3, for asynchronous endpoints.
+            uses_private_mounts: whether each server sees its models at ``/opt/ml``, if the platform allows.
+        """
         options = {
             "--stack": stack,
             "--endpoint": endpoint,
@@ -83,10 +101,17 @@ class LocalEndpoint:
         memory_limit_mib: int | None = None,
         allow_open_ports: bool = False,
     ) -> Self:
-        """One endpoint of a model repository or an archive, as ``local up PATH`` runs it.
+        """Run one endpoint of a model repository or a ``.tar.gz`` archive.
 
-        It is called ``endpoint``, else like the folder. ``model`` is the one that is served where there are
-        several; ``is_multi_model`` serves them all, by ``TargetModel``.
+        Args:
+            path: the repository or the archive.
+            model: the model to serve, if there are several.
+            is_multi_model: whether to serve all models; callers choose one with ``TargetModel``.
+            endpoint: the endpoint's name (default: the name of the folder or file).
+            port: the port on 127.0.0.1 (default: 0, any free port).
+            python: the Python that runs the models (default: the running one).
+            memory_limit_mib: the memory of a multi-model endpoint in MiB, above which the least recently used
+                model is unloaded (default: 70 percent of the free memory).
         """
         options = {
             "--model": model,
@@ -112,10 +137,10 @@ class LocalEndpoint:
         invocation_timeout_seconds: float | None = None,
         allow_open_ports: bool = False,
     ) -> Self:
-        """The endpoints deployed at an AWS endpoint, for instance one on loopback in tests.
+        """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 
-        SageMaker is asked what they are and S3 for their archives, with the environment's credentials and
-        Region; the options are those of ``local up``.
+        Their definitions come from SageMaker and their archives from S3, with the credentials and the Region
+        of the environment. The options are those of :meth:`from_assembly`.
         """
         options = {
             "--aws-endpoint-url": aws_endpoint_url,
@@ -156,12 +181,12 @@ class LocalEndpoint:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
 
     def _stop(self) -> str:
-        """End the gateway; returns what it said."""
+        """End the gateway and return its messages."""
         process = self.process
         assert process is not None
         assert process.stdin is not None
@@ -179,22 +204,22 @@ class LocalEndpoint:
 
     @property
     def endpoint_url(self) -> str:
-        """What boto3's ``sagemaker-runtime`` client takes as ``endpoint_url``."""
+        """The ``endpoint_url`` for boto3's ``sagemaker-runtime`` client."""
         return str(self._ready["url"])
 
     @property
     def endpoint_names(self) -> tuple[str, ...]:
-        """What callers give as ``EndpointName``."""
+        """The names of the endpoints, for ``EndpointName``."""
         return tuple(endpoint["name"] for endpoint in self._ready["endpoints"])
 
     @property
     def description(self) -> dict[str, Any]:
-        """The line that ``local up --json`` prints: endpoints, variants, process ids, logs."""
+        """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready
 
     @property
     def messages(self) -> str:
-        """What the run has said so far: containers' messages, relaxed models, restarts."""
-        # Not seek and read: the gateway writes through the same open file, at the same position.
+        """The messages of the run so far: containers' messages, changed models, restarts."""
+        # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()

@@ -1,4 +1,4 @@
-"""One local run: its servers, the gateway in front of them, and a clean end."""
+"""Starts the servers and the gateway of a local run, and stops them."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 __all__ = ["LocalRun", "RunOptions"]
 
 _HOST = "127.0.0.1"
-#: The part of the free memory that all multi-model containers share equally unless told otherwise.
+#: The part of the free memory that all multi-model containers share equally by default.
 _MEMORY_SHARE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What to run, and where: ``source`` is a cloud assembly, a repository or an archive.
+    """The options of ``local up``. ``source`` is a cloud assembly, a repository or an archive.
 
-    With ``aws_endpoint_url`` the endpoints are those deployed there, not those of ``source``. ``port`` 0
-    takes any free one. ``bucket_folder`` stands for S3 where endpoints are asynchronous. With
+    With ``aws_endpoint_url`` the deployed endpoints are run instead of those of ``source``. ``port`` 0 means
+    any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints. With
     ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
     """
 
@@ -69,9 +69,9 @@ class RunOptions:
 
 @dataclass(slots=True)
 class LocalRun:
-    """Runs the endpoints of an assembly until it is told to stop.
+    """Runs endpoints until it is stopped.
 
-    ``report`` prints a line of progress; ``on_ready`` is called once, with the gateway's URL and the specs.
+    ``report`` prints a line of progress. ``on_ready`` is called once with the gateway's URL and endpoints.
     """
 
     options: RunOptions
@@ -79,7 +79,13 @@ class LocalRun:
     on_ready: Callable[[str, Sequence[RunningEndpoint]], None]
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. Raises ``LocalEndpointError`` where something cannot start."""
+        """Serve until SIGINT, SIGTERM or SIGHUP.
+
+        Raises:
+            LocalEndpointError: an endpoint cannot start.
+            MissingDependencyError: the server or a library is not installed.
+            RepositoryError: a model has errors.
+        """
         asyncio.run(self._run())
 
     async def _run(self) -> None:
@@ -112,7 +118,7 @@ class LocalRun:
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
 
     def _settings(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ServerSettings:
-        """What all servers share. Raises ``LocalEndpointError`` where something is absent."""
+        """Find the server, the Python and the features of this machine that all endpoints share."""
         options, report = self.options, self.report
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python)
@@ -153,7 +159,7 @@ async def _start_variants(
     memory_limit_bytes: int | None,
     stack: AsyncExitStack,
 ) -> dict[str, list[LocalVariant]]:
-    """All servers at once; each one's stop is on the stack before it starts."""
+    """Start all servers at the same time. Each is on the stack, to be stopped, before it starts."""
     starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
     servers: list[TritonServer] = []
     stack.push_async_callback(_stop_all, servers)
@@ -171,7 +177,7 @@ async def _start_variants(
 
 @asynccontextmanager
 async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group that raises the first error itself, not a group of it."""
+    """A task group that raises the first error instead of an exception group."""
     try:
         async with asyncio.TaskGroup() as group:
             yield group
@@ -236,11 +242,11 @@ def _listen(port: int) -> Iterator[socket.socket]:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((_HOST, port))
-            listener.listen()  # only who listens has a port alone: two runs could both bind it until then
+            listener.listen()  # two runs could both bind a port, but only one can listen
         except OSError as error:
             raise LocalEndpointError(
                 f"--port: cannot listen on {_HOST}, got {port} ({error.strerror}); "
-                "name a free port, or 0 for any"
+                "set --port to a free port, or to 0 for any free port"
             ) from error
         yield listener
     finally:

@@ -1,9 +1,9 @@
-"""Asks the real server whether it loads the models of a repository.
+"""Loads the models of a repository in the Triton server and returns its answers.
 
-Each model is loaded by name in one server after the other until all have an answer; a server that gives none
-(the Python backend waits for ever without ``model.py``) is ended and the next one started. Backends that the
-wheel does not carry are stood in for by one that does nothing, compiled with the system's C compiler: then
-Triton's core judges the configuration, though nobody judges the model file.
+The models are loaded one after the other. A server that does not answer (the Python backend waits forever
+without ``model.py``) is stopped, and a new one continues with the next model. Backends that nvidia-pytriton
+does not contain are replaced by stand-ins that do nothing, compiled with the system's C compiler. Triton's
+core then checks the configuration, but the model file is not checked.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = ["ask_server"]
 STAND_INS = frozenset(
     {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
 )
-"""Backends of NVIDIA's images that may be stood in for; any other name is left for the server to miss."""
+"""Backends of NVIDIA's images that stand-ins replace. The server reports any other name as missing."""
 
 _KIND_GPU = 1
 _START_SECONDS, _LOAD_SECONDS = 60.0, 30.0
-# The one function that the core insists on. It answers without outputs, or a warm-up would wait for ever.
+# The only required function. It responds without outputs, because a warm-up waits for a response.
 _STAND_IN_SOURCE = """
 void *TRITONBACKEND_ResponseNew(void **response, void *request);
 void *TRITONBACKEND_ResponseSend(void *response, unsigned int flags, void *error);
@@ -62,33 +62,34 @@ void *TRITONBACKEND_ModelInstanceExecute(void *instance, void **requests, unsign
 
 
 def ask_server(path: Path) -> dict[str, str]:
-    """The server's answer for every model: ``"loads"``, or ``"rejected: "`` with its own words.
+    """Return the server's answer for each model: ``"loads"``, or ``"rejected: "`` and its message.
 
-    What a stand-in had a part in says so. On a machine without a GPU, instance groups on GPUs are left out.
+    An answer says if a stand-in was used. Without a GPU, instance groups on GPUs are removed first.
 
-    :raises MissingDependencyError: without nvidia-pytriton, or without a C compiler where one is needed.
-    :raises LocalEndpointError: where the server itself does not start.
+    Raises:
+        MissingDependencyError: nvidia-pytriton is not installed.
+        LocalEndpointError: the server does not start, or a stand-in needs a C compiler and there is none.
     """
     repository = ModelRepository.from_directory(path)
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
-        bench = _Bench.prepare(repository, Path(folder))
+        check_run = _CheckRun.prepare(repository, Path(folder))
         answers: dict[str, str] = {}
         while len(answers) < len(repository.models):
-            with bench.server() as port:
-                bench.ask(port, answers)
+            with check_run.server() as port:
+                check_run.ask(port, answers)
     return dict(sorted(answers.items()))
 
 
 @dataclass(frozen=True)
-class _Bench:
-    """A private copy of the repository (of links, but for what is changed) and of the backends."""
+class _CheckRun:
+    """A private copy of the repository and of the backends, with links to unchanged files."""
 
     directory: Path
     models: dict[str, str]
     installation: TritonInstallation
 
     @classmethod
-    def prepare(cls, repository: ModelRepository, directory: Path) -> _Bench:
+    def prepare(cls, repository: ModelRepository, directory: Path) -> _CheckRun:
         installation = find_installation()
         make_backends(directory / "backends", installation, inspect_python())
         (directory / "models").mkdir()
@@ -101,12 +102,14 @@ class _Bench:
             backend = infer_backend(model).backend
             if backend in STAND_INS and backend not in installation.backend_names():
                 _compile_stand_in(directory / "backends" / backend, backend)
-                notes[name] += f" (a stand-in for the backend {backend} read the configuration alone)"
+                notes[name] += (
+                    f" (a stand-in for the backend {backend} was used: only the configuration was checked)"
+                )
         return cls(directory, notes, installation)
 
     @contextmanager
     def server(self) -> Iterator[int]:
-        """A server that has loaded nothing yet; its port."""
+        """Start a server without models and yield its port."""
         with reserve_port() as reservation:
             yield from self._serve(int(reservation.getsockname()[1]))
 
@@ -153,10 +156,10 @@ class _Bench:
                 return
             time.sleep(0.05)
         tail = (self.directory / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
-        raise LocalEndpointError("the Triton server did not start; it said:\n" + "\n".join(tail))
+        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
 
     def ask(self, port: int, answers: dict[str, str]) -> None:
-        """Load what has no answer yet, as long as the server lives and answers."""
+        """Load the models that have no answer yet, until the server ends or does not answer."""
         for name, note in self.models.items():
             if name in answers:
                 continue
@@ -169,7 +172,7 @@ class _Bench:
 
 
 def _copy(model: ModelFolder, target: Path) -> str:
-    """The model as links, its configuration as the machine can judge it; what was changed."""
+    """Link the model's files, write a configuration for this machine, and return a note of the change."""
     target.mkdir()
     for name in model.entries:
         if name != CONFIG_FILE:
@@ -185,7 +188,7 @@ def _copy(model: ModelFolder, target: Path) -> str:
             changed.CopyFrom(config)
             del changed.instance_group[:]
             changed.instance_group.extend(kept)
-            content, note = format_model_config(changed).encode(), " (without its groups on GPUs)"
+            content, note = format_model_config(changed).encode(), " (without its instance groups on GPUs)"
     (target / CONFIG_FILE).write_bytes(content)
     return note
 
@@ -195,7 +198,7 @@ def _compile_stand_in(directory: Path, backend: str) -> None:
         return
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise LocalEndpointError(f"backend {backend}: no C compiler for its stand-in; install gcc")
+        raise LocalEndpointError(f"backend {backend}: its stand-in needs a C compiler; install gcc")
     directory.mkdir()
     source = directory / "stand_in.c"
     source.write_text(_STAND_IN_SOURCE, encoding="ascii")
@@ -207,7 +210,7 @@ def _compile_stand_in(directory: Path, backend: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise LocalEndpointError(f"backend {backend}: its stand-in does not compile; {done.stderr.strip()}")
+        raise LocalEndpointError(f"backend {backend}: its stand-in cannot be compiled: {done.stderr.strip()}")
 
 
 def _request(port: int, method: str, path: str, timeout: float) -> tuple[int | None, str]:
@@ -217,7 +220,7 @@ def _request(port: int, method: str, path: str, timeout: float) -> tuple[int | N
         response = connection.getresponse()
         return response.status, response.read().decode("utf-8", "replace")
     except TimeoutError:
-        return None, f"no answer within {timeout:.0f} s: the server waits for ever"
+        return None, f"no answer within {timeout:.0f} s: the server hangs"
     except (OSError, http.client.HTTPException):
         return None, "the server ended"
     finally:
@@ -231,7 +234,7 @@ def _reason(text: str) -> str:
 
 
 def _end(process: subprocess.Popen[bytes], prefix: str) -> None:
-    """End the server's whole session, and remove the shared memory that a killed one leaves."""
+    """Kill the server with its child processes, and delete its shared memory."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

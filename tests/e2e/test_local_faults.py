@@ -186,7 +186,7 @@ def test_a_port_in_use_is_named(assembly: Path) -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with (
-            pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*; name a free port"),
+            pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*; set --port to a free port"),
             LocalEndpoint.from_assembly(assembly, port=port),
         ):
             pass

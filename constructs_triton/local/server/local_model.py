@@ -68,8 +68,8 @@ def require_backends(configs: Mapping[str, Any], default_model: str, installed: 
             raise LocalEndpointError(
                 f"{name}: needs the backend {backend!r}, but this Triton server has only "
                 f"{', '.join(sorted(installed))}; set --tritonserver to a server that has it (NVIDIA's "
-                "Triton image contains /opt/tritonserver/bin/tritonserver), run an endpoint without this model with "
-                "--endpoint NAME, or write the model for the Python backend"
+                "Triton image has /opt/tritonserver/bin/tritonserver), run an endpoint without this model "
+                "with --endpoint NAME, or write the model for the Python backend"
             )
 
 

@@ -1,4 +1,4 @@
-"""Reads the endpoints of a cloud assembly (``cdk.out``): plain JSON, so no CDK and no Node is needed.
+"""Reads the endpoints of a cloud assembly (``cdk.out``), plain JSON that needs neither the CDK nor Node.
 
 Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.assets.json``).
 """
@@ -30,26 +30,36 @@ _ASSET_MANIFEST, _NESTED_ASSEMBLY, _STACK = (
 def read_endpoints(
     directory: Path, *, stack: str | None = None, endpoint: str | None = None
 ) -> tuple[EndpointSpec, ...]:
-    """The endpoints of a cloud assembly, those of nested stacks and stages too.
+    """Read the endpoints of a cloud assembly, including nested stacks and stages.
 
-    ``stack`` and ``endpoint`` keep only what bears that name. Raises ``LocalEndpointError`` where there is
-    no assembly, no endpoint, or an archive that the template names is absent.
+    ``stack`` and ``endpoint`` select by name (default: all).
+
+    Raises:
+        LocalEndpointError: there is no assembly or no such endpoint, or an archive is missing.
     """
     stacks = list(_stacks(Path(directory)))
     chosen = _keep_named(stacks, stack, directory)
-    specs = [spec for each in chosen for spec in _StackReader(each).endpoints()]
-    specs = [spec for spec in specs if endpoint in (None, spec.name)]
+    specs = [spec for each in chosen for spec in _StackReader(each).endpoints(endpoint)]
     if not specs:
-        wanted = f"endpoint {endpoint!r}" if endpoint else "an AWS::SageMaker::Endpoint"
-        names = ", ".join(each.template.name for each in chosen) or "none"
-        raise LocalEndpointError(f"{directory}: no stack holds {wanted}, looked in {names}; name another")
+        raise LocalEndpointError(_no_endpoint(directory, chosen, endpoint))
     _refuse_duplicates(specs)
     return tuple(specs)
 
 
+def _no_endpoint(directory: Path, stacks: Sequence[_Stack], endpoint: str | None) -> str:
+    names = ", ".join(stack.template.name for stack in stacks) or "none"
+    if endpoint is None:
+        return (
+            f"{directory}: no stack contains an AWS::SageMaker::Endpoint, got stacks {names}; "
+            "add an endpoint to the app and run `npx cdk synth`"
+        )
+    known = ", ".join(name for stack in stacks for name in _StackReader(stack).names()) or "none"
+    return f"{directory}: no such endpoint, got {endpoint!r}; set --endpoint to one of {known}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """A template, its names, and where the objects it refers to lie on this machine."""
+    """A template, its names, and the files of its assets."""
 
     template: Template
     names: frozenset[str]
@@ -58,9 +68,9 @@ class _Stack:
 
 def _keep_named(stacks: Sequence[_Stack], name: str | None, directory: Path) -> list[_Stack]:
     kept = [stack for stack in stacks if name is None or name in stack.names]
-    if not kept:
+    if name is not None and not kept:
         known = ", ".join(sorted(stack.template.name for stack in stacks)) or "none"
-        raise LocalEndpointError(f"{directory}: no such stack, got {name!r}; the assembly has {known}")
+        raise LocalEndpointError(f"{directory}: no such stack, got {name!r}; set --stack to one of {known}")
     return kept
 
 
@@ -78,13 +88,15 @@ def _read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LocalEndpointError(
-            f"{path}: there is no cloud assembly here; synthesize one with `npx cdk synth`"
+            f"{path}: does not exist, so this is not a cloud assembly; run `npx cdk synth`"
         ) from None
     except (OSError, ValueError) as error:
-        raise LocalEndpointError(f"{path}: is not readable as JSON, got {error}; synthesize again") from error
+        raise LocalEndpointError(
+            f"{path}: cannot be read as JSON ({error}); run `npx cdk synth` again"
+        ) from error
     if not isinstance(found, dict):
         raise LocalEndpointError(
-            f"{path}: must hold a JSON object, got {type(found).__name__}; synthesize again"
+            f"{path}: must contain a JSON object, got {type(found).__name__}; run `npx cdk synth` again"
         )
     return found
 
@@ -105,7 +117,7 @@ def _stacks(directory: Path) -> Iterator[_Stack]:
 
 
 def _read_assets(directory: Path, file: str) -> dict[str, Path]:
-    """Where each file asset lies, by the key it would have in the asset bucket."""
+    """Return the path of each file asset, by its key in the asset bucket."""
     return {
         destination["objectKey"]: directory / asset["source"]["path"]
         for asset in _read_json(directory / file).get("files", {}).values()
@@ -128,7 +140,7 @@ def _stack_of(
 
 
 def _environment(text: str) -> tuple[str, str]:
-    """Account and region of ``aws://account/region``, the local ones for an environment-agnostic stack."""
+    """Split ``aws://account/region``; an environment-agnostic stack gets the local defaults."""
     account, _, region = text.removeprefix("aws://").partition("/")
     return (
         LOCAL_ACCOUNT if account in ("", "unknown-account") else account,
@@ -159,9 +171,16 @@ class _StackReader:
         self._template = stack.template
         self._assets = stack.assets
 
-    def endpoints(self) -> Iterator[EndpointSpec]:
+    def names(self) -> Iterator[str]:
+        for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
+            yield self._template.properties(logical_id).get("EndpointName", logical_id)
+
+    def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
+        """Yield the endpoints with the name ``wanted``, or all. Others need not be able to run locally."""
         for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
             properties = self._template.properties(logical_id)
+            if wanted not in (None, properties.get("EndpointName", logical_id)):
+                continue
             config = self._resource(
                 "AWS::SageMaker::EndpointConfig", properties["EndpointConfigName"], logical_id
             )
@@ -180,8 +199,8 @@ class _StackReader:
             if self._template.evaluate({"Ref": logical_id}) == name:
                 return self._template.properties(logical_id)
         raise LocalEndpointError(
-            f"{self._template.name}/{wanted_by}: no {type} of this stack is called {name!r}; "
-            "an endpoint runs here only with its configuration and models in the same stack"
+            f"{self._template.name}/{wanted_by}: no {type} of this stack has the name {name!r}; "
+            "define the endpoint, its configuration and its models in the same stack"
         )
 
     def _variants(self, variants: Sequence[Mapping[str, Any]]) -> tuple[VariantSpec, ...]:
@@ -199,8 +218,8 @@ class _StackReader:
     def _container(self, variant: Mapping[str, Any]) -> ContainerSpec:
         if "ModelName" not in variant:
             raise LocalEndpointError(
-                f"{self._template.name}: variant {variant['VariantName']} names no model; "
-                "inference components do not run here"
+                f"{self._template.name}: variant {variant['VariantName']} has no ModelName; "
+                "inference components do not run locally, so select other endpoints with --endpoint"
             )
         model = self._resource("AWS::SageMaker::Model", variant["ModelName"], variant["VariantName"])
         containers = (
@@ -209,7 +228,8 @@ class _StackReader:
         if len(containers) != 1:
             raise LocalEndpointError(
                 f"{self._template.name}/{variant['ModelName']}: must have one container, "
-                f"got {len(containers)}; serial inference pipelines do not run here"
+                f"got {len(containers)}; serial inference pipelines do not run locally, so select other "
+                "endpoints with --endpoint"
             )
         spec = self._container_spec(variant["ModelName"], containers[0])
         return replace(spec, is_isolated=_text(model.get("EnableNetworkIsolation", False)) == "true")
@@ -234,13 +254,13 @@ class _StackReader:
         )
         if not url:
             raise LocalEndpointError(
-                f"{self._template.name}/{model}: names no archive of model data; "
+                f"{self._template.name}/{model}: has no archive of model data; "
                 "set ModelDataUrl, or ModelDataSource with CompressionType Gzip"
             )
         return str(url)
 
     def _archives_below(self, url: str) -> dict[str, Path]:
-        """What the deployment would copy below the prefix, by target model."""
+        """Return the archives that the deployment would copy below the prefix, by target model."""
         found: dict[str, Path] = {}
         for logical_id in self._template.resources_of_type(RESOURCE_TYPE):
             sync = SyncProperties.from_cloudformation(self._template.properties(logical_id))
@@ -253,16 +273,16 @@ class _StackReader:
     def _asset(self, key: str, wanted_by: str) -> Path:
         path = self._assets.get(key)
         if path is None or not path.is_file():
-            where = "the assembly has no such asset" if path is None else f"there is no file {path}"
+            where = "the assembly has no such asset" if path is None else f"{path} does not exist"
             raise LocalEndpointError(
-                f"{self._template.name}/{wanted_by}: {where}, got object key {key!r}; synthesize again, "
-                "or run an endpoint whose models are assets of this assembly"
+                f"{self._template.name}/{wanted_by}: {where}, got object key {key!r}; run `npx cdk synth` "
+                "again, or select an endpoint whose models are assets of this assembly with --endpoint"
             )
         return path
 
 
 def _key_of(url: str) -> str:
-    """The object key of an ``s3://`` or virtual-host style ``https://`` location."""
+    """Return the object key of an ``s3://`` or virtual-hosted-style ``https://`` URL."""
     return url.partition("://")[2].partition("/")[2]
 
 

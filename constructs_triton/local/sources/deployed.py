@@ -1,6 +1,6 @@
-"""Reads endpoints that are deployed: SageMaker says what they are, S3 holds their archives.
+"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3.
 
-The same road the service takes: DescribeEndpoint, DescribeEndpointConfig, DescribeModel, then the objects.
+Calls DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and downloads the archives.
 """
 
 from __future__ import annotations
@@ -24,29 +24,31 @@ _ABSENT = {"404", "NoSuchKey", "NotFound"}
 def read_deployed_endpoints(
     endpoint_url: str, directory: Path, *, endpoint: str | None = None
 ) -> tuple[EndpointSpec, ...]:
-    """The endpoints of the account behind ``endpoint_url``; archives are downloaded into ``directory``.
+    """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
 
-    The archive of a single-model container is downloaded at once, those of a multi-model container when they
-    are first called, so that one placed later can be called as well. Raises ``LocalEndpointError`` where
-    there is no endpoint, or the API refuses an answer.
+    The archive of a single-model container is downloaded at once. Those of a multi-model container are
+    downloaded on their first call, so that archives added later can be called too.
+
+    Raises:
+        LocalEndpointError: there is no such endpoint, or the API returns an error.
     """
     try:
         specs = tuple(_Account(endpoint_url, directory).endpoints(endpoint))
     except (BotoCoreError, ClientError) as error:
         raise LocalEndpointError(
-            f"--aws-endpoint-url: the API at {endpoint_url} gave no answer that helps, got {error}; "
+            f"--aws-endpoint-url: the API at {endpoint_url} returned an error ({error}); "
             "check the address, the credentials and the Region"
         ) from error
     if not specs:
-        wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint is called {endpoint!r}"
+        wanted = "no endpoint is deployed" if endpoint is None else f"no endpoint has the name {endpoint!r}"
         raise LocalEndpointError(
-            f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy one, or name another"
+            f"--aws-endpoint-url: {wanted} at {endpoint_url}; deploy it, or change --endpoint"
         )
     return specs
 
 
 class _Account:
-    """The APIs of one account, and the folder its archives are brought to."""
+    """The APIs of one account, and the folder for its archives."""
 
     def __init__(self, endpoint_url: str, directory: Path) -> None:
         self._sagemaker = boto3.client("sagemaker", endpoint_url=endpoint_url)
@@ -62,7 +64,7 @@ class _Account:
         endpoint = self._sagemaker.describe_endpoint(EndpointName=name)
         config_name = endpoint["EndpointConfigName"]
         config = self._sagemaker.describe_endpoint_config(EndpointConfigName=config_name)
-        # The weights may have been changed since the endpoint was configured.
+        # The weights may have changed since the endpoint was created.
         weights = {
             variant["VariantName"]: variant["DesiredWeight"]
             for variant in endpoint.get("ProductionVariants", [])
@@ -95,14 +97,16 @@ class _Account:
     def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
         place = f"{endpoint}/{variant['VariantName']}"
         if "ModelName" not in variant:
-            raise LocalEndpointError(f"{place}: names no model; inference components do not run here")
+            raise LocalEndpointError(
+                f"{place}: has no ModelName; inference components do not run locally, so change --endpoint"
+            )
         model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
         container: Mapping[str, Any] = model.get("PrimaryContainer") or {}
         url = container.get("ModelDataUrl")
         if not url:
             raise LocalEndpointError(
-                f"{place}: model {variant['ModelName']!r} names no archive of model data; "
-                "only a primary container with ModelDataUrl runs here"
+                f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl; "
+                "other models do not run locally, so change --endpoint"
             )
         is_multi_model = container.get("Mode") == "MultiModel"
         return ContainerSpec(
@@ -118,7 +122,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class _Objects:
-    """Objects of S3, brought to a folder."""
+    """Downloads objects of S3 to a folder."""
 
     s3: Any
     directory: Path
@@ -126,11 +130,11 @@ class _Objects:
     def fetch_required(self, url: str) -> Path:
         path = self.fetch(url)
         if path is None:
-            raise LocalEndpointError(f"{url}: there is no such object; deploy the endpoint again")
+            raise LocalEndpointError(f"{url}: the object does not exist; deploy the endpoint again")
         return path
 
     def fetch(self, url: str) -> Path | None:
-        """The object's file; ``None`` where S3 has no such object."""
+        """Download an object and return its file; ``None`` if there is no such object."""
         bucket, _, key = url.removeprefix("s3://").partition("/")
         path = self.directory / bucket / key
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -149,7 +153,7 @@ class _Objects:
 
 @dataclass(frozen=True, slots=True)
 class _Prefix:
-    """Archives below a prefix, by the ``TargetModel`` that callers name."""
+    """Downloads archives below a prefix, by ``TargetModel``."""
 
     objects: _Objects
     url: str
@@ -158,4 +162,4 @@ class _Prefix:
         try:
             return self.objects.fetch(self.url + target_model)
         except (BotoCoreError, ClientError):
-            return None  # the caller is told what SageMaker tells: the model data could not be downloaded
+            return None  # the caller gets SageMaker's error: the model data could not be downloaded

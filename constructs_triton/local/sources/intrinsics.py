@@ -1,8 +1,8 @@
-"""CloudFormation's intrinsic functions, as far as a SageMaker endpoint's properties need them.
+"""Evaluates the CloudFormation intrinsic functions that the properties of an endpoint use.
 
-Nothing is deployed, so physical names do not exist: a resource's ``Ref`` is the name in its properties
-where there is one, else its logical id, and an attribute is ``<logical id>.<attribute>``. Both are stable,
-which is all that two properties need to be found to mean the same bucket or the same model.
+Nothing is deployed, so there are no physical names. A resource's ``Ref`` is the name in its properties or, if
+there is none, its logical ID. An attribute is ``<logical ID>.<attribute>``. Both are stable: two properties
+that refer to the same bucket or model have the same value.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from constructs_triton.errors import LocalEndpointError
 
 __all__ = ["LOCAL_ACCOUNT", "LOCAL_REGION", "Template"]
 
-#: What an environment-agnostic stack is evaluated for; the account is the one AWS's documentation uses.
+#: Region and account of an environment-agnostic stack; the account is the example of AWS documentation.
 LOCAL_REGION = "us-east-1"
 LOCAL_ACCOUNT = "123456789012"
 
 _PLACEHOLDER = re.compile(r"\$\{(!?)([^}]*)\}")
-#: The property that names a resource, for the types whose name others refer to.
+#: The property with the name of a resource, for types that other resources refer to.
 _NAME_PROPERTIES = {
     "AWS::S3::Bucket": "BucketName",
     "AWS::SageMaker::Endpoint": "EndpointName",
@@ -32,10 +32,9 @@ _NAME_PROPERTIES = {
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A synthesized template that evaluates its own values.
+    """A synthesized template whose values can be evaluated.
 
-    ``name`` is the stack's, for messages and ``AWS::StackName``; ``parameters`` are the values that a
-    parent stack hands to a nested one.
+    ``name`` is the stack's name. ``parameters`` are the values that a parent stack passes to a nested stack.
     """
 
     name: str
@@ -46,23 +45,24 @@ class Template:
 
     @property
     def resources(self) -> Mapping[str, Mapping[str, Any]]:
-        """The resources by logical id."""
+        """The resources by logical ID."""
         found: Mapping[str, Mapping[str, Any]] = self.body.get("Resources", {})
         return found
 
     def resources_of_type(self, *types: str) -> dict[str, Mapping[str, Any]]:
-        """The resources of these CloudFormation types, by logical id."""
+        """Return the resources of these CloudFormation types, by logical ID."""
         return {key: value for key, value in self.resources.items() if value.get("Type") in types}
 
     def properties(self, logical_id: str) -> dict[str, Any]:
-        """A resource's properties, evaluated."""
+        """Return the evaluated properties of a resource."""
         found = self.evaluate(self.resources[logical_id].get("Properties", {}))
         return {key: value for key, value in found.items() if value is not None}
 
     def evaluate(self, value: Any) -> Any:
-        """``value`` with every intrinsic function replaced by what it stands for.
+        """Return ``value`` with every intrinsic function replaced by its result.
 
-        Raises ``LocalEndpointError`` for an intrinsic that needs a deployed stack.
+        Raises:
+            LocalEndpointError: a function needs a deployed stack, or a parameter or mapping has no value.
         """
         if isinstance(value, list):
             return [self.evaluate(item) for item in value]
@@ -79,7 +79,7 @@ class Template:
         if evaluate is None:
             raise LocalEndpointError(
                 f"{self.name}: {function} cannot be evaluated without a deployed stack, "
-                f"got {argument!r}; give the endpoint's properties literal values"
+                f"got {argument!r}; use literal values in the endpoint's properties"
             )
         return evaluate(self, argument)
 
@@ -109,8 +109,8 @@ class Template:
         parameter = self.body.get("Parameters", {}).get(name)
         if parameter is None or "Default" not in parameter:
             raise LocalEndpointError(
-                f"{self.name}: Ref names a parameter without a default, got {name!r}; "
-                "give the parameter a default value"
+                f"{self.name}: Ref refers to a parameter without a default value, got {name!r}; "
+                "set the parameter's default"
             )
         return parameter["Default"]
 
@@ -148,7 +148,7 @@ class Template:
                 return self.evaluate(argument[3]["DefaultValue"])
             raise LocalEndpointError(
                 f"{self.name}: mapping {name} has no entry for {first!r}, {second!r}; "
-                "give the stack an environment whose region the mapping holds"
+                "set the stack's env to a Region of the mapping"
             ) from None
 
     def _if(self, argument: Any) -> Any:
@@ -169,7 +169,7 @@ class Template:
                 return all(self._holds(part) for part in argument)
             case "Fn::Or":
                 return any(self._holds(part) for part in argument)
-        raise LocalEndpointError(f"{self.name}: condition function {function!r} is not known; use Fn::Equals")
+        raise LocalEndpointError(f"{self.name}: unknown condition function, got {function!r}; use Fn::Equals")
 
     def _join(self, argument: Any) -> str:
         separator, parts = argument

@@ -1,4 +1,4 @@
-"""What ``local up`` is pointed at: a cloud assembly, a model repository, or archives."""
+"""Reads what ``local up`` runs: a cloud assembly, a model repository, or archives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["read_source"]
 
 _SUFFIX = ".tar.gz"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
-#: The variant's name that the constructs, and most examples of SageMaker, give.
+#: The variant name of the constructs, and of most SageMaker examples.
 _VARIANT = "AllTraffic"
 
 
@@ -33,13 +33,16 @@ def read_source(
     model: str | None = None,
     is_multi_model: bool = False,
 ) -> tuple[EndpointSpec, ...]:
-    """The endpoints of ``path``: a folder that ``cdk synth`` wrote, a model repository, or an archive.
+    """Read the endpoints of a folder that ``cdk synth`` wrote, a model repository, or an archive.
 
-    A repository or an archive becomes one endpoint, named after the file or folder, or ``endpoint``;
-    ``model`` is its default model. With ``is_multi_model`` each top-level model of a repository becomes an
-    archive, and a folder of archives stands for the S3 prefix. Archives are packed into ``scratch``.
+    A repository or an archive becomes one endpoint with the name ``endpoint`` (default: the name of the file
+    or folder). ``model`` is its default model. With ``is_multi_model`` each top-level model of a repository
+    becomes an archive, and a folder of archives takes the place of the S3 prefix. Archives are packed into
+    ``scratch``.
 
-    Raises ``LocalEndpointError`` for what is none of these, and ``RepositoryError`` for what would not load.
+    Raises:
+        LocalEndpointError: ``path`` is none of these, or an option does not apply to it.
+        RepositoryError: the models have errors.
     """
     if path.is_file():
         if stack is not None:
@@ -48,8 +51,8 @@ def read_source(
     if (path / "manifest.json").is_file() or not path.is_dir():
         if model is not None or is_multi_model:
             raise LocalEndpointError(
-                f"{path}: --model and --multi-model are for a repository or an archive, got a cloud assembly "
-                "whose template says both; leave them out"
+                f"{path}: --model and --multi-model do not apply to a cloud assembly, whose template defines "
+                "both; remove them"
             )
         return read_endpoints(path, stack=stack, endpoint=endpoint)
     if stack is not None:
@@ -58,20 +61,24 @@ def read_source(
 
 
 def _stray_option(option: str, path: Path) -> LocalEndpointError:
-    return LocalEndpointError(f"{path}: {option} is for a cloud assembly, got none; leave it out")
+    return LocalEndpointError(f"{path}: {option} applies only to a cloud assembly; remove it")
 
 
 def _endpoint_of_archive(
     path: Path, name: str | None, model: str | None, is_multi_model: bool
 ) -> EndpointSpec:
     if not path.name.endswith(_SUFFIX):
-        raise LocalEndpointError(f"{path}: is no archive; name a {_SUFFIX}, a folder of models or cdk.out")
+        raise LocalEndpointError(
+            f"{path}: is not an archive; pass a {_SUFFIX} file, a folder of models or cdk.out"
+        )
     name = name or _endpoint_name(path.name.removesuffix(_SUFFIX))
     if is_multi_model:
         return _multi_model(name, path.parent, {path.name: path}, model)
     models = inspect_archive(path).models
     if model is None and len(models) > 1:
-        raise LocalEndpointError(f"{path}: holds {', '.join(models)}; name the one to serve with --model")
+        raise LocalEndpointError(
+            f"{path}: contains several models, got {', '.join(models)}; choose one with --model"
+        )
     return _single_model(name, path, model or models[0])
 
 
@@ -89,12 +96,12 @@ def _endpoint_of_folder(
 
 
 def _checked(path: Path) -> ModelRepository:
-    """The repository, refused with all its errors where packing would not mend them."""
+    """Return the repository; raise ``RepositoryError`` for errors that packing does not fix."""
     repository = ModelRepository.from_directory(path)
     if not repository.models:
         raise LocalEndpointError(
-            f"{path}: holds neither a cloud assembly nor a model; synthesize with `npx cdk synth`, or name a "
-            "folder with a folder for each model"
+            f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
+            "with one subfolder per model"
         )
     errors = errors_left_by_packing(repository, repository.check())
     if errors:
@@ -106,8 +113,8 @@ def _only_model(repository: ModelRepository) -> str:
     names = repository.top_level_models()
     if len(names) != 1:
         raise LocalEndpointError(
-            f"{repository.path}: must have one top-level model, got {', '.join(names) or 'none'}; name one "
-            "with --model, or serve them all with --multi-model"
+            f"{repository.path}: must have one top-level model, got {', '.join(names) or 'none'}; choose "
+            "one with --model, or serve all with --multi-model"
         )
     return names[0]
 
@@ -132,9 +139,9 @@ def _multi_model(name: str, folder: Path, archives: Mapping[str, Path], model: s
     if model is not None:
         raise LocalEndpointError(
             f"{folder}: a multi-model endpoint has no default model, got --model {model}; "
-            "callers name one by TargetModel"
+            "remove it, callers choose a model with TargetModel"
         )
-    # As the constructs set it: without it one model that does not load makes /ping fail for good.
+    # As the constructs set it: otherwise one model that does not load makes /ping fail permanently.
     environment = {"SAGEMAKER_TRITON_PING_MODE": "live"}
     return _endpoint(name, ContainerSpec(name, "", f"s3://local/{name}/", environment, archives=archives))
 
@@ -144,5 +151,5 @@ def _endpoint(name: str, container: ContainerSpec) -> EndpointSpec:
 
 
 def _endpoint_name(text: str) -> str:
-    """A name that SageMaker accepts: letters, digits and hyphens, at most 63."""
+    """Return a name that SageMaker accepts: letters, digits and hyphens, at most 63 characters."""
     return re.sub(r"[^0-9A-Za-z]+", "-", text).strip("-")[:63].rstrip("-") or "local"

@@ -1,4 +1,4 @@
-"""What a template says of its endpoints, as plain values."""
+"""The endpoints of a template as plain values."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ __all__ = ["AsyncInferenceSpec", "ContainerSpec", "EndpointSpec", "VariantSpec"]
 
 @dataclass(frozen=True, slots=True)
 class ContainerSpec:
-    """A model's container: what SageMaker would hand to it.
+    """The container of a model.
 
     ``archive`` is the ``.tar.gz`` of a single-model container. ``archives`` are those of a multi-model
-    container, by the ``TargetModel`` that callers name. ``model_data_url`` is what the template says.
-    ``fetch_archive`` brings an archive that is not here yet, where the container is deployed; it gives
-    ``None`` for a target model that there is no archive of.
+    container, by ``TargetModel``. ``model_data_url`` is the URL in the template. For a deployed container
+    ``fetch_archive`` downloads the archive of a target model, and returns ``None`` if there is none.
     """
 
     model: str
@@ -27,7 +26,7 @@ class ContainerSpec:
     environment: Mapping[str, str] = field(default_factory=dict)
     archive: Path | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
-    #: ``Disabled``: a multi-model container gives a model up after each call.
+    #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None
     #: Whether the model has network isolation: no network, inbound or outbound.
@@ -35,13 +34,13 @@ class ContainerSpec:
 
     @property
     def is_multi_model(self) -> bool:
-        """Whether models are loaded on first use, named by ``TargetModel``."""
+        """Whether models are loaded on their first call and chosen by ``TargetModel``."""
         return self.archive is None
 
 
 @dataclass(frozen=True, slots=True)
 class VariantSpec:
-    """A production or shadow variant. ``weight`` is its share of the traffic, relative to its siblings."""
+    """A production or shadow variant. ``weight`` is its share of the traffic relative to the others."""
 
     name: str
     container: ContainerSpec
@@ -52,7 +51,7 @@ class VariantSpec:
 
 @dataclass(frozen=True, slots=True)
 class AsyncInferenceSpec:
-    """Where an asynchronous endpoint writes (``s3://`` prefixes), and how many requests run at once."""
+    """The S3 prefixes of an asynchronous endpoint, and how many requests run at the same time."""
 
     output_path: str
     failure_path: str | None = None
@@ -61,7 +60,7 @@ class AsyncInferenceSpec:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """An endpoint: ``name`` is what callers give as ``EndpointName``."""
+    """An endpoint. ``name`` is its ``EndpointName``."""
 
     name: str
     stack: str

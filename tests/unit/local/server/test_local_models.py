@@ -108,7 +108,7 @@ def test_the_images_default_of_shared_memory_shrinks_to_half_of_what_is_free() -
 def test_no_group_has_more_instances_than_the_machine_has_cpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts above the machine's are lowered, which is reported; smaller ones and GPU groups on a GPU stay."""
+    """Higher counts are lowered, which is reported; smaller ones and GPU groups on a GPU stay."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     monkeypatch.setattr(local_model, "_has_gpu", lambda: True)
     many = "instance_group [ { count: 8 kind: KIND_CPU }, { count: 1 }, { count: 4 kind: KIND_GPU } ]"

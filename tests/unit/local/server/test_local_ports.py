@@ -34,6 +34,8 @@ def test_two_runs_cannot_take_one_port() -> None:
     """The second fails at once, also while the first is still starting its servers."""
     with _listen(0) as listener:
         port = listener.getsockname()[1]
-        refused = pytest.raises(LocalEndpointError, match=f"--port: .* got {port} .*name a free port")
+        refused = pytest.raises(
+            LocalEndpointError, match=f"--port: .* got {port} .*set --port to a free port"
+        )
         with refused, _listen(port):
             pass

@@ -1,4 +1,4 @@
-"""Endpoints found in a cloud assembly."""
+"""Reading the endpoints of a cloud assembly."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from constructs_triton.custom_resource_handlers.model_sync.manifest import Liste
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.assembly import read_endpoints
+from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
 BUCKET = "cdk-hnb659fds-assets-${AWS::AccountId}-${AWS::Region}"
 
@@ -55,7 +56,7 @@ def _write(directory: Path, template: dict[str, Any], *, stack: str = "Demo", **
 
 
 def test_follows_endpoint_to_archive(tmp_path: Path) -> None:
-    """Endpoint, configuration, model and asset are joined; the environment's values become text."""
+    """Endpoint, configuration, model and asset are joined; environment values become strings."""
     template = _template("digits", Environment={"SAGEMAKER_TRITON_THREAD_COUNT": 4, "A": True})
     (spec,) = read_endpoints(_write(tmp_path, template))
     container = spec.variants[0].container
@@ -65,13 +66,13 @@ def test_follows_endpoint_to_archive(tmp_path: Path) -> None:
     assert not container.is_multi_model
 
 
-def test_an_unnamed_endpoint_is_called_by_its_logical_id(tmp_path: Path) -> None:
-    """CloudFormation would invent a name that changes with each deployment."""
+def test_an_endpoint_without_a_name_has_its_logical_id(tmp_path: Path) -> None:
+    """CloudFormation would generate a name that changes with each deployment."""
     assert read_endpoints(_write(tmp_path, _template()))[0].name == "Endpoint"
 
 
 def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_path: Path) -> None:
-    """Only what is synchronized to the bucket and prefix of the model's location belongs to it."""
+    """Only archives that are copied to the bucket and prefix of the model's URL belong to it."""
     url = {"Fn::Join": ["", ["s3://", {"Ref": "Bucket"}, "/models/"]]}
     template = _template(Mode="MultiModel", ModelDataUrl=url)
     for name, prefix, target in (("Mine", "models/", "a.tar.gz"), ("Other", "others/", "b.tar.gz")):
@@ -88,7 +89,7 @@ def test_multi_model_archives_come_from_the_custom_resource_of_their_prefix(tmp_
 
 
 def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
-    """A nested stack's template takes its parameters from its parent; a stage is an assembly of its own."""
+    """A nested stack's template takes its parameters from its parent; a stage is another assembly."""
     nested = _template({"Ref": "Name"})  # type: ignore[arg-type]  # an intrinsic function, not a text
     nested["Parameters"] = {"Name": {"Type": "String"}}
     (tmp_path / "nested.json").write_text(json.dumps(nested))
@@ -109,24 +110,22 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
     assert [spec.name for spec in read_endpoints(tmp_path, endpoint="inner")] == ["inner"]
 
 
-def test_a_directory_without_an_assembly_says_how_to_make_one(tmp_path: Path) -> None:
-    """The command that writes it is named."""
-    with pytest.raises(
-        LocalEndpointError, match=r"manifest.json: there is no cloud assembly .* `npx cdk synth`"
-    ):
+def test_a_folder_without_an_assembly_is_reported_with_the_command(tmp_path: Path) -> None:
+    """The message contains the command that writes one."""
+    with pytest.raises(LocalEndpointError, match=r"manifest.json: does not exist, .* `npx cdk synth`"):
         read_endpoints(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
-        ({}, {"stack": "Absent"}, "no such stack, got 'Absent'; the assembly has Demo"),
-        ({}, {"endpoint": "Absent"}, "no stack holds endpoint 'Absent', looked in Demo"),
+        ({}, {"stack": "Absent"}, "no such stack, got 'Absent'; set --stack to one of Demo"),
+        ({}, {"endpoint": "Absent"}, "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint"),
         ({"ModelDataUrl": "s3://bucket/far.tar.gz"}, {}, "no such asset, got object key 'far.tar.gz'"),
-        ({"ModelDataUrl": None}, {}, "names no archive of model data"),
+        ({"ModelDataUrl": None}, {}, "has no archive of model data"),
     ],
 )
-def test_what_cannot_run_here_is_named(
+def test_what_does_not_run_locally_is_reported(
     tmp_path: Path, change: dict[str, Any], options: dict[str, str], words: str
 ) -> None:
     """The stack, the model and the value are in the message."""
@@ -135,12 +134,145 @@ def test_what_cannot_run_here_is_named(
         read_endpoints(tmp_path, **options)
 
 
-def test_a_model_of_another_stack_is_refused(tmp_path: Path) -> None:
-    """Its archive is not known to this stack's template."""
+def test_a_model_of_another_stack_is_rejected(tmp_path: Path) -> None:
+    """This stack's template does not contain its archive."""
     template = _template()
     variant = template["Resources"]["Config"]["Properties"]["ProductionVariants"][0]
     variant["ModelName"] = "elsewhere"
     with pytest.raises(
-        LocalEndpointError, match="no AWS::SageMaker::Model of this stack is called 'elsewhere'"
+        LocalEndpointError, match="no AWS::SageMaker::Model of this stack has the name 'elsewhere'"
     ):
         read_endpoints(_write(tmp_path, template))
+
+
+def _variant(template: dict[str, Any]) -> dict[str, Any]:
+    variant: dict[str, Any] = template["Resources"]["Config"]["Properties"]["ProductionVariants"][0]
+    return variant
+
+
+def test_other_endpoints_need_not_run_locally(tmp_path: Path) -> None:
+    """--endpoint is the way out of a template with an endpoint that cannot run on this machine."""
+    template = _template("good")
+    bad = {"EndpointConfigName": "elsewhere", "EndpointName": "bad"}
+    template["Resources"]["Bad"] = {"Type": "AWS::SageMaker::Endpoint", "Properties": bad}
+    _write(tmp_path, template)
+    with pytest.raises(LocalEndpointError, match="no AWS::SageMaker::EndpointConfig of this stack"):
+        read_endpoints(tmp_path)
+    assert [spec.name for spec in read_endpoints(tmp_path, endpoint="good")] == ["good"]
+    with pytest.raises(LocalEndpointError, match="got 'x'; set --endpoint to one of good, bad"):
+        read_endpoints(tmp_path, endpoint="x")
+
+
+def test_variants_keep_their_settings(tmp_path: Path) -> None:
+    """Weight, instance type, startup timeout, cache setting and the asynchronous configuration."""
+    template = _template(MultiModelConfig={"ModelCacheSetting": "Disabled"}, Mode="MultiModel")
+    settings = {
+        "InitialVariantWeight": 3,
+        "InstanceType": "ml.g5.xlarge",
+        "ContainerStartupHealthCheckTimeoutInSeconds": 77,
+    }
+    _variant(template).update(settings)
+    config = template["Resources"]["Config"]["Properties"]
+    config["ShadowProductionVariants"] = [{**config["ProductionVariants"][0], "VariantName": "Shadow"}]
+    config["AsyncInferenceConfig"] = {
+        "OutputConfig": {"S3OutputPath": "s3://o", "S3FailurePath": "s3://f"},
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 9},
+    }
+    (spec,) = read_endpoints(_write(tmp_path, template))
+    (variant,), (shadow,) = spec.variants, spec.shadow_variants
+    assert (variant.weight, variant.instance_type, variant.startup_timeout_seconds) == (
+        3.0,
+        "ml.g5.xlarge",
+        77,
+    )
+    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Disabled", True)
+    assert shadow.name == "Shadow"
+    assert spec.asynchronous == AsyncInferenceSpec("s3://o", "s3://f", 9)
+
+
+def test_defaults_of_variants(tmp_path: Path) -> None:
+    """Weight 1, models are cached, four asynchronous requests at the same time."""
+    template = _template()
+    config = template["Resources"]["Config"]["Properties"]
+    config["AsyncInferenceConfig"] = {"OutputConfig": {"S3OutputPath": "s3://o"}}
+    (spec,) = read_endpoints(_write(tmp_path, template))
+    (variant,) = spec.variants
+    assert (variant.weight, variant.startup_timeout_seconds) == (1.0, None)
+    assert (variant.container.model_cache_setting, variant.container.is_multi_model) == ("Enabled", False)
+    assert spec.asynchronous == AsyncInferenceSpec("s3://o", None, 4)
+    assert (spec.region, spec.account) == ("us-east-1", "123456789012")
+
+
+def test_the_environment_of_a_stack_is_that_of_its_endpoints(tmp_path: Path) -> None:
+    """Messages and log groups contain the Region and the account."""
+    _write(tmp_path, _template())
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest["artifacts"]["Demo"]["environment"] = "aws://111122223333/eu-west-1"
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (spec,) = read_endpoints(tmp_path)
+    assert (spec.region, spec.account) == ("eu-west-1", "111122223333")
+
+
+def test_a_model_may_use_model_data_source(tmp_path: Path) -> None:
+    """ModelDataSource with CompressionType Gzip; None means a folder of S3, which does not run locally."""
+    uri = {"Fn::Sub": f"s3://{BUCKET}/abc.tar.gz"}
+    for compression, is_found in (("Gzip", True), ("None", False)):
+        source = {"S3DataSource": {"S3Uri": uri, "CompressionType": compression}}
+        _write(tmp_path, _template(ModelDataUrl=None, ModelDataSource=source))
+        if is_found:
+            (spec,) = read_endpoints(tmp_path)
+            assert spec.variants[0].container.archive == tmp_path / "asset.abc.tar.gz"
+        else:
+            with pytest.raises(LocalEndpointError, match="has no archive of model data; set ModelDataUrl"):
+                read_endpoints(tmp_path)
+
+
+def test_inference_components_and_pipelines_do_not_run_locally(tmp_path: Path) -> None:
+    """Both errors name the fix."""
+    template = _template()
+    del _variant(template)["ModelName"]
+    with pytest.raises(LocalEndpointError, match="variant AllTraffic has no ModelName; .*--endpoint"):
+        read_endpoints(_write(tmp_path, template))
+    template = _template()
+    model = template["Resources"]["Model"]["Properties"]
+    container = model.pop("PrimaryContainer")
+    model["Containers"] = [container, container]
+    with pytest.raises(LocalEndpointError, match="must have one container, got 2; .*--endpoint"):
+        read_endpoints(_write(tmp_path, template))
+    model["Containers"] = [container]
+    assert len(read_endpoints(_write(tmp_path, template))) == 1
+
+
+def test_a_deleted_asset_is_reported(tmp_path: Path) -> None:
+    """With its path and the command that writes it again."""
+    _write(tmp_path, _template())
+    (tmp_path / "asset.abc.tar.gz").unlink()
+    with pytest.raises(
+        LocalEndpointError, match=r"asset\.abc\.tar\.gz does not exist.*run `npx cdk synth` again"
+    ):
+        read_endpoints(tmp_path)
+
+
+def test_two_endpoints_of_one_name_need_a_stack(tmp_path: Path) -> None:
+    """Callers could not tell them apart; --stack chooses one."""
+    _write(tmp_path, _template("same"))
+    first = json.loads((tmp_path / "manifest.json").read_text())["artifacts"]
+    _write(tmp_path, _template("same"), stack="Other", **first)
+    with pytest.raises(LocalEndpointError, match="two endpoints are called 'same'; choose one with --stack"):
+        read_endpoints(tmp_path)
+    assert [spec.stack for spec in read_endpoints(tmp_path, stack="Other")] == ["Other"]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{", r"manifest\.json: cannot be read as JSON"),
+        ("[]", r"manifest\.json: must contain a JSON object, got list"),
+        ("{}", "no stack contains an AWS::SageMaker::Endpoint, got stacks none"),
+    ],
+)
+def test_a_broken_manifest_is_reported(tmp_path: Path, content: str, words: str) -> None:
+    """With what is wrong and the command that writes it again."""
+    (tmp_path / "manifest.json").write_text(content)
+    with pytest.raises(LocalEndpointError, match=rf"{words}.*`npx cdk synth`"):
+        read_endpoints(tmp_path)

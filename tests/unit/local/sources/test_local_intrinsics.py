@@ -52,7 +52,7 @@ BODY = {
     ],
 )  # fmt: skip
 def test_evaluates(value: Any, expected: Any) -> None:
-    """Each function gives what CloudFormation would, names that only a deployment knows being stable."""
+    """Each function has CloudFormation's result; names that only a deployment has are stable."""
     assert Template("Demo", BODY).evaluate(value) == expected
 
 
@@ -65,12 +65,12 @@ def test_properties_without_a_value_are_left_out() -> None:
     ("value", "words"),
     [
         ({"Fn::ImportValue": "x"}, "Demo: Fn::ImportValue cannot be evaluated .* got 'x'"),
-        ({"Ref": "Bare"}, "parameter without a default, got 'Bare'"),
-        ({"Ref": "Absent"}, "parameter without a default, got 'Absent'"),
+        ({"Ref": "Bare"}, "parameter without a default value, got 'Bare'"),
+        ({"Ref": "Absent"}, "parameter without a default value, got 'Absent'"),
         ({"Fn::FindInMap": ["Accounts", "mars", "account"]}, "mapping Accounts has no entry for 'mars'"),
     ],
 )
-def test_what_needs_a_deployment_is_named(value: Any, words: str) -> None:
+def test_functions_that_need_a_deployment_are_reported(value: Any, words: str) -> None:
     """The error names the stack, the function and its argument."""
     with pytest.raises(LocalEndpointError, match=words):
         Template("Demo", BODY).evaluate(value)

@@ -1,4 +1,4 @@
-"""What `local up` makes of a path: assembly, repository, archive, or a refusal that says what to do."""
+"""How `local up` reads a path: an assembly, a repository, an archive, or an error with its fix."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(t
 
 
 def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
-    """The refusal names the models and both ways out, and each way works."""
+    """The error contains the models and both fixes, and each fix works."""
     repository = _repository(tmp_path / "models", a=IDENTITY, b=IDENTITY)
     with pytest.raises(LocalEndpointError, match=r"one top-level model, got a, b; .*--model.*--multi-model"):
         read_source(repository, tmp_path / "scratch")
@@ -73,25 +73,27 @@ def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
 
 
 def test_an_archive_runs_under_its_files_name(tmp_path: Path) -> None:
-    """Its only model is the default; of several one is chosen, or the archive is one of a prefix."""
+    """Its only model is the default; with several, one is chosen, or the archive is one of a prefix."""
     (endpoint,) = read_source(_archive(tmp_path / "a_b.tar.gz", "m"), tmp_path)
     assert (endpoint.name, endpoint.variants[0].container.model) == ("a-b", "m")
     two = _archive(tmp_path / "two.tar.gz", "m", "n")
-    with pytest.raises(LocalEndpointError, match=r"two\.tar\.gz: holds m, n; .*--model"):
+    with pytest.raises(
+        LocalEndpointError, match=r"two\.tar\.gz: contains several models, got m, n; .*--model"
+    ):
         read_source(two, tmp_path)
     assert _container(two, tmp_path, "n").model == "n"
     assert _container(two, tmp_path, multi=True).archives == {"two.tar.gz": two}
 
 
-def test_a_folder_of_archives_stands_for_a_prefix(tmp_path: Path) -> None:
+def test_a_folder_of_archives_takes_the_place_of_a_prefix(tmp_path: Path) -> None:
     """Archives are target models by their path below it."""
     (tmp_path / "models" / "v1").mkdir(parents=True)
     archive = _archive(tmp_path / "models" / "v1" / "m.tar.gz", "m")
     assert _container(tmp_path / "models", tmp_path, multi=True).archives == {"v1/m.tar.gz": archive}
 
 
-def test_what_would_not_load_is_refused_with_its_findings(tmp_path: Path) -> None:
-    """The check comes before the packing; nothing is packed then."""
+def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> None:
+    """They are checked before packing, so nothing is packed."""
     repository = _repository(tmp_path / "models", m=IDENTITY + "max_batchsize: 1")
     with pytest.raises(RepositoryError, match="max_batchsize"):
         read_source(repository, tmp_path / "scratch")
@@ -101,19 +103,19 @@ def test_what_would_not_load_is_refused_with_its_findings(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("absent", {}, "there is no cloud assembly here"),
+        ("absent", {}, "does not exist, so this is not a cloud assembly"),
         ("empty", {}, "neither a cloud assembly nor a model; .*cdk synth"),
-        ("text", {}, "is no archive; name a .tar.gz"),
-        ("assembly", {"model": "m"}, "--model and --multi-model are for a repository"),
-        ("empty", {"stack": "S"}, "--stack is for a cloud assembly"),
-        ("m.tar.gz", {"stack": "S"}, "--stack is for a cloud assembly"),
+        ("text", {}, "is not an archive; pass a .tar.gz"),
+        ("assembly", {"model": "m"}, "--model and --multi-model do not apply to a cloud assembly"),
+        ("empty", {"stack": "S"}, "--stack applies only to a cloud assembly"),
+        ("m.tar.gz", {"stack": "S"}, "--stack applies only to a cloud assembly"),
         ("m.tar.gz", {"model": "m", "is_multi_model": True}, "has no default model, got --model m"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(
+def test_wrong_paths_and_options_are_reported(
     tmp_path: Path, name: str, options: dict[str, object], words: str
 ) -> None:
-    """Each refusal names the path and what to do instead."""
+    """Each error contains the path and the fix."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").touch()
     (tmp_path / "assembly").mkdir()
