@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from constructs_triton.cli.model_prefix import ArchiveFile, ModelPrefix
     from constructs_triton.model_repository import ModelRepository
 
+_ACTIONS = {
+    "list": "list the models and their archives",
+    "add": "add a model, or replace its archive",
+    "remove": "remove a model from the index",
+    "sync": "add all models of a repository",
+}
 _CONCURRENT_UPLOADS = 4
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -44,14 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--profile", metavar="PROFILE", help="profile of your AWS configuration")
     place.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    for name, (summary, declare) in {
-        "list": ("list the models and their archives", lambda _: None),
-        "add": ("add a model, or replace its archive", _declare_add),
-        "remove": ("remove a model from the index", _declare_remove),
-        "sync": ("add all models of a repository", _declare_sync),
-    }.items():
-        sentence = f"{summary[0].upper()}{summary[1:]}."
-        declare(actions.add_parser(name, parents=[place], help=summary, description=sentence))
+    parsers = {
+        name: actions.add_parser(
+            name, parents=[place], help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
+        for name, summary in _ACTIONS.items()
+    }
+    _declare_add(parsers["add"])
+    _declare_remove(parsers["remove"])
+    _declare_sync(parsers["sync"])
 
 
 def _declare_add(parser: argparse.ArgumentParser) -> None:

@@ -18,9 +18,9 @@ def has_private_mounts(needed: Iterable[Path], report: _Report, *, is_wanted: bo
     reason = namespaces.why_no_private_mounts(needed) if is_wanted else "--no-private-mounts was given"
     if reason is not None:
         report(
-            f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model that opens "
-            "files below it will not find them. Use the path that Triton passes to initialize, which works on "
-            "your machine and in AWS"
+            f"{namespaces.CONTAINER_FOLDER}: cannot be mounted for each server ({reason}); a model that "
+            "opens files below it will not find them. Use the path that Triton passes to initialize, which "
+            "works on your machine and in AWS"
         )
     return reason is None
 
@@ -54,7 +54,7 @@ def has_network_isolation(isolated: Sequence[str], report: _Report, *, has_addre
     reason = namespaces.why_no_network_isolation() if has_addresses else "--allow-open-ports is in use"
     if reason is not None:
         report(
-            f"{', '.join(isolated)}: network isolation does not work on this machine ({reason}): these models "
-            "can reach the network, while in AWS they cannot"
+            f"{', '.join(isolated)}: network isolation does not work on this machine ({reason}): these "
+            "models can reach the network, while in AWS they cannot"
         )
     return reason is None

@@ -61,6 +61,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--invocation-timeout=0.1"], {"invocation_timeout_seconds": 0.1}),
         (["--bucket-folder=b"], {"bucket_folder": Path("b")}),
         (["--no-private-mounts"], {"uses_private_mounts": False}),
+        (["--allow-open-ports"], {"allows_open_ports": True}),
         (["--until-stdin-closes"], {"until_stdin_closes": True}),
     ],
 )

@@ -231,13 +231,13 @@ def test_inference_components_and_pipelines_do_not_run_locally(tmp_path: Path) -
     """Both errors name the fix."""
     template = _template()
     del _variant(template)["ModelName"]
-    with pytest.raises(LocalEndpointError, match="variant AllTraffic has no ModelName; .*--endpoint"):
+    with pytest.raises(LocalEndpointError, match=r"variant AllTraffic has no ModelName; .*--endpoint"):
         read_endpoints(_write(tmp_path, template))
     template = _template()
     model = template["Resources"]["Model"]["Properties"]
     container = model.pop("PrimaryContainer")
     model["Containers"] = [container, container]
-    with pytest.raises(LocalEndpointError, match="must have one container, got 2; .*--endpoint"):
+    with pytest.raises(LocalEndpointError, match=r"must have one container, got 2; .*--endpoint"):
         read_endpoints(_write(tmp_path, template))
     model["Containers"] = [container]
     assert len(read_endpoints(_write(tmp_path, template))) == 1
