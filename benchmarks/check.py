@@ -188,7 +188,8 @@ def main() -> None:
         print(f"{len(texts)} model directories, one in seven an ensemble, one core")
         print(f"  check             {len(texts) / checking:8.0f} a second")
         print(
-            f"  protobuf's parser {len(texts) / parsing:8.0f} a second, {checking / parsing:.2f} times as fast"
+            f"  protobuf's parser {len(texts) / parsing:8.0f} a second, "
+            f"{checking / parsing:.2f} times as fast"
         )
         compare_reports(directory, Path(folder) / "cache", len(texts))
 

@@ -1,14 +1,14 @@
-"""Instances, scaling target and cost from a measured benchmark.
+"""Computes instance counts, scaling targets and cost from a measured benchmark.
 
 ::
 
     measurements = read_measurements("benchmark.csv")
     requirement = Requirement(requests_per_second=500, latency_ms=500)
-    plans = plan_all(measurements, requirement, {"ml.g4dn.xlarge": 0.7364})   # one a row
-    best = cheapest(plans)                 # refuses with the reason where none meets the bound
+    plans = plan_all(measurements, requirement, {"ml.g4dn.xlarge": 0.7364})   # one for each row
+    best = cheapest(plans)                 # raises InvalidValueError if none meets the latency limit
 
-Prices are the caller's: none is built in. Numbers are taken as the decimals they are written as, and counts
-and costs are computed exactly, so that a quotient that comes out even needs no instance more.
+You provide the prices: none are built in. Counts and costs are computed exactly, with numbers taken as the
+decimals they are written as, so rounding never adds an instance.
 """
 
 from constructs_triton.planning.capacity import Plan, Requirement, cheapest, plan_all

@@ -1,4 +1,4 @@
-"""How many instances a load needs, at which target they scale, and what they cost."""
+"""Computes how many instances a load needs, their scaling target, and their cost."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ __all__ = ["Plan", "Requirement", "cheapest", "plan_all"]
 _SECONDS_PER_MINUTE = 60
 _SAFETY_FACTOR = Bounds("0.000001", "1", "write 50 percent as 0.5")
 _HEADROOM = Bounds("0", "1", "write 20 percent as 0.2, or raise requests_per_second")
-# More digits than a price times a count can have, so that no cost is ever rounded.
+# More digits than a price times a count can have, so no cost is rounded.
 _UNROUNDED = Context(prec=200)
 _NO_PRICES: Mapping[str, Number] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requirement:
-    """The load that an endpoint has to bear.
+    """The load that an endpoint must handle.
 
     ``requests_per_second``
-        The highest load, of the whole endpoint.
+        The peak load of the whole endpoint.
     ``latency_ms``
-        The highest latency that will do, itself included, in milliseconds; ``None`` for any.
+        The maximum latency in milliseconds, inclusive. Default: no limit.
     ``headroom``
-        The fraction by which capacity is to exceed ``requests_per_second``, from 0 to 1: with 0.2 the plan is
-        for 1.2 times as much.
+        Extra capacity as a fraction of ``requests_per_second``, from 0 to 1. With 0.2 the plan is for 1.2
+        times the load. Default: 0.
     ``safety_factor``
         The fraction of its measured throughput at which auto scaling keeps an instance, above 0 and up to 1.
-        The SageMaker documentation on load testing for automatic scaling starts with 0.5.
+        Default: 0.5, which the SageMaker documentation recommends to start with ("Load testing your auto
+        scaling configuration").
     ``min_capacity``
-        The fewest instances at any time; two or more are spread over Availability Zones.
+        The minimum number of instances. SageMaker spreads two or more over Availability Zones. Default: 1.
 
-    Raises ``InvalidValueError`` for a value out of its range.
+    Raises:
+        InvalidValueError: a value is out of its range.
     """
 
     requests_per_second: Number
@@ -59,21 +61,22 @@ class Requirement:
         if not isinstance(self.min_capacity, int) or self.min_capacity < 1:
             raise InvalidValueError(
                 f"min_capacity: must be a whole number of at least 1, got {self.min_capacity}; "
-                "a real-time endpoint keeps one instance"
+                "use 1, or 2 for two Availability Zones"
             )
 
     @property
     def invocations_per_minute(self) -> Fraction:
-        """The load to plan for, headroom included."""
+        """The load to plan for, including ``headroom``."""
         load = Fraction(exact("requests_per_second", self.requests_per_second)) * _SECONDS_PER_MINUTE
         return load * (1 + Fraction(exact("headroom", self.headroom, _HEADROOM)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One measured configuration, sized for a requirement; in the names that the constructs take.
+    """One measured configuration, sized for a requirement.
 
-    ``price_per_hour`` is of one instance, in the currency of the prices given.
+    Its attributes have the names of the constructs' properties. ``price_per_hour`` is the price of one
+    instance, in the currency of your prices.
     """
 
     measurement: Measurement
@@ -82,59 +85,63 @@ class Plan:
 
     @property
     def configuration(self) -> str:
-        """The name of the configuration measured."""
+        """The name of the measured configuration."""
         return self.measurement.configuration
 
     @property
     def instance_type(self) -> str:
-        """The instance type measured, for ``InstanceType.of``."""
+        """The measured instance type, for ``InstanceType.of``."""
         return self.measurement.instance_type
 
     @property
     def meets_latency(self) -> bool:
-        """Whether the latency measured is within the requirement's bound, itself included."""
+        """Whether the measured latency is at most the requirement's ``latency_ms``."""
         bound = self.requirement.latency_ms
         return bound is None or _latency(self) <= exact("latency_ms", bound)
 
     @property
     def initial_instance_count(self) -> int:
-        """The fewest instances that bear the load at the throughput measured, at least ``min_capacity``."""
+        """The smallest instance count that handles the load, and at least ``min_capacity``.
+
+        It is the load including headroom, divided by the measured throughput, rounded up.
+        """
         return self._instances_at(self._throughput)
 
     @property
     def min_capacity(self) -> int:
-        """The lower bound of auto scaling: the requirement's."""
+        """The minimum capacity for auto scaling: the requirement's."""
         return self.requirement.min_capacity
 
     @property
     def max_capacity(self) -> int:
-        """The upper bound of auto scaling: the count at which the load puts every instance at the target.
+        """The maximum capacity for auto scaling, at which peak load keeps every instance at the target.
 
-        A lower one would hold scaling below what its own policy asks for when the load is at its highest.
+        It is the load including headroom, divided by :attr:`target_invocations_per_minute`, rounded up. With
+        a lower maximum, instances would exceed the target at peak load.
         """
         return self._instances_at(self._target)
 
     @property
     def target_invocations_per_minute(self) -> float:
-        """The throughput measured times the safety factor, for each instance.
+        """The measured throughput of one instance times the safety factor.
 
-        It is the target of the predefined metric ``SageMakerVariantInvocationsPerInstance``; the SageMaker
-        documentation writes it as maximum requests per second times safety factor times 60.
+        It is the target value for the predefined metric ``SageMakerVariantInvocationsPerInstance``. The
+        SageMaker documentation writes it as maximum requests per second times safety factor times 60.
         """
         return float(self._target)
 
     @property
     def cost_per_hour(self) -> Decimal:
-        """Of ``initial_instance_count`` instances: count times price, exactly, never rounded."""
+        """The cost of ``initial_instance_count`` instances: count times price, without rounding."""
         return _UNROUNDED.multiply(self.price_per_hour, Decimal(self.initial_instance_count))
 
     @property
     def max_cost_per_hour(self) -> Decimal:
-        """Of ``max_capacity`` instances: what scaling reaches while the load is at its highest."""
+        """The cost of ``max_capacity`` instances, which scaling reaches at peak load."""
         return _UNROUNDED.multiply(self.price_per_hour, Decimal(self.max_capacity))
 
     def to_dict(self) -> dict[str, str | int | float | bool]:
-        """The plan as JSON-ready values."""
+        """Return the plan as values that ``json.dumps`` accepts."""
         return {
             "configuration": self.configuration,
             "instance_type": self.instance_type,
@@ -162,7 +169,7 @@ class Plan:
         return self._throughput * Fraction(exact("safety_factor", self.requirement.safety_factor))
 
     def _instances_at(self, invocations_per_minute: Fraction) -> int:
-        # Fractions, because 33000.000000000004 / 1100 would need an instance that nobody uses.
+        # Fractions, because 33000.000000000004 / 1100 as a float would need one instance too many.
         needed = ceil(self.requirement.invocations_per_minute / invocations_per_minute)
         return max(needed, self.requirement.min_capacity)
 
@@ -170,10 +177,13 @@ class Plan:
 def plan_all(
     measurements: Iterable[Measurement], requirement: Requirement, prices: Mapping[str, Number] = _NO_PRICES
 ) -> list[Plan]:
-    """A plan for every measurement, in their order, whether or not it meets the latency bound.
+    """Return a plan for every measurement, in the same order, even above the latency limit.
 
-    ``prices`` are per instance hour by instance type, and take precedence over those of the measurements.
-    Raises ``InvalidValueError`` where an instance type has no price.
+    ``prices`` maps instance types to the price of an instance hour. It takes precedence over the prices of
+    the measurements.
+
+    Raises:
+        InvalidValueError: an instance type has no price.
     """
     rows = list(measurements)
     return [
@@ -183,14 +193,17 @@ def plan_all(
 
 
 def cheapest(plans: Iterable[Plan]) -> Plan:
-    """The plan that meets its latency bound at the least cost per hour; of equal costs, the quickest.
+    """Return the plan with the lowest cost per hour that meets its latency limit.
 
-    Raises ``InvalidValueError`` that names the least latency measured where no plan meets the bound, and
-    where there are no plans at all.
+    Of plans with equal cost, it is the one with the lowest latency.
+
+    Raises:
+        InvalidValueError: there are no plans, or none meets the limit. The message has the lowest latency
+            that was measured.
     """
     candidates = list(plans)
     if not candidates:
-        raise InvalidValueError("plans: must hold at least one, got none; measure a configuration")
+        raise InvalidValueError("plans: must contain at least one plan, got none; measure a configuration")
     meeting = [plan for plan in candidates if plan.meets_latency]
     if not meeting:
         raise _none_meets(candidates)
@@ -202,9 +215,9 @@ def _latency(plan: Plan) -> Decimal:
 
 
 def _none_meets(plans: Sequence[Plan]) -> InvalidValueError:
-    quickest = min(plans, key=_latency)
+    fastest = min(plans, key=_latency)
+    latency_ms = fastest.measurement.latency_ms
     return InvalidValueError(
-        f"latency_ms: no configuration measured is within the bound, got {quickest.requirement.latency_ms}; "
-        f"the quickest is {quickest} with {quickest.measurement.latency_ms} ms: raise the bound to that, "
-        "or measure a quicker one"
+        f"latency_ms: no measured configuration is this fast, got {fastest.requirement.latency_ms}; "
+        f"the fastest is {fastest} with {latency_ms} ms: set latency_ms to {latency_ms} or more, or measure others"
     )

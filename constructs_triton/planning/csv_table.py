@@ -1,4 +1,4 @@
-"""A CSV file whose mistakes are found all at once, each with its row and column."""
+"""Reads CSV files and reports every mistake in them, with row and column."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _SHOWN_ERRORS = 20
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column that is read: its headings, the first of which is its name, and what its cells hold.
+    """A column to read.
 
-    ``parse`` takes the place, for messages, and the text of a cell, and raises ``InvalidValueError``. The
-    cells of an optional column may be empty, and it may be absent.
+    ``headings`` are the accepted headings; the first one is the column's name. ``parse`` takes the place of a
+    cell, for messages, and its string; it raises ``InvalidValueError``. An optional column may be missing,
+    and its cells may be empty.
     """
 
     headings: tuple[str, ...]
@@ -37,22 +38,22 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of one record by the name of their column; ``place`` is its file and row, for messages."""
+    """The cells of one row by column name; ``place`` is its file and row, for messages."""
 
     place: str
     cells: Mapping[str, Any]
 
 
 def parse_text(place: str, text: str) -> str:
-    """Any text that fits on a line."""
+    """Return any string that fits on one line."""
     if not text.isprintable():
-        # It is shown in terminals, which line breaks and escape sequences would steer.
-        raise InvalidValueError(f"{place}: must be printable text on one line, got {text!r}; rename it")
+        # It is printed to terminals, where line breaks and escape sequences would have an effect.
+        raise InvalidValueError(f"{place}: must be printable characters on one line, got {text!r}; rename it")
     return text
 
 
 def parse_instance_type(place: str, text: str) -> str:
-    """The name of a SageMaker instance type, known or not."""
+    """Return the name of a SageMaker instance type, known or not."""
     try:
         return InstanceType.of(text).name
     except InvalidValueError as error:
@@ -60,36 +61,37 @@ def parse_instance_type(place: str, text: str) -> str:
 
 
 def read_rows(path: str | PathLike[str], columns: Sequence[Column]) -> list[Row]:
-    """The rows of a comma-separated file in UTF-8 whose first row is the headings.
+    """Read the rows of a comma-separated file in UTF-8 whose first row contains the headings.
 
-    Headings are compared without regard to case, and with blanks as underscores; columns that are not asked
-    for are ignored, as are empty lines. Raises ``InvalidValueError`` with every bad cell, a line each, naming
-    file, row (as a spreadsheet counts: the headings are row 1), column and value.
+    Headings are compared without case, and with spaces as underscores. Other columns and empty lines are
+    ignored.
+
+    Raises:
+        InvalidValueError: the file or a cell is not valid. The message has a line for every bad cell, with
+            file, row (the headings are row 1, as in a spreadsheet), column and value.
     """
     records = _records(Path(path))
     first = next(records, None)
     if first is None:
-        raise InvalidValueError(f"{path}: has no rows, got an empty file; begin it with {_wanted(columns)}")
+        raise InvalidValueError(f"{path}: is empty; start it with the headings {_wanted(columns)}")
     headings = [_normal(cell) for cell in first[1]]
     places = _find_columns(path, headings, columns)
     rows, errors = _parse_all(path, records, len(headings), places)
     raise_for(errors)
     if not rows:
-        raise InvalidValueError(
-            f"{path}: has no rows below its headings, got row 1 only; add a row of values"
-        )
+        raise InvalidValueError(f"{path}: has no rows below its headings; add a row of values")
     return rows
 
 
 def raise_for(errors: Sequence[str]) -> None:
-    """Raise one ``InvalidValueError`` with all the messages, if there are any."""
+    """Raise one ``InvalidValueError`` with all messages, if there are any."""
     if errors:
         more = [f"and {len(errors) - _SHOWN_ERRORS} more"] if len(errors) > _SHOWN_ERRORS else []
         raise InvalidValueError("\n".join([*errors[:_SHOWN_ERRORS], *more]))
 
 
 def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of the rows that hold anything."""
+    """Number and cells of the rows that are not empty."""
     reader = csv.reader(io.StringIO(_read(path), newline=""), strict=True)
     number = 0
     try:
@@ -98,16 +100,17 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield number, [cell.strip() for cell in cells]
     except csv.Error as error:
         raise InvalidValueError(
-            f"{path}: row {number + 1}: is not CSV, got {error}; close its quotes, or export the file again"
+            f"{path}: row {number + 1}: is not valid CSV ({error}); "
+            "close its quotes, or export the file again"
         ) from None
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")  # spreadsheets begin the file with a byte order mark
+        return path.read_bytes().decode("utf-8-sig")  # spreadsheets write a byte order mark first
     except OSError as error:
         raise InvalidValueError(
-            f"{path}: cannot be read, got {error.strerror}; give a readable CSV file"
+            f"{path}: cannot be read ({error.strerror}); give the path of a readable CSV file"
         ) from None
     except UnicodeDecodeError as error:
         raise InvalidValueError(
@@ -145,11 +148,11 @@ def _find_columns(
 def _absent(path: str | PathLike[str], headings: list[str], column: Column) -> InvalidValueError:
     got = ", ".join(f'"{heading}"' for heading in headings)
     if len(headings) == 1 and any(mark in got for mark in ";\t"):
-        mend = "separate the columns by commas"
+        fix = "separate the columns with commas"
     else:
         accepted = " or ".join(f'"{heading}"' for heading in column.headings)
-        mend = f"name the column {accepted}"
-    return InvalidValueError(f'{path}: row 1: has no column "{column.name}", got {got}; {mend}')
+        fix = f"name the column {accepted}"
+    return InvalidValueError(f'{path}: row 1: has no column "{column.name}", got {got}; {fix}')
 
 
 def _parse_all(
@@ -162,10 +165,10 @@ def _parse_all(
     for number, cells in records:
         place = f"{path}: row {number}"
         if len(cells) != width:
-            # Cells are not guessed into place: a thousands separator without quotes shifts all after it.
+            # Cells are not assigned by guessing: a thousands separator without quotes shifts those after it.
             errors.append(
                 f"{place}: must have {width} cells like the headings, got {len(cells)}; "
-                "mend its commas, and put quotes around a text that holds one"
+                "correct its commas, and put quotes around a value that contains a comma"
             )
             continue
         values, found = _parse_cells(place, cells, places)
@@ -183,7 +186,7 @@ def _parse_cells(
         where = f'{place}, column "{column.name}"'
         if not text:
             if not column.optional:
-                errors.append(f'{where}: must not be empty, got ""; fill it in, or leave out the row')
+                errors.append(f"{where}: must not be empty; fill it in, or remove the row")
             continue
         try:
             values[column.name] = column.parse(where, text)

@@ -1,4 +1,4 @@
-"""What a load test measured: the throughput that one instance bears, and the latency at that throughput."""
+"""Results of a load test: the throughput of one instance, and the latency at that throughput."""
 
 from __future__ import annotations
 
@@ -33,18 +33,21 @@ class Measurement:
     """One run of a load test.
 
     ``configuration``
-        The name of what was measured, for instance of a model configuration: any text.
+        Any name for what was measured, for example the model configuration.
     ``instance_type``
-        SageMaker's name of the instance type: ``"ml.g4dn.xlarge"``.
+        SageMaker's name of the instance type, such as ``"ml.g4dn.xlarge"``.
     ``invocations_per_minute``
-        The most that **one** instance bore, in invocations per minute.
+        The maximum throughput of **one** instance, in invocations per minute.
     ``latency_ms``
-        The latency at that load, in milliseconds: the average, the median or p99, as the bound is meant.
+        The latency at that throughput, in milliseconds. Use the statistic that your limit is about: average,
+        median or p99.
     ``price_per_hour``
-        Of one instance, in any currency, where no price table says otherwise.
+        The price of one instance, in any currency. Used where no price table has the instance type.
 
-    A configuration that was measured at several loads is several measurements. Raises ``InvalidValueError``
-    for a number that is not positive and for what is not the name of an instance type.
+    A configuration that was measured at several loads gives several measurements.
+
+    Raises:
+        InvalidValueError: a number is not positive, or ``instance_type`` is not the name of an instance type.
     """
 
     configuration: str
@@ -56,7 +59,7 @@ class Measurement:
     def __post_init__(self) -> None:
         if not self.configuration.strip():
             raise InvalidValueError(
-                f'configuration: must not be empty, got "{self.configuration}"; name what was measured'
+                f'configuration: must not be empty, got "{self.configuration}"; name the configuration'
             )
         InstanceType.of(self.instance_type)
         exact("invocations_per_minute", self.invocations_per_minute)
@@ -69,11 +72,14 @@ class Measurement:
 
 
 def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
-    """The measurements in a CSV file, in its order.
+    """Read the measurements in a CSV file.
 
     Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
     ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
-    ``model_latency_ms``) and, if there is one, ``price_per_hour``; others are ignored. Numbers become
-    ``Decimal``. Raises ``InvalidValueError`` with all bad cells, each by file, row, column and value.
+    ``model_latency_ms``) and optionally ``price_per_hour``. Other columns are ignored. Numbers become
+    ``Decimal``.
+
+    Raises:
+        InvalidValueError: a column is missing or a value is not valid. The message lists every bad cell.
     """
     return [Measurement(**row.cells) for row in read_rows(path, _COLUMNS)]

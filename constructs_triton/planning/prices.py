@@ -1,4 +1,4 @@
-"""The price of an instance hour, by instance type: always the user's, never built in."""
+"""Prices of an instance hour by instance type. You provide them: none are built in."""
 
 from __future__ import annotations
 
@@ -20,25 +20,30 @@ _COLUMNS = (
 
 
 def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
-    """Prices per instance hour from a CSV file with the columns ``instance_type`` and ``price_per_hour``.
+    """Read prices per instance hour from a CSV file.
 
-    Raises ``InvalidValueError`` with all bad cells, and for an instance type that has two rows.
+    Columns: ``instance_type`` and ``price_per_hour`` (or ``price``).
+
+    Raises:
+        InvalidValueError: a column is missing, a value is not valid, or an instance type has two rows. The
+            message lists every bad cell.
     """
     prices: dict[str, Decimal] = {}
     errors = []
     for row in read_rows(path, _COLUMNS):
         name = row.cells["instance_type"]
         if name in prices:
-            errors.append(_second(row, name))
+            errors.append(_repeated(row, name))
         prices[name] = row.cells["price_per_hour"]
     raise_for(errors)
     return prices
 
 
 def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number]) -> list[Decimal]:
-    """The price per instance hour of each measurement: of the table, or else of the measurement itself.
+    """Return the price per instance hour of each measurement, from ``prices`` or its own.
 
-    Raises ``InvalidValueError`` that names every instance type without one.
+    Raises:
+        InvalidValueError: instance types have no price; the message lists them.
     """
     rows = list(measurements)
     found = {row: prices.get(row.instance_type, row.price_per_hour) for row in rows}
@@ -46,15 +51,13 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
     if missing:
         names = ", ".join(f'"{name}"' for name in missing)
         raise InvalidValueError(
-            f"prices: must hold the price per hour of every instance type measured, got none for {names}; "
-            "add it, or a column price_per_hour to the benchmark"
+            f"prices: must contain the price per hour of every measured instance type, got none for {names}; "
+            "add it, or add a column price_per_hour to the benchmark"
         )
     return [
         exact(f'prices["{row.instance_type}"]', price) for row in rows if (price := found[row]) is not None
     ]
 
 
-def _second(row: Row, name: str) -> str:
-    return (
-        f'{row.place}, column "instance_type": must not repeat, got "{name}" again; leave out one of its rows'
-    )
+def _repeated(row: Row, name: str) -> str:
+    return f'{row.place}, column "instance_type": must not repeat, got "{name}" again; remove one of its rows'

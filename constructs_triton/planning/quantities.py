@@ -1,4 +1,4 @@
-"""Numbers as the exact decimals that their authors wrote."""
+"""Numbers as the exact decimals that their authors wrote, within bounds."""
 
 from __future__ import annotations
 
@@ -12,47 +12,51 @@ __all__ = ["Bounds", "Number", "exact", "read_decimal", "read_positive"]
 
 Number: TypeAlias = int | float | Decimal
 
-# No exponent, separator or unit: "1,335" is 1335 to one reader and 1.335 to the next.
+# No exponent, separator or unit: "1,335" can mean 1335 or 1.335.
 _PLAIN = re.compile(r"-?(\d+(\.\d*)?|\.\d+)", re.ASCII)
 _LONGEST = 40
 
 
 class Bounds:
-    """The least and the greatest value, both allowed, as they are shown; ``mend`` ends the message."""
+    """The minimum and the maximum, both allowed, as messages show them; ``fix`` ends the message."""
 
-    def __init__(self, least: str, greatest: str, mend: str) -> None:
-        self.least, self.greatest, self.mend = least, greatest, mend
+    def __init__(self, minimum: str, maximum: str, fix: str) -> None:
+        self.minimum, self.maximum, self.fix = minimum, maximum, fix
 
-    def hold(self, value: Decimal) -> bool:
-        """Whether the value lies within; an infinity or a NaN never does."""
-        return value.is_finite() and Decimal(self.least) <= value <= Decimal(self.greatest)
+    def contain(self, value: Decimal) -> bool:
+        """Whether the value is in the range; infinity and NaN are not."""
+        return value.is_finite() and Decimal(self.minimum) <= value <= Decimal(self.maximum)
 
 
-# Both ends are far beyond any endpoint; they keep a slip of the keyboard from becoming a huge computation.
+# Both are far beyond any endpoint. They keep a typing error from becoming a huge computation.
 POSITIVE = Bounds("0.000001", "1000000000000", "give a positive number")
 
 
 def exact(property: str, value: Number, bounds: Bounds = POSITIVE) -> Decimal:
-    """The number as the decimal that it is written as: the float ``0.7364`` becomes exactly 0.7364.
+    """Return the number as the decimal that it is written as.
 
-    Raises ``InvalidValueError`` that names ``property`` for what is no number or out of bounds.
+    The float ``0.7364`` becomes exactly 0.7364. ``property`` is the name for messages.
+
+    Raises:
+        InvalidValueError: the value is not a number, or out of bounds.
     """
     try:
-        # str() of a float is the shortest decimal that reads back as it, which is what its author typed.
+        # str() of a float is the shortest decimal that gives the same float, which is what its author typed.
         number = value if isinstance(value, Decimal) else Decimal(str(value))
     except InvalidOperation:
-        raise InvalidValueError(f'{property}: must be a number, got "{value}"; {bounds.mend}') from None
-    if not bounds.hold(number):
+        raise InvalidValueError(f'{property}: must be a number, got "{value}"; {bounds.fix}') from None
+    if not bounds.contain(number):
         raise InvalidValueError(
-            f"{property}: must be from {bounds.least} to {bounds.greatest}, got {value}; {bounds.mend}"
+            f"{property}: must be from {bounds.minimum} to {bounds.maximum}, got {value}; {bounds.fix}"
         )
     return number
 
 
 def read_decimal(property: str, text: str) -> Decimal:
-    """The number that a text holds in plain digits, like ``1335`` or ``0.94``, of any size.
+    """Read a number in plain digits, such as ``1335`` or ``0.94``, of any size.
 
-    Raises ``InvalidValueError`` that names ``property`` for any other text.
+    Raises:
+        InvalidValueError: the string is not such a number.
     """
     if _PLAIN.fullmatch(text) is None or len(text) > _LONGEST:
         shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
@@ -64,5 +68,5 @@ def read_decimal(property: str, text: str) -> Decimal:
 
 
 def read_positive(property: str, text: str) -> Decimal:
-    """Like :func:`read_decimal`, for a number above zero."""
+    """Read a number as :func:`read_decimal` does; it must be above zero."""
     return exact(property, read_decimal(property, text))

@@ -87,7 +87,7 @@ def test_prices_from_a_file_and_from_words(tmp_path: Path, capsys: pytest.Captur
 
 def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     """Where nothing meets the bound no row is marked, and the error names the quickest."""
-    with pytest.raises(InvalidValueError, match=r"the quickest is trt-db on ml\.g4dn\.12xlarge with 278 ms"):
+    with pytest.raises(InvalidValueError, match=r"the fastest is trt-db on ml\.g4dn\.12xlarge with 278 ms"):
         run("--price", *PRICES, latency_ms="100")
     out = capsys.readouterr().out
     assert len(out.splitlines()) == 2 + 24

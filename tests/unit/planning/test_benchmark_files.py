@@ -1,4 +1,4 @@
-"""Benchmarks and prices from CSV files, and what is said of bad ones."""
+"""Benchmarks and prices from CSV files, and the errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ import pytest
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning import Measurement, read_measurements, read_prices
+from constructs_triton.planning.quantities import read_decimal
 
 HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour"
 GOOD = "a,ml.g5.xlarge,600,50,1.41"
 
 
-def refusal(path: Path, content: str | bytes) -> str:
+def error_of(path: Path, content: str | bytes) -> str:
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(InvalidValueError) as error:
         read_measurements(path)
     return str(error.value).replace(str(path), "FILE")
 
 
-def test_spreadsheets_file_is_read(tmp_path: Path) -> None:
-    """Byte order mark, CRLF, blanks, empty lines, quotes, other columns, capitals: all are no obstacle."""
+def test_file_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    """A byte order mark, CRLF, spaces, empty lines, quotes, other columns and capitals are accepted."""
     path = tmp_path / "benchmark.csv"
     path.write_bytes(
         b"\xef\xbb\xbfModel Latency ms,Config,notes,Instance Type,Invocations per minute\r\n"
@@ -50,25 +51,28 @@ def test_spreadsheets_file_is_read(tmp_path: Path) -> None:
         ("a,ml.g5.xlarge,1e3,499,1", 'column "invocations_per_minute": must be a number, got "1e3"'),
         ("a,ml.g5.xlarge,nan,499,1", 'column "invocations_per_minute": must be a number, got "nan"'),
         ("a,ml.g5.xlarge,-5,499,1", 'column "invocations_per_minute": must be from 0.000001 to'),
-        ("a,ml.g5.xlarge,600,,1", 'column "latency_ms": must not be empty, got ""; fill it in'),
+        ("a,ml.g5.xlarge,600,,1", 'column "latency_ms": must not be empty; fill it in'),
         ("a,g5.xlarge,600,50,1", 'column "instance_type": must be the name of a SageMaker instance type'),
         ("a,ml.g5.xlarge,600,50", "FILE: row 3: must have 5 cells like the headings, got 4"),
         (
             "a,ml.g5.xlarge,1,335,50,1",
-            "FILE: row 3: must have 5 cells like the headings, got 6; mend its commas",
+            "FILE: row 3: must have 5 cells like the headings, got 6; correct its commas",
         ),
-        ("\x1b[31ma,ml.g5.xlarge,600,50,1", 'column "configuration": must be printable text on one line'),
-        ('"a"b,ml.g5.xlarge,600,50,1', "FILE: row 3: is not CSV"),
+        (
+            "\x1b[31ma,ml.g5.xlarge,600,50,1",
+            'column "configuration": must be printable characters on one line',
+        ),
+        ('"a"b,ml.g5.xlarge,600,50,1', "FILE: row 3: is not valid CSV ("),
     ],
 )
-def test_bad_cell_is_named(tmp_path: Path, row: str, message: str) -> None:
-    """File, row, column, value and mend are in the message."""
-    assert message in refusal(tmp_path / "b.csv", f"{HEADINGS}\n{GOOD}\n{row}\n{GOOD}\n")
+def test_invalid_cell_is_reported(tmp_path: Path, row: str, message: str) -> None:
+    """The message has file, row, column, value and fix."""
+    assert message in error_of(tmp_path / "b.csv", f"{HEADINGS}\n{GOOD}\n{row}\n{GOOD}\n")
 
 
-def test_all_bad_cells_are_named_at_once(tmp_path: Path) -> None:
-    """A line for each, in the order of the file; a file without one good row is cut off."""
-    lines = refusal(tmp_path / "b.csv", f"{HEADINGS}\na,x,y,50,1\n\n{GOOD}\na,ml.g5.xlarge,600,z,1\n").split(
+def test_all_invalid_cells_are_reported_at_once(tmp_path: Path) -> None:
+    """A line for each, in the order of the file; after twenty lines only their number."""
+    lines = error_of(tmp_path / "b.csv", f"{HEADINGS}\na,x,y,50,1\n\n{GOOD}\na,ml.g5.xlarge,600,z,1\n").split(
         "\n"
     )
     assert [line.split(": must")[0] for line in lines] == [
@@ -76,46 +80,47 @@ def test_all_bad_cells_are_named_at_once(tmp_path: Path) -> None:
         'FILE: row 2, column "invocations_per_minute"',
         'FILE: row 5, column "latency_ms"',
     ]
-    many = refusal(tmp_path / "b.csv", "\n".join([HEADINGS, *["a"] * 25]))
+    many = error_of(tmp_path / "b.csv", "\n".join([HEADINGS, *["a"] * 25]))
     assert many.endswith("\nand 5 more")
     assert many.count("\n") == 20
+    twenty = error_of(tmp_path / "b.csv", "\n".join([HEADINGS, *["a"] * 20]))
+    assert twenty.count("\n") == 19
+    assert "more" not in twenty
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "FILE: has no rows, got an empty file; begin it with configuration,instance_type,"),
+        ("", "FILE: is empty; start it with the headings configuration,instance_type,"),
         (HEADINGS, "FILE: has no rows below its headings"),
         (
             "configuration,latency_ms\na,1",
             'row 1: has no column "instance_type", got "configuration", "latency_ms"',
         ),
-        (HEADINGS.replace(",", ";"), "separate the columns by commas"),
+        (HEADINGS.replace(",", ";"), "separate the columns with commas"),
         (f"config,{HEADINGS}\n", 'must have one column "configuration", got "config" and "configuration"'),
         (b"\xff\xfea\x00", "FILE: must be UTF-8, got byte 0xff at offset 0"),
         (
             f"{HEADINGS}\n{'x' * 200_000},ml.g5.xlarge,600,50,1",
-            "FILE: row 2: is not CSV, got field larger than",
+            "FILE: row 2: is not valid CSV (field larger than",
         ),
     ],
 )
-def test_bad_file_is_refused(tmp_path: Path, content: str | bytes, message: str) -> None:
-    """A file that is no table, or lacks a column, is refused with what it has."""
-    assert message in refusal(tmp_path / "b.csv", content)
+def test_invalid_file_is_reported(tmp_path: Path, content: str | bytes, message: str) -> None:
+    """The error of a file that is not a table, or lacks a column, shows what the file contains."""
+    assert message in error_of(tmp_path / "b.csv", content)
 
 
-def test_price_may_be_absent_from_a_row(tmp_path: Path) -> None:
-    """An empty price is no price, neither zero nor an error."""
+def test_price_may_be_missing_from_a_row(tmp_path: Path) -> None:
+    """An empty price is no price: neither zero nor an error."""
     path = tmp_path / "b.csv"
     path.write_text(f"{HEADINGS}\n{GOOD}\nb,ml.g5.xlarge,600,50,\n")
     assert [row.price_per_hour for row in read_measurements(path)] == [Decimal("1.41"), None]
 
 
-def test_absent_file_is_refused(tmp_path: Path) -> None:
-    """A path that cannot be read is an error of ours."""
-    with pytest.raises(
-        InvalidValueError, match=r"absent\.csv: cannot be read, got No such file or directory"
-    ):
+def test_missing_file_is_an_error(tmp_path: Path) -> None:
+    """A path that cannot be read raises this package's error."""
+    with pytest.raises(InvalidValueError, match=r"absent\.csv: cannot be read \(No such file or directory\)"):
         read_measurements(tmp_path / "absent.csv")
 
 
@@ -126,11 +131,25 @@ def test_prices_are_read_exactly(tmp_path: Path) -> None:
     assert read_prices(path) == {"ml.g4dn.xlarge": Decimal("0.7364"), "ml.g5.xlarge": Decimal("1.41")}
 
 
-def test_two_prices_of_one_type_are_refused(tmp_path: Path) -> None:
-    """Which of two prices holds is not guessed."""
+def test_two_prices_of_one_type_are_an_error(tmp_path: Path) -> None:
+    """The library does not guess which of two prices applies."""
     path = tmp_path / "prices.csv"
     path.write_text("instance_type,price_per_hour\nml.g5.xlarge,1.41\nml.g5.xlarge,1.5\n")
     with pytest.raises(
         InvalidValueError, match=r'row 3, column "instance_type": must not repeat, got "ml\.g5'
     ):
         read_prices(path)
+
+
+@pytest.mark.parametrize("text", ["1335", "0.94", "1.", ".5", "-5", "0" * 40])
+def test_plain_numbers_are_read(text: str) -> None:
+    """Digits with at most one decimal point, up to forty characters."""
+    assert read_decimal("x", text) == Decimal(text)
+
+
+@pytest.mark.parametrize("text", ["", ".", "1e3", "1,335", "+5", " 5", "5 ms", "\u0665", "0" * 41])
+def test_other_numbers_are_errors(text: str) -> None:
+    """Exponents, separators, units and digits of other scripts can be misread; a long one is cut off."""
+    with pytest.raises(InvalidValueError, match="x: must be a number, got ") as error:
+        read_decimal("x", text)
+    assert len(str(error.value)) < 200

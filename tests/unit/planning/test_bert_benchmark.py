@@ -2,7 +2,7 @@
 
 ``bert_benchmark.csv`` is the table of the AWS Machine Learning Blog, "Achieve hyperscale performance for
 model serving using NVIDIA Triton Inference Server on Amazon SageMaker": bert-large-uncased, 30000 invocations
-per minute, 500 ms. Its columns ``initial_instance_count`` and ``cost_per_hour`` are the blog's answers.
+per minute, 500 ms. Its columns ``initial_instance_count`` and ``cost_per_hour`` are the blog's results.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from constructs_triton.planning import Measurement, Plan, Requirement, cheapest,
 
 BENCHMARK = Path(__file__).parent / "bert_benchmark.csv"
 PRICES = {"ml.g4dn.xlarge": 0.7364, "ml.g4dn.2xlarge": 0.94, "ml.g4dn.12xlarge": 4.89}
-ANSWERS = ("initial_instance_count", "cost_per_hour")
+RESULTS = ("initial_instance_count", "cost_per_hour")
 ROWS = list(csv.DictReader(BENCHMARK.read_text().splitlines()))
 
 
 @pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    """The table without its answers, so that no plan can have them from there."""
+def benchmark(tmp_path: Path) -> Path:
+    """The table without its results, so that no plan can read them there."""
     path = tmp_path / "benchmark.csv"
     with path.open("w", newline="") as file:
-        names = [name for name in ROWS[0] if name not in ANSWERS]
+        names = [name for name in ROWS[0] if name not in RESULTS]
         writer = csv.DictWriter(file, names, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(ROWS)
@@ -40,18 +40,18 @@ def plans_within(path: Path, latency_ms: float) -> list[Plan]:
     )
 
 
-def test_all_instance_counts_and_costs(questions: Path) -> None:
-    """All 24 counts and hourly costs follow from throughput and price, to the last decimal."""
-    plans = plans_within(questions, 500)
+def test_all_instance_counts_and_costs(benchmark: Path) -> None:
+    """All 24 counts and hourly costs follow from throughput and price, to the last digit."""
+    plans = plans_within(benchmark, 500)
     planned = [(plan.configuration, plan.initial_instance_count, plan.cost_per_hour) for plan in plans]
-    published = [(row["config"], *(Decimal(row[name]) for name in ANSWERS)) for row in ROWS]
+    published = [(row["config"], *(Decimal(row[name]) for name in RESULTS)) for row in ROWS]
     assert len(plans) == 24
     assert planned == published
 
 
-def test_cheapest_within_half_a_second(questions: Path) -> None:
+def test_cheapest_within_half_a_second(benchmark: Path) -> None:
     """TensorRT with dynamic batching on ml.g4dn.2xlarge, 23 instances, though cheaper ones are slower."""
-    plans = plans_within(questions, 500)
+    plans = plans_within(benchmark, 500)
     best = cheapest(plans)
     assert (best.configuration, best.instance_type) == ("trt-db", "ml.g4dn.2xlarge")
     assert (best.initial_instance_count, best.cost_per_hour) == (23, Decimal("21.62"))
@@ -59,16 +59,18 @@ def test_cheapest_within_half_a_second(questions: Path) -> None:
     assert min(plan.cost_per_hour for plan in plans) == Decimal("7.364")
 
 
-def test_bound_that_nothing_meets_is_refused_with_the_quickest(questions: Path) -> None:
-    """The refusal names the bound and the quickest configuration measured; that one's latency is accepted."""
-    with pytest.raises(InvalidValueError) as refusal:
-        cheapest(plans_within(questions, 277))
-    assert "got 277; the quickest is trt-db on ml.g4dn.12xlarge with 278 ms" in str(refusal.value)
-    assert cheapest(plans_within(questions, 278)).instance_type == "ml.g4dn.12xlarge"
+def test_limit_that_nothing_meets_is_an_error_with_the_fastest(benchmark: Path) -> None:
+    """The error has the limit and the fastest measured configuration; its latency as the limit succeeds."""
+    with pytest.raises(InvalidValueError) as error:
+        cheapest(plans_within(benchmark, 277))
+    assert "got 277; the fastest is trt-db on ml.g4dn.12xlarge with 278 ms: set latency_ms to 278" in str(
+        error.value
+    )
+    assert cheapest(plans_within(benchmark, 278)).instance_type == "ml.g4dn.12xlarge"
 
 
-def test_objects_and_file_give_the_same(questions: Path) -> None:
-    """Measurements made in Python are planned like those that were read."""
+def test_objects_and_file_give_the_same_plans(benchmark: Path) -> None:
+    """Measurements created in Python are planned like those read from a file."""
     measurements = [
         Measurement(
             configuration=row["config"],
@@ -80,4 +82,4 @@ def test_objects_and_file_give_the_same(questions: Path) -> None:
         for row in ROWS
     ]
     planned = plan_all(measurements, Requirement(requests_per_second=500, latency_ms=500))
-    assert [plan.to_dict() for plan in planned] == [plan.to_dict() for plan in plans_within(questions, 500)]
+    assert [plan.to_dict() for plan in planned] == [plan.to_dict() for plan in plans_within(benchmark, 500)]

@@ -1,4 +1,4 @@
-"""Counts, bounds, targets and costs of a plan."""
+"""Instance counts, limits, targets and costs of a plan."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def plan(measurement: Measurement, **requirement: Any) -> Plan:
         (600, {"min_capacity": 12}, 12),
     ],
 )
-def test_instances_bear_the_load_and_no_more(
+def test_instance_count_is_the_smallest_that_handles_the_load(
     per_minute: float, requirement: dict[str, Any], count: int
 ) -> None:
-    """A quotient that comes out even needs no instance more, where floating point would have had one."""
+    """An exact quotient needs no further instance, where floating point would add one."""
     assert plan(measured(invocations_per_minute=per_minute), **requirement).initial_instance_count == count
 
 
-def test_floating_point_would_have_had_one_more() -> None:
-    """The head-room case above is one that plain floats get wrong."""
+def test_floating_point_would_add_an_instance() -> None:
+    """The case with headroom above is one that floats get wrong."""
     assert 100 * 60 * (1 + 0.1) / 660 > 10
 
 
@@ -62,10 +62,10 @@ def test_floating_point_would_have_had_one_more() -> None:
     safety_factor=st.decimals("0.01", "1", places=2),
     min_capacity=st.integers(1, 5),
 )
-def test_bounds_hold_for_any_load(
+def test_capacity_limits_for_any_load(
     load: Decimal, per_minute: Decimal, headroom: Decimal, safety_factor: Decimal, min_capacity: int
 ) -> None:
-    """The count is the least that bears the load, and the upper bound the least that keeps to the target."""
+    """The count is the smallest that handles the load, and the maximum the smallest that keeps the target."""
     sized = plan(
         measured(invocations_per_minute=per_minute),
         requests_per_second=load,
@@ -86,34 +86,34 @@ def test_bounds_hold_for_any_load(
 
 
 def test_cost_is_exact() -> None:
-    """Count times price is no float: three times 0.1 is 0.3."""
+    """Count times price is not a float: three times 0.1 is 0.3."""
     sized = plan(measured(price_per_hour=0.1, invocations_per_minute=2000), safety_factor=0.25)
     assert (sized.initial_instance_count, sized.cost_per_hour) == (3, Decimal("0.3"))
     assert (sized.max_capacity, sized.max_cost_per_hour) == (12, Decimal("1.2"))
 
 
-def test_price_table_goes_before_the_measurements_price() -> None:
-    """A table says what an hour costs now, a column what it did when it was measured."""
+def test_price_table_takes_precedence_over_the_measurement() -> None:
+    """The table has the current price, the measurement the price when it was measured."""
     [sized] = plan_all([measured()], Requirement(requests_per_second=100), {TYPE: Decimal("1.41")})
     assert sized.price_per_hour == Decimal("1.41")
 
 
-def test_missing_prices_are_all_named() -> None:
+def test_all_missing_prices_are_listed() -> None:
     """No price is built in, not even of well-known types."""
     rows = [measured(price_per_hour=None), measured(instance_type="ml.g6.xlarge", price_per_hour=None)]
     with pytest.raises(InvalidValueError, match=r'got none for "ml\.g5\.xlarge", "ml\.g6\.xlarge"'):
         plan_all(rows, Requirement(requests_per_second=1), {"ml.g4dn.xlarge": 1})
 
 
-def test_equal_costs_go_to_the_quicker() -> None:
-    """The order of the rows decides nothing while latencies differ."""
+def test_fastest_of_equal_costs_is_chosen() -> None:
+    """The order of the rows does not matter while latencies differ."""
     rows = [measured(latency_ms=50), measured(configuration="b", latency_ms=40)]
     for order in (rows, rows[::-1]):
         assert cheapest(plan_all(order, Requirement(requests_per_second=100))).configuration == "b"
 
 
 def test_configuration_measured_at_several_loads() -> None:
-    """Each load is a row; the cheapest takes the highest throughput that is still within the bound."""
+    """Each load is a row; the cheapest plan uses the highest throughput within the latency limit."""
     rows = [
         measured(invocations_per_minute=load, latency_ms=ms)
         for load, ms in ((300, 20), (600, 50), (900, 400))
@@ -123,9 +123,9 @@ def test_configuration_measured_at_several_loads() -> None:
     assert cheapest(plan_all(rows, Requirement(requests_per_second=100))).measurement is rows[2]
 
 
-def test_nothing_measured_is_refused() -> None:
-    """No plans are not a plan."""
-    with pytest.raises(InvalidValueError, match="plans: must hold at least one, got none"):
+def test_no_plans_are_an_error() -> None:
+    """The cheapest of no plans does not exist."""
+    with pytest.raises(InvalidValueError, match="plans: must contain at least one plan, got none"):
         cheapest([])
 
 
@@ -142,8 +142,8 @@ def test_nothing_measured_is_refused() -> None:
         ({"min_capacity": 1.5}, "min_capacity: must be a whole number of at least 1, got 1.5"),
     ],
 )
-def test_requirement_out_of_range_is_refused(values: dict[str, Any], message: str) -> None:
-    """The message names the field, the value and the mend."""
+def test_requirement_out_of_range_is_an_error(values: dict[str, Any], message: str) -> None:
+    """The message has the field, the value and the fix."""
     with pytest.raises(InvalidValueError, match=message):
         Requirement(**{"requests_per_second": 1, **values})
 
@@ -159,14 +159,14 @@ def test_requirement_out_of_range_is_refused(values: dict[str, Any], message: st
         ({"price_per_hour": Decimal("1e-999999")}, "price_per_hour: must be from .*, got 1E-999999"),
     ],
 )
-def test_measurement_out_of_range_is_refused(values: dict[str, Any], message: str) -> None:
-    """What cannot be a measurement is refused where it is made."""
+def test_measurement_out_of_range_is_an_error(values: dict[str, Any], message: str) -> None:
+    """The message has the field and the value."""
     with pytest.raises(InvalidValueError, match=message):
         measured(**values)
 
 
-def test_dictionary_is_what_json_takes() -> None:
-    """Every number of the plan is there under the name of the construct's property."""
+def test_dictionary_can_be_written_as_json() -> None:
+    """It contains every number of the plan under the name of the construct's property."""
     assert plan(measured(), latency_ms=40, min_capacity=2).to_dict() == {
         "configuration": "a",
         "instance_type": TYPE,
@@ -181,3 +181,97 @@ def test_dictionary_is_what_json_takes() -> None:
         "cost_per_hour": 15,
         "max_cost_per_hour": 30,
     }
+
+
+def test_every_formula_with_values_computed_by_hand() -> None:
+    """500 requests a second with 20 percent headroom are 36,000 a minute, and so on."""
+    sized = plan(
+        measured(invocations_per_minute=1335, price_per_hour=0.94),
+        requests_per_second=500,
+        headroom=0.2,
+        safety_factor=0.7,
+        min_capacity=2,
+    )
+    assert sized.requirement.invocations_per_minute == 36_000  # 500 x 60 x 1.2
+    assert sized.initial_instance_count == 27  # 36,000 / 1,335 = 26.97
+    assert sized.target_invocations_per_minute == 934.5  # 1,335 x 0.7
+    assert sized.max_capacity == 39  # 36,000 / 934.5 = 38.52
+    assert sized.min_capacity == 2
+    assert sized.cost_per_hour == Decimal("25.38")  # 27 x 0.94
+    assert sized.max_cost_per_hour == Decimal("36.66")  # 39 x 0.94
+
+
+@pytest.mark.parametrize(
+    ("requirement", "initial", "maximum"),
+    [
+        ({}, 10, 20),
+        ({"safety_factor": 1}, 10, 10),
+        ({"safety_factor": 0.4}, 10, 25),
+        ({"safety_factor": 0.3}, 10, 34),
+        ({"headroom": 1}, 20, 40),
+        ({"headroom": 0.001}, 11, 21),
+        ({"requests_per_second": 99.99}, 10, 20),
+        ({"requests_per_second": 95}, 10, 19),
+        ({"requests_per_second": 0.000001}, 1, 1),
+        ({"min_capacity": 15}, 15, 20),
+        ({"min_capacity": 30}, 30, 30),
+    ],
+)
+def test_counts_at_their_boundaries(requirement: dict[str, Any], initial: int, maximum: int) -> None:
+    """For 600 invocations a minute and instance, and 100 requests a second."""
+    sized = plan(measured(), **requirement)
+    assert (sized.initial_instance_count, sized.max_capacity) == (initial, maximum)
+
+
+def test_defaults_of_a_requirement() -> None:
+    """No latency limit, no headroom, a safety factor of one half, one instance."""
+    given = Requirement(requests_per_second=1)
+    assert (given.latency_ms, given.headroom, given.safety_factor, given.min_capacity) == (None, 0, 0.5, 1)
+
+
+@pytest.mark.parametrize(
+    ("limit", "meets"), [(None, True), (50, True), (50.0, True), (49.999999, False), (Decimal("50.1"), True)]
+)
+def test_latency_limit_is_inclusive(limit: Any, meets: bool) -> None:
+    """A measured latency of exactly the limit meets it."""
+    assert plan(measured(latency_ms=50), latency_ms=limit).meets_latency is meets
+
+
+@pytest.mark.parametrize(
+    ("field", "accepted", "rejected"),
+    [
+        ("requests_per_second", ("0.000001", "1000000000000"), ("0.0000009", "1000000000000.1")),
+        ("latency_ms", ("0.000001", "1000000000000"), ("0.0000009", "1000000000000.1")),
+        ("headroom", ("0", "1"), ("-0.000001", "1.000001")),
+        ("safety_factor", ("0.000001", "1"), ("0.0000009", "1.000001")),
+    ],
+)
+def test_ranges_include_both_ends(field: str, accepted: list[str], rejected: list[str]) -> None:
+    """The minimum and the maximum are accepted, the next values outside are not."""
+    for value in accepted:
+        Requirement(**{"requests_per_second": 1, field: Decimal(value)})
+    for value in rejected:
+        with pytest.raises(InvalidValueError, match=f"{field}: must be from "):
+            Requirement(**{"requests_per_second": 1, field: Decimal(value)})
+
+
+def test_cheapest_compares_the_whole_cost_per_hour() -> None:
+    """Ten instances at 1.50 cost less than sixteen at 1.00, and two that meet no limit are not considered."""
+    rows = [
+        measured(configuration="small", invocations_per_minute=375, price_per_hour=1),
+        measured(configuration="large", invocations_per_minute=600, price_per_hour=1.5),
+        measured(configuration="slow", invocations_per_minute=3000, latency_ms=101),
+    ]
+    plans = plan_all(rows, Requirement(requests_per_second=100, latency_ms=100))
+    assert [each.cost_per_hour for each in plans] == [16, 15, 3]
+    assert cheapest(plans).configuration == "large"
+
+
+@pytest.mark.parametrize(
+    ("prices", "expected"), [({}, ["1.5", "2"]), ({TYPE: 3}, ["3", "3"]), ({"ml.g6.xlarge": 3}, ["1.5", "2"])]
+)
+def test_price_of_each_measurement(prices: dict[str, int], expected: list[str]) -> None:
+    """Measurements of one type may have different prices of their own; the table has one for all of them."""
+    rows = [measured(), measured(configuration="b", price_per_hour=2)]
+    plans = plan_all(rows, Requirement(requests_per_second=1), prices)
+    assert [each.price_per_hour for each in plans] == [Decimal(value) for value in expected]
