@@ -219,5 +219,6 @@ def _none_meets(plans: Sequence[Plan]) -> InvalidValueError:
     latency_ms = fastest.measurement.latency_ms
     return InvalidValueError(
         f"latency_ms: no measured configuration is this fast, got {fastest.requirement.latency_ms}; "
-        f"the fastest is {fastest} with {latency_ms} ms: set latency_ms to {latency_ms} or more, or measure others"
+        f"the fastest is {fastest} with {latency_ms} ms: "
+        f"set latency_ms to {latency_ms} or more, or measure others"
     )
