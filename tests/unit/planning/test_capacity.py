@@ -27,6 +27,10 @@ def measured(**values: Any) -> Measurement:
     return Measurement(**{**defaults, **values})
 
 
+def required(**values: Any) -> Requirement:
+    return Requirement(**{"requests_per_second": 1, **values})
+
+
 def plan(measurement: Measurement, **requirement: Any) -> Plan:
     return plan_all([measurement], Requirement(**{"requests_per_second": 100, **requirement}))[0]
 
@@ -249,10 +253,10 @@ def test_latency_limit_is_inclusive(limit: Any, meets: bool) -> None:
 def test_ranges_include_both_ends(field: str, accepted: list[str], rejected: list[str]) -> None:
     """The minimum and the maximum are accepted, the next values outside are not."""
     for value in accepted:
-        Requirement(**{"requests_per_second": 1, field: Decimal(value)})
+        required(**{field: Decimal(value)})
     for value in rejected:
         with pytest.raises(InvalidValueError, match=f"{field}: must be from "):
-            Requirement(**{"requests_per_second": 1, field: Decimal(value)})
+            required(**{field: Decimal(value)})
 
 
 def test_cheapest_compares_the_whole_cost_per_hour() -> None:
