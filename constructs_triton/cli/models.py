@@ -199,7 +199,7 @@ def _archive_of(arguments: argparse.Namespace, scratch: Path) -> ArchiveFile:
 
     outline = outline_archive(arguments.source)
     _refuse_errors(outline.repository, arguments)
-    return ArchiveFile(arguments.source, outline.contents.digest)
+    return ArchiveFile(arguments.source, outline.archive.digest)
 
 
 def _only_model(repository: ModelRepository) -> str:

@@ -2,7 +2,7 @@
 
 __all__: list[str]
 
-from .archive_inspection import ArchiveContents as ArchiveContents
+from .archive_inspection import InspectedArchive as InspectedArchive
 from .archive_inspection import inspect_archive as inspect_archive
 from .builder import ModelRepositoryBuilder as ModelRepositoryBuilder
 from .packing import PackedArchive as PackedArchive

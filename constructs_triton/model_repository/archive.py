@@ -1,8 +1,8 @@
-"""A deterministic ``.tar.gz``, written in constant memory by several threads.
+"""Writes a deterministic ``.tar.gz`` with several threads in constant memory.
 
-The tar stream is known before a byte is read, since every member's size is: it is cut into blocks of one
-fixed length. Each block is read and deflated on its own and ends on a byte boundary (a sync flush), so that
-the blocks, one after the other, are one gzip member whatever the number of threads was.
+The sizes of all members are known, so the layout of the tar stream is known before a byte is read. The stream
+is cut into blocks of one fixed length. Each block is read and compressed on its own and ends on a byte
+boundary (a sync flush). The blocks in order are one gzip member, the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ __all__ = [
 BLOCK_BYTES = 1 << 20
 COMPRESSION_LEVELS = range(4)
 DEFAULT_COMPRESSION_LEVEL = 2
-MAX_WORKERS = 8  # two blocks in flight each: bounds the memory on large machines
+MAX_WORKERS = 8  # each holds two blocks, so this limits the memory on large machines
 
-_GZIP_HEADER = struct.pack("<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF)  # no name, no time, system unknown
+_GZIP_HEADER = struct.pack("<BBBBIBB", 0x1F, 0x8B, 8, 0, 0, 0, 0xFF)  # no file name, no time, unknown system
 _LAST_BLOCK = b"\x03\x00"  # an empty final deflate block
 _RAW_DEFLATE = -15
-_MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then a twentieth faster
+_MEMORY_LEVEL = 9  # the largest buffers, a few hundred kilobytes: igzip is then 5 percent faster
 
 
 class Piece(NamedTuple):
-    """A run of the tar stream: ``literal`` bytes, or ``length`` bytes of ``member`` from ``offset``."""
+    """A part of the tar stream: ``literal`` bytes, or ``length`` bytes of ``member`` from ``offset``."""
 
     length: int
     literal: bytes = b""
@@ -55,7 +55,7 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block of the stream, read and deflated."""
+    """One block of the stream, read and compressed."""
 
     pieces: tuple[Piece, ...]
     content: bytes
@@ -64,7 +64,7 @@ class Block:
 
 
 def count_workers() -> int:
-    """How many threads to use: the cores this process may run on, within bounds."""
+    """Return how many threads to use: the cores that this process may run on, at most eight."""
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
     return min(cores, MAX_WORKERS)
@@ -78,18 +78,19 @@ def write_archive(
     workers: int | None = None,
     on_bytes: Callable[[int], None] | None = None,
 ) -> dict[str, ContentDigest]:
-    """Write ``members`` to ``output`` as ``.tar.gz``; the digests of their contents, by member name.
+    """Write ``members`` to ``output`` as ``.tar.gz``; return the digests of their content by member name.
 
-    ``compression_level`` 0 stores, 1 to 3 are igzip's. ``on_bytes`` is told the bytes of each finished
-    block. The bytes written depend on the members, the level and the processor family alone.
+    ``compression_level`` 0 stores without compression; 1 to 3 are igzip's levels. ``on_bytes`` is called with
+    the number of bytes of each finished block. The result depends only on the members, the level and the
+    processor family.
 
     Raises:
-        ArchiveError: a file cannot be read, or changed since it was found.
-        InvalidValueError: ``compression_level`` is not one of 0 to 3.
+        ArchiveError: a file cannot be read, or changed since it was listed.
+        InvalidValueError: ``compression_level`` is not 0 to 3.
     """
     if compression_level not in COMPRESSION_LEVELS:
         raise InvalidValueError(
-            f"compression_level: must be 0 (store) to 3, got {compression_level}; 2 is the default"
+            f"compression_level: must be 0 (store) to 3, got {compression_level}; use 2, the default"
         )
     hasher, crc, length = _ContentHasher(), 0, 0
     output.write(_GZIP_HEADER)
@@ -105,7 +106,7 @@ def write_archive(
 
 
 class _ContentHasher:
-    """Hashes each file from the blocks as they pass, so that nothing is read twice."""
+    """Hashes each file from the blocks as they are written, so no file is read twice."""
 
     def __init__(self) -> None:
         self.digests: dict[str, ContentDigest] = {}
@@ -146,7 +147,7 @@ def _make_block(pieces: tuple[Piece, ...], level: int) -> Block:
 
 
 def _deflate(content: bytes, level: int) -> tuple[bytes, bytes]:
-    library = isal_zlib if level else zlib  # igzip's own level 0 does not store
+    library = isal_zlib if level else zlib  # igzip's level 0 compresses
     compressor = library.compressobj(level, wbits=_RAW_DEFLATE, memLevel=_MEMORY_LEVEL)
     return compressor.compress(content), compressor.flush(zlib.Z_SYNC_FLUSH)
 
@@ -173,7 +174,7 @@ def _read_range(path: str, offset: int, length: int) -> tuple[bytes, FileState]:
 
 
 def _cut(stream: Iterable[Piece]) -> Iterator[tuple[Piece, ...]]:
-    """Group the stream's pieces into blocks, splitting a piece where a block ends."""
+    """Group the stream's pieces into blocks; split a piece where a block ends."""
     block: list[Piece] = []
     room = BLOCK_BYTES
     for whole in stream:
@@ -214,7 +215,7 @@ def _member_pieces(member: Member) -> Iterator[Piece]:
 
 
 def stream_size(members: Iterable[Member]) -> int:
-    """Bytes of the tar stream of ``members``."""
+    """Return the size of the tar stream of ``members``, in bytes."""
     return sum(piece.length for piece in _stream(members))
 
 

@@ -1,8 +1,9 @@
-"""Finished archives by the digest of what they hold, so that nothing is compressed twice.
+"""Keeps finished archives by the digest of their content, so nothing is compressed twice.
 
-An archive lies beside a small record of its size and time of change. Because it is hard-linked out of the
-cache, somebody might write into it: one that no longer fits its record is not used. The record's own time
-says when the archive was last used; the least recently used go first when the bound is passed.
+Beside each archive is a small record of its inode, size and modification time. Archives are hard-linked out
+of the cache, so another program may write into them. An archive that no longer matches its record is not
+used. The record's own modification time is when the archive was last used. When the cache exceeds its limit,
+the least recently used archives are deleted.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from constructs_triton.model_repository.partial_folder import partial_folder, re
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 
-_SMALL = 100  # an archive below this part of the bound
+_SMALL = 100  # an archive is small below the limit divided by this
 _EVICTION_SECONDS = 10
-_FORMAT = 1  # raise it when the same members make other bytes
+_FORMAT = 1  # increase it when the same members give other bytes
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveKey:
-    """What decides the bytes of an archive."""
+    """What determines the bytes of an archive."""
 
     digest: str
     unpacked_size_bytes: int
@@ -34,23 +35,26 @@ class ArchiveKey:
 
     @property
     def folder(self) -> str:
-        """Keys of one folder differ in their digest alone: without it, no digest is worth computing."""
+        """The folder of all keys that differ only in their digest."""
         return f"{self.unpacked_size_bytes}-{self.compression_level}-{_FORMAT}"
 
 
 class ArchiveCache:
-    """The archives below ``directory``, together no larger than ``max_bytes``."""
+    """The archives below ``directory``, at most ``max_bytes`` in total."""
 
     def __init__(self, directory: Path, max_bytes: int) -> None:
         self._directory = directory / "archives"
         self._max_bytes = max_bytes
 
-    def may_hold(self, unpacked_size_bytes: int, compression_level: int) -> bool:
-        """Whether an archive of this size and level may be held, told without knowing a digest."""
+    def may_contain(self, unpacked_size_bytes: int, compression_level: int) -> bool:
+        """Whether the cache may contain an archive of this size and level. Needs no digest."""
         return (self._directory / ArchiveKey("", unpacked_size_bytes, compression_level).folder).is_dir()
 
     def place(self, key: ArchiveKey, destination: Path) -> bool:
-        """Put the archive of ``key`` at ``destination``, hard-linked where possible; whether it was held."""
+        """Put the archive of ``key`` at ``destination``; return whether the cache contains it.
+
+        It is a hard link where possible, else a copy.
+        """
         archive, record = self._paths(key)
         try:
             if json.loads(record.read_text()) != _state(archive):
@@ -64,11 +68,11 @@ class ArchiveCache:
         return True
 
     def is_placed(self, key: ArchiveKey, destination: Path) -> bool:
-        """Whether ``destination`` is the archive of ``key`` already, as it was placed from here."""
+        """Whether ``destination`` already is the archive of ``key`` that this cache placed there."""
         archive, record = self._paths(key)
         try:
-            held = json.loads(record.read_text())
-            if held != _state(archive) or held[1:] != _state(destination)[1:]:
+            recorded = json.loads(record.read_text())
+            if recorded != _state(archive) or recorded[1:] != _state(destination)[1:]:
                 return False
             os.utime(record)
         except (OSError, ValueError, TypeError):
@@ -76,7 +80,7 @@ class ArchiveCache:
         return True
 
     def add(self, key: ArchiveKey, source: Path) -> None:
-        """Keep the archive at ``source``. A cache that cannot be written to is no error: it keeps nothing."""
+        """Keep the archive at ``source``. A cache that cannot be written keeps nothing; this is no error."""
         if source.stat().st_size > self._max_bytes:
             return
         archive, record = self._paths(key)
@@ -87,14 +91,14 @@ class ArchiveCache:
             with partial_folder(self._directory) as folder:
                 _link_or_copy(source, folder / archive.name)
                 (folder / record.name).write_text(json.dumps(_state(folder / archive.name)))
-                # In this order: a record without an archive is found out, an archive without one is lost.
+                # In this order: a record without an archive is detected, the opposite is not.
                 (folder / record.name).replace(record)
                 (folder / archive.name).replace(archive)
             if source.stat().st_size * _SMALL >= self._max_bytes or self._eviction_is_due():
                 self._evict(keep=record)
 
     def _eviction_is_due(self) -> bool:
-        """Not after every small archive: looking at thousands of records would take longer than packing."""
+        """Not after every small archive: reading thousands of records would take longer than packing."""
         stamp = self._directory / "evicted"
         if time.time() - _last_change(stamp) / 1e9 < _EVICTION_SECONDS:
             return False
@@ -102,7 +106,7 @@ class ArchiveCache:
         return True
 
     def _evict(self, keep: Path) -> None:
-        """Remove the least recently used archives until the bound holds."""
+        """Delete the least recently used archives until the cache is within its limit."""
         used = sorted(self._directory.glob("*/*.json"), key=_last_change, reverse=True)
         total = 0
         for record in sorted(used, key=lambda path: path != keep):
@@ -113,7 +117,7 @@ class ArchiveCache:
                 archive.unlink(missing_ok=True)
                 record.unlink(missing_ok=True)
                 with suppress(OSError):
-                    record.parent.rmdir()  # unless others of its size are held
+                    record.parent.rmdir()  # unless it contains other archives
 
     def _paths(self, key: ArchiveKey) -> tuple[Path, Path]:
         record = self._directory / key.folder / f"{key.digest}.json"
@@ -140,4 +144,4 @@ def _link_or_copy(source: Path, destination: Path) -> None:
     try:
         os.link(source, destination)
     except OSError:  # another file system, or one without hard links
-        shutil.copy2(source, destination)  # with its time of change, by which it is known again
+        shutil.copy2(source, destination)  # with its modification time, which the record has

@@ -1,4 +1,4 @@
-"""Reads a model archive that was made elsewhere, without unpacking it, and refuses what would not serve."""
+"""Reads a model archive that another tool created, and reports what SageMaker could not serve."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of
 from constructs_triton.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode, is_utf8
 
-__all__ = ["ArchiveContents", "inspect_archive"]
+__all__ = ["InspectedArchive", "inspect_archive"]
 
 _CHUNK_BYTES = 1 << 20
 _DEFLATE_ERROR = cast("type[Exception]", isal_zlib.error)  # isal's stub declares an instance
@@ -31,11 +31,11 @@ _TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class ArchiveContents:
-    """What a ``.tar.gz`` holds.
+class InspectedArchive:
+    """The content of a ``.tar.gz``.
 
-    ``digest`` is the identity that ``pack`` gives the same content. ``models`` are the directories at its
-    root, sorted. Sizes are in bytes: that of the file, and the sum of the contents.
+    ``digest`` is the same that ``pack`` gives for this content. ``models`` are the directories at its root,
+    sorted. ``size_bytes`` is the size of the file, ``unpacked_size_bytes`` the sum of its members.
     """
 
     path: Path
@@ -45,15 +45,15 @@ class ArchiveContents:
     unpacked_size_bytes: int
 
 
-def inspect_archive(path: Path | str, *, outline_directory: Path | None = None) -> ArchiveContents:
+def inspect_archive(path: Path | str, *, outline_directory: Path | None = None) -> InspectedArchive:
     """Read a model archive from end to end, in constant memory.
 
-    With ``outline_directory``, a new folder, the members are unpacked into it as far as checks look at them:
-    of each file the first MiB, and a hole for the rest.
+    With ``outline_directory``, a new folder, the part that checks read is unpacked into it: the first MiB of
+    each file. The rest is a hole of the right size (a sparse file).
 
     Raises:
-        ArchiveError: it cannot be read, a member would land outside its folder or is a link or a device, or
-            its root does not hold model directories and nothing else. The message names every such member.
+        ArchiveError: it cannot be read, a member is a link or a device or would be unpacked outside the
+            folder, or its root contains anything but model directories. The message lists every such member.
     """
     archive = Path(path)
     reading = _Reading(archive, outline_directory)
@@ -61,11 +61,11 @@ def inspect_archive(path: Path | str, *, outline_directory: Path | None = None) 
         for info in tar:
             reading.add(tar, info)
         while stream.read(_CHUNK_BYTES):
-            pass  # to the end of the gzip stream, whose check sum is there
+            pass  # to the end of the gzip stream, where its checksum is
     reading.check_layout()
     if reading.problems:
         raise ArchiveError("\n".join(reading.problems))
-    return reading.contents()
+    return reading.result()
 
 
 def _open(archive: Path) -> igzip.IGzipFile:
@@ -77,7 +77,7 @@ def _read_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, EOFError, tarfile.TarError, _DEFLATE_ERROR) as error:
-        raise ArchiveError(f"{path}: cannot be read as .tar.gz, got {error}; pack it again") from error
+        raise ArchiveError(f"{path}: cannot be read as .tar.gz ({error}); create it again") from error
 
 
 @dataclass
@@ -91,7 +91,7 @@ class _Reading:
     def add(self, tar: tarfile.TarFile, info: tarfile.TarInfo) -> None:
         name = _normalize(info.name)
         if not name and info.isdir():
-            return  # "./", as `tar -C models .` writes it
+            return  # "./", which `tar -C models .` writes
         problem = self._problem(info, name)
         if problem is not None:
             self.problems.append(f"{self.path}: member {info.name!r} {problem}")
@@ -105,33 +105,33 @@ class _Reading:
 
     def _problem(self, info: tarfile.TarInfo, name: str) -> str | None:
         if info.name.startswith("/") or ".." in info.name.split("/"):
-            return "would be unpacked outside its folder; pack from inside the model repository"
+            return "would be unpacked outside its folder; run tar inside the model repository"
         if not (info.isreg() or info.isdir()):
-            return f"is {_TYPES.get(info.type, 'of an unknown kind')}; pack files and folders alone"
+            return f"is {_TYPES.get(info.type, 'of an unknown type')}; archive only files and folders"
         if not is_utf8(name):
             return "has a name that is not UTF-8; rename it"
         if name in self.members and not (info.isdir() and self.members[name].is_directory):
-            return "is there twice; pack it again"
+            return "occurs twice; create the archive again"
         return None
 
     def check_layout(self) -> None:
-        """Model directories, and nothing else, at the root."""
+        """Report everything at the root that is not a model directory."""
         for name, member in self.members.items():
             if "/" not in name and not member.is_directory:
                 self.problems.append(self._stray_file(name))
         for name in self._roots():
             if not self._is_model(name):
                 self.problems.append(
-                    f"{self.path}: directory {name!r} is no model, it has neither config.pbtxt nor a version "
-                    "directory; put model directories at the archive's root and nothing else"
+                    f"{self.path}: directory {name!r} is not a model, it has neither config.pbtxt nor "
+                    "a version directory; put only model directories at the archive's root"
                 )
         if not self._roots() and not self.problems:
-            self.problems.append(f"{self.path}: holds no model directory; put one at the archive's root")
+            self.problems.append(f"{self.path}: contains no model directory; put one at the archive's root")
 
     def _stray_file(self, name: str) -> str:
-        mend = "put model directories at the archive's root and nothing else"
         return (
-            f"{self.path}: member {name!r} lies at the archive's root, outside of a model directory; {mend}"
+            f"{self.path}: member {name!r} is at the archive's root, outside a model directory; "
+            "put only model directories at the archive's root"
         )
 
     def _roots(self) -> list[str]:
@@ -142,9 +142,9 @@ class _Reading:
         version = re.compile(rf"{re.escape(name)}/\d+(/.*)?")
         return f"{name}/config.pbtxt" in self.members or any(map(version.fullmatch, self.members))
 
-    def contents(self) -> ArchiveContents:
+    def result(self) -> InspectedArchive:
         members = list(self.members.values())
-        return ArchiveContents(
+        return InspectedArchive(
             path=self.path,
             digest=digest_of(members, self.digests),
             models=tuple(self._roots()),

@@ -1,8 +1,7 @@
-"""An archive that was made elsewhere, as a repository that can be checked.
+"""Unpacks the outline of an archive that another tool created, so that it can be checked.
 
-Only the beginning of each file is unpacked, the rest is a hole of the right size: configurations and code are
-there in full, weights take no room. Outlines are kept in the user's cache by the archive's state, so that an
-unchanged archive is not read again.
+Only the first MiB of each file is unpacked, the rest is a hole of the right size. Configurations and code are
+complete, and weights take no space. Outlines are kept in the user's cache until the archive changes.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository.archive_inspection import ArchiveContents, inspect_archive
+from constructs_triton.model_repository.archive_inspection import InspectedArchive, inspect_archive
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.members import FileState
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
@@ -28,22 +27,22 @@ __all__ = ["ArchiveOutline", "outline_archive"]
 _MOST_OUTLINES = 100
 _REPOSITORY, _CONTENTS = "repository", "contents.json"
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError)
-"""What reading an outline raises that is not there, or is not whole."""
+"""What reading an outline raises that does not exist or is incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveOutline:
-    """What an archive holds, and a repository like it, with holes for weights."""
+    """The inspected archive, and a repository with the same files, with holes for weights."""
 
-    contents: ArchiveContents
+    archive: InspectedArchive
     repository: ModelRepository
 
 
 def outline_archive(path: Path) -> ArchiveOutline:
-    """Inspect the archive at ``path``, once for as long as it does not change.
+    """Inspect the archive at ``path``; an unchanged archive is read only once.
 
     Raises:
-        ArchiveError: it cannot be read, or :func:`inspect_archive` refuses it.
+        ArchiveError: it cannot be read, or :func:`inspect_archive` reports an error.
     """
     folder = cache_directory() / "outlines" / _key(path)
     with suppress(*_UNREADABLE):
@@ -51,7 +50,7 @@ def outline_archive(path: Path) -> ArchiveOutline:
     try:
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         remove_abandoned(folder.parent)
-    except OSError:  # a cache that cannot be written to
+    except OSError:  # the cache cannot be written
         return _write(path, scratch_directory() / "outline")
     with partial_folder(folder.parent) as draft:
         _write(path, draft / folder.name)
@@ -61,7 +60,7 @@ def outline_archive(path: Path) -> ArchiveOutline:
 
 
 def _put_in_place(draft: Path, folder: Path, path: Path) -> None:
-    """Rename, unless another run was faster: what it has put there, and reads, is the same."""
+    """Rename the draft, unless another run was faster and has put the same outline there."""
     try:
         draft.replace(folder)
     except OSError:
@@ -77,23 +76,23 @@ def _key(path: Path) -> str:
         state = FileState.of(path.stat())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ArchiveError(f"{path}: cannot be read, got {reason}; name a .tar.gz") from error
+        raise ArchiveError(f"{path}: cannot be read ({reason}); give the path of a .tar.gz") from error
     return blake3(f"1 {path.resolve()} {tuple(state)}".encode("utf-8", "surrogateescape")).hexdigest(16)
 
 
 def _write(path: Path, folder: Path) -> ArchiveOutline:
     folder.mkdir(parents=True)
-    contents = inspect_archive(path, outline_directory=folder / _REPOSITORY)
-    row = {**asdict(contents), "path": str(path)}
+    archive = inspect_archive(path, outline_directory=folder / _REPOSITORY)
+    row = {**asdict(archive), "path": str(path)}
     (folder / _CONTENTS).write_text(json.dumps(row), encoding="utf-8")
-    return ArchiveOutline(contents, ModelRepository.from_directory(folder / _REPOSITORY))
+    return ArchiveOutline(archive, ModelRepository.from_directory(folder / _REPOSITORY))
 
 
 def _read(folder: Path, path: Path) -> ArchiveOutline:
     row = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
-    contents = ArchiveContents(**{**row, "path": path, "models": tuple(row["models"])})
+    archive = InspectedArchive(**{**row, "path": path, "models": tuple(row["models"])})
     folder.touch()
-    return ArchiveOutline(contents, ModelRepository.from_directory(folder / _REPOSITORY))
+    return ArchiveOutline(archive, ModelRepository.from_directory(folder / _REPOSITORY))
 
 
 def _evict(directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""Lays out a model repository: configurations and files in, folders out."""
+"""Writes a model repository from configurations and files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["ModelRepositoryBuilder", "Source"]
 
 Source = str | os.PathLike[str] | bytes
-"""A file or folder to copy, by its path, or the content of a file as bytes."""
+"""The path of a file or folder to copy, or the content of a file as bytes."""
 
-# Where a backend looks when default_model_filename is not given.
+# The file that a backend loads if default_model_filename is not set.
 _MODEL_FILES = {
     "python": "model.py",
     "onnxruntime": "model.onnx",
@@ -80,22 +80,24 @@ class ModelRepositoryBuilder:
         version: int = 1,
         files: Mapping[str, Source] | None = None,
     ) -> Self:
-        """Add a model, in a folder of the configuration's name, and give the builder back for the next one.
+        """Add a model, and return the builder so that calls can be chained.
 
-        ``model_file`` (weights, ``model.py``, or a folder) goes into the folder of ``version``, under the
-        name that the configuration or the backend asks for. ``files`` holds everything else by its path in
-        the model's folder: label files and conda-pack archives beside ``config.pbtxt``, or further versions
-        (``"2/model.onnx"``). An ensemble's models are added on their own.
+        The model's folder has the name of the configuration. ``model_file`` (weights, ``model.py``, or a
+        folder) is copied into the folder of ``version``, under the name that the configuration or the backend
+        requires. ``files`` maps paths in the model's folder to everything else: label files and conda-pack
+        archives beside ``config.pbtxt``, or further versions (``"2/model.onnx"``). Add the models of an
+        ensemble separately.
 
-        :raises InvalidValueError: for a name taken already, a source that is not there, or a path that leads
-            out of the folder.
+        Raises:
+            InvalidValueError: the name is already in use, a source does not exist, or a path leads out of the
+                model's folder.
         """
         settled = config.to_config() if isinstance(config, Ensemble) else config
         if not isinstance(settled, ModelConfig):
             raise InvalidValueError(
-                f"model: must be a ModelConfig or an Ensemble, got {settled!r}; make it one"
+                f"model: must be a ModelConfig or an Ensemble, got {settled!r}; create one"
             )
-        _refuse_name(settled.name, self._models)
+        _check_name(settled.name, self._models)
         if not isinstance(version, int) or version < 1:
             raise InvalidValueError(
                 f'model "{settled.name}" version: must be at least 1, got {version}; use 1'
@@ -105,26 +107,26 @@ class ModelRepositoryBuilder:
             place = PurePosixPath(str(version), _model_file_name(settled))
             if place in planned:
                 raise InvalidValueError(
-                    f'model "{settled.name}" files: holds the model file too, got {str(place)!r}; keep one'
+                    f'model "{settled.name}" files: contains the model file, got {str(place)!r}; remove one'
                 )
             planned[place] = model_file
         for path, source in planned.items():
-            _refuse_missing(settled.name, path, source)
+            _check_source(settled.name, path, source)
         self._models[settled.name] = _PlannedModel(settled, version, planned)
         return self
 
     def write_to(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> ModelRepository:
-        """Write the repository into ``directory`` and check it, its files included.
+        """Check the repository and write it to ``directory``.
 
-        The folder appears whole or not at all, beneath an existing parent or new ones. With ``overwrite`` it
-        takes the place of a folder that is there; without, only of an empty one. Equal builders write equal
-        repositories.
+        The folder is created complete or not at all; missing parents are created. With ``overwrite`` it
+        replaces an existing folder, otherwise only an empty one. Equal builders write equal repositories.
 
-        :raises RepositoryError: with every error that the checks find; nothing is written then.
-        :raises InvalidValueError: where the folder is not empty, or cannot be written.
+        Raises:
+            RepositoryError: the checks found errors; it has all of them, and nothing is written.
+            InvalidValueError: the folder is not empty, or cannot be written.
         """
         target = Path(directory)
-        self._refuse_existing(target, overwrite)
+        self._check_target(target, overwrite)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             with partial_folder(target.parent) as scratch:
@@ -135,17 +137,17 @@ class ModelRepositoryBuilder:
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{target}: cannot be written ({reason}); name a folder that can be made"
+                f"{target}: cannot be written ({reason}); choose a folder that you may write"
             ) from error
         return _repository(target)
 
-    def _refuse_existing(self, target: Path, overwrite: bool) -> None:
+    def _check_target(self, target: Path, overwrite: bool) -> None:
         if not self._models:
-            raise InvalidValueError(f"{target}: no model was added, got {self!r}; call add_model first")
+            raise InvalidValueError(f"{target}: no model was added; call add_model first")
         if target.is_symlink() or (target.exists() and not target.is_dir()):
-            raise InvalidValueError(f"{target}: is no folder; name a new one")
+            raise InvalidValueError(f"{target}: is not a folder; choose another path")
         if not overwrite and target.exists() and any(target.iterdir()):
-            raise InvalidValueError(f"{target}: is not empty; name a new folder, or write overwrite=True")
+            raise InvalidValueError(f"{target}: is not empty; choose a new folder, or set overwrite=True")
 
     def _write(self, draft: Path) -> None:
         for name, model in self._models.items():
@@ -156,40 +158,42 @@ class ModelRepositoryBuilder:
             (folder / CONFIG_FILE).write_text(model.config.to_text(), encoding="utf-8")
 
 
-# --- what may be added ------------------------------------------------------------------------------------
+# --- checking what is added -------------------------------------------------------------------------------
 
 
-def _refuse_name(name: str, taken: Mapping[str, object]) -> None:
+def _check_name(name: str, taken: Mapping[str, object]) -> None:
     if not name or "/" in name or "\0" in name or name in (".", ".."):
-        raise InvalidValueError(f"model config name: must be the name of a folder, got {name!r}; give it one")
+        raise InvalidValueError(
+            f"model config name: must be usable as the name of a folder, got {name!r}; rename the model"
+        )
     if name in taken:
-        raise InvalidValueError(f"model {name!r}: was added already; rename one of the two")
+        raise InvalidValueError(f"model {name!r}: was already added; rename one of the two")
 
 
 def _inside(model: str, path: str) -> PurePosixPath:
     inside = PurePosixPath(path)
     if not path or inside.is_absolute() or ".." in inside.parts or "\\" in path:
         raise InvalidValueError(
-            f'model "{model}" files: must stay in the model\'s folder, got {path!r}; '
+            f'model "{model}" files: must be a path inside the model\'s folder, got {path!r}; '
             'write "1/model.onnx" or "labels.txt"'
         )
     if inside == PurePosixPath(CONFIG_FILE):
         raise InvalidValueError(
-            f'model "{model}" files: {CONFIG_FILE} comes from the configuration, got {path!r}; leave it out'
+            f'model "{model}" files: {CONFIG_FILE} is written from the configuration; remove it from files'
         )
     return inside
 
 
-def _refuse_missing(model: str, path: PurePosixPath, source: Source) -> None:
+def _check_source(model: str, path: PurePosixPath, source: Source) -> None:
     if not isinstance(source, str | bytes | os.PathLike):
         raise InvalidValueError(
             f'model "{model}" file {str(path)!r}: must be a path or bytes, got {source!r}; '
-            "name a file or a folder, or give its content as bytes"
+            "give the path of a file or folder, or its content as bytes"
         )
     if not isinstance(source, bytes) and not Path(source).exists():
         raise InvalidValueError(
-            f'model "{model}" file {str(path)!r}: there is no such file, got {os.fspath(source)!r}; '
-            "name a file or a folder, or give its content as bytes"
+            f'model "{model}" file {str(path)!r}: the source does not exist, got {os.fspath(source)!r}; '
+            "give the path of a file or folder, or its content as bytes"
         )
 
 
@@ -202,7 +206,7 @@ def _model_file_name(config: ModelConfig) -> str:
         name = _MODEL_FILES.get(config.platform) or _MODEL_FILES.get(str(config.backend))
     if name is None:
         raise InvalidValueError(
-            f'model "{config.name}" model_file: its name is not known for this backend, got '
+            f'model "{config.name}" model_file: this backend has no default file name, got '
             f"{config.backend or config.platform!r}; "
             'set default_model_filename, or use files={"1/<name>": ...}'
         )
@@ -223,7 +227,7 @@ def _copy(source: Source, target: Path) -> None:
 
 
 def _repository(path: Path) -> ModelRepository:
-    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415 - after its builder
+    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415 - imports this module
 
     return ModelRepository.from_directory(path)
 
@@ -235,7 +239,7 @@ def _check(draft: Path, target: Path) -> None:
 
 
 def _put_in_place(draft: Path, target: Path, replaced: Path) -> None:
-    """One rename where nothing is there yet; else the old folder steps aside and goes with the scratch."""
+    """Rename the draft. An existing folder is first moved away, and deleted with the scratch folder."""
     if target.exists():
         target.rename(replaced)
     try:

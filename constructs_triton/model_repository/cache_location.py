@@ -1,4 +1,4 @@
-"""Where the caches of digests and archives lie, and how large they may grow."""
+"""The directory and the maximum size of the caches."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ _DEFAULT_CACHE_BYTES = 20 << 30
 
 
 def cache_directory() -> Path:
-    """The user's cache directory of this library; ``CONSTRUCTS_TRITON_CACHE_DIR`` puts it elsewhere."""
+    """Return the directory of the caches: ``CONSTRUCTS_TRITON_CACHE_DIR``, or the user's cache directory."""
     chosen = os.environ.get(CACHE_DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
-    from platformdirs import user_cache_path  # noqa: PLC0415 - only a pack needs it
+    from platformdirs import user_cache_path  # noqa: PLC0415 - only packing needs it
 
     return user_cache_path("constructs-triton", appauthor=False)
 
 
 def cache_bytes() -> int:
-    """How many bytes of finished archives to keep: ``CONSTRUCTS_TRITON_CACHE_BYTES``, by default 20 GiB.
+    """Return how many bytes of archives to keep: ``CONSTRUCTS_TRITON_CACHE_BYTES``. Default: 20 GiB.
 
     Raises:
-        InvalidValueError: the variable is no whole number of bytes.
+        InvalidValueError: the variable is not a whole number of bytes.
     """
     text = os.environ.get(CACHE_BYTES_VARIABLE, "").strip()
     if not text:
         return _DEFAULT_CACHE_BYTES
     if not text.isdecimal():
         raise InvalidValueError(
-            f"{CACHE_BYTES_VARIABLE}: must be a number of bytes, got {text!r}; 0 keeps none"
+            f"{CACHE_BYTES_VARIABLE}: must be a whole number of bytes, got {text!r}; "
+            "set 21474836480 for 20 GiB, or 0 to keep no archives"
         )
     return int(text)

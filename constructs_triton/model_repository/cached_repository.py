@@ -1,8 +1,8 @@
-"""What follows from the files of a repository, remembered as long as none of them changes.
+"""A repository whose checks and digests are cached until one of its files changes.
 
-Everything is kept under a signature of the whole folder: name, size, inode and times of every file and
-folder in it. So an unchanged repository costs one pass of ``stat`` calls: no configuration is parsed, no file
-hashed, no rule asked.
+Results are kept under a signature of the whole folder: name, size, inode and times of every file and folder.
+For an unchanged repository, only these are read. No configuration is parsed, no file is hashed and no rule
+runs.
 """
 
 from __future__ import annotations
@@ -30,19 +30,20 @@ __all__ = ["CachedRepository", "CheckedFindings"]
 
 _EntryState = tuple[str, int, int, int, int, int, int]
 _PACKAGE = Path(__file__).parents[1]
-_SETTLED_NS = 2_000_000_000  # a file system's clock may tick this slowly: younger files could change unseen
+# A file system's clock may have this resolution, so a younger file could change and keep its mtime.
+_SETTLED_NS = 2_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFindings:
-    """What a check said: the errors that packing does not mend, and the warnings."""
+    """The findings of a check: the errors that packing does not fix, and the warnings."""
 
     errors: tuple[Finding, ...]
     warnings: tuple[Finding, ...]
 
 
 class CachedRepository:
-    """The archives of ``repository`` and what the checks say of it, as its files were when this was made."""
+    """The archives and findings of ``repository``, for its files at the time this was created."""
 
     def __init__(self, repository: ModelRepository) -> None:
         self.repository = repository
@@ -51,33 +52,33 @@ class CachedRepository:
 
     @cached_property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:
-        """The models that are not only steps of an ensemble, each with all that its archive holds.
+        """The models that are not only steps of an ensemble, each with all models of its archive.
 
         The model itself comes first, then an ensemble's steps in alphabetical order.
         """
-        found = self._remembered("top-level", self._find_top_level)
+        found = self._cached("top-level", self._find_top_level)
         return {name: tuple(models) for name, models in found.items()}
 
     @cached_property
     def identities(self) -> Mapping[str, ArchiveIdentity]:
-        """What the archive of each top-level model would hold, by the model's name.
+        """The digest and size of each top-level model's archive, by the model's name.
 
         Raises:
-            ArchiveError: a file cannot or must not go into an archive.
+            ArchiveError: a file cannot or must not be archived.
         """
-        rows = self._remembered("identities", self._identify)
+        rows = self._cached("identities", self._identify)
         return {name: ArchiveIdentity(*row) for name, row in rows.items()}
 
     @property
     def known_identities(self) -> Mapping[str, ArchiveIdentity]:
-        """Those of :attr:`identities` that need no file to be read: all, or none."""
+        """All of :attr:`identities` if they are cached, else none. Reads no model file."""
         if "identities" in self.__dict__:
             return self.identities
-        rows = self._recall("identities") or {}
+        rows = self._find("identities") or {}
         return {name: ArchiveIdentity(*row) for name, row in rows.items()}
 
     def contents_of(self, model_name: str) -> tuple[str, ...]:
-        """The models in the archive of any model, itself first.
+        """Return the models in the archive of any model, itself first.
 
         Raises:
             InvalidValueError: there is no model of that name.
@@ -85,9 +86,9 @@ class CachedRepository:
         return self.top_level.get(model_name) or self._closure(model_name)
 
     def check(self, target: Target | None = None) -> CheckedFindings:
-        """What the checks of the repository say for ``target``."""
-        found = self._remembered(f"findings {target!r}", lambda: self._check(target))
-        errors, warnings = ([_finding(each) for each in found[kind]] for kind in ("errors", "warnings"))
+        """Return the findings of the repository for ``target``."""
+        found = self._cached(f"findings {target!r}", lambda: self._check(target))
+        errors, warnings = ([_finding(row) for row in found[key]] for key in ("errors", "warnings"))
         return CheckedFindings(tuple(errors), tuple(warnings))
 
     def _find_top_level(self) -> dict[str, tuple[str, ...]]:
@@ -106,15 +107,15 @@ class CachedRepository:
         errors = errors_left_by_packing(self.repository, report)
         return {"errors": _as_json(errors), "warnings": _as_json(report.warnings)}
 
-    def _remembered(self, question: str, answer: Callable[[], Any]) -> Any:
-        known = self._recall(question)
+    def _cached(self, question: str, compute: Callable[[], Any]) -> Any:
+        known = self._find(question)
         if known is None:
-            known = answer()
-            if self._signature and _signature(self.repository.path) == self._signature:  # or it has changed
+            known = compute()
+            if self._signature and _signature(self.repository.path) == self._signature:  # else it has changed
                 self._cache.add(self._key(question), known)
         return known
 
-    def _recall(self, question: str) -> Any:
+    def _find(self, question: str) -> Any:
         return None if self._signature is None else self._cache.find(self._key(question))
 
     def _key(self, question: str) -> str:
@@ -131,7 +132,7 @@ def _finding(row: Mapping[str, Any]) -> Finding:
 
 @cache
 def _rules_signature() -> str:
-    """Another release, or an edited rule, asks everything anew."""
+    """Changes with another release or an edited rule, so that everything is computed again."""
     identity = blake3()
     for folder in ("facts", "model_config", "model_repository"):
         for name, *state in _states(str(_PACKAGE / folder)):
@@ -141,7 +142,7 @@ def _rules_signature() -> str:
 
 
 def _signature(directory: Path) -> str | None:
-    """A digest of names, sizes, inodes and times; ``None`` where a file is too young to be trusted."""
+    """A digest of names, sizes, inodes and times; ``None`` if a file was written seconds ago."""
     settled_before = time.time_ns() - _SETTLED_NS
     identity = blake3(os.path.realpath(directory).encode("utf-8", "surrogateescape"))
     for name, *state, mtime_ns, ctime_ns in _states(str(directory)):
@@ -159,7 +160,7 @@ def _states(directory: str, above: tuple[str, ...] = ()) -> Iterator[_EntryState
         with os.scandir(directory) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError:
-        return  # whoever reads it says so
+        return  # an error when it is read
     for entry in entries:
         if entry.name == "__pycache__":
             continue

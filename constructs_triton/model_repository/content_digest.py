@@ -1,7 +1,7 @@
-"""The identity of what an archive holds: BLAKE3 over path, mode and content of every member.
+"""The digest of an archive's content: BLAKE3 over path, mode and content of every member.
 
-The digest does not depend on how the bytes are compressed, on times, owners or the order of a directory
-listing. Folders count only where they are empty: a folder with something in it follows from its content.
+The digest does not depend on compression, times, owners or the order of a directory listing. A folder counts
+only if it is empty; other folders follow from their content.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ ContentDigest = bytes
 """BLAKE3 of one file's content, 32 bytes."""
 
 CHUNK_BYTES = 1 << 20
-_THREADED_HASH_BYTES = 32 << 20  # below this, one file a thread is faster than many threads a file
+_THREADED_HASH_BYTES = 32 << 20  # below this, one thread for each file is faster than several threads
 
 
 def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) -> str:
-    """The digest of a whole archive, 64 hexadecimal digits; ``contents`` maps member names to digests."""
+    """Return the digest of a whole archive, 64 hexadecimal digits.
+
+    ``contents`` maps the names of files to the digests of their content.
+    """
     identity = blake3(b"constructs_triton archive 1\n")
     members = sorted(members, key=lambda member: member.name)
     parents = {member.name.rpartition("/")[0] for member in members}
@@ -43,12 +46,12 @@ def _add(identity: blake3, kind: bytes, name: str, mode: int, content: ContentDi
 def hash_files(
     members: Sequence[Member], workers: int, on_bytes: Callable[[int], None] | None = None
 ) -> dict[str, ContentDigest]:
-    """Digests of the files among ``members``, by name, several files at a time.
+    """Return the digests of the files among ``members`` by name. Several files are read at a time.
 
     Raises:
-        ArchiveError: a file cannot be read, or changed since it was found.
+        ArchiveError: a file cannot be read, or changed since it was listed.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - unchanged files need no thread
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - unchanged files need no threads
 
     files = [member for member in members if not member.is_directory]
     digests: dict[str, ContentDigest] = {}

@@ -1,7 +1,7 @@
-"""Remembers the digests of files that have not changed, so that an unchanged repository costs ``stat`` alone.
+"""Keeps the digests of files, so that an unchanged file is not read again.
 
-A digest is trusted only for the very same path, device, inode, size and times of change. The cache is one
-SQLite file, which many processes may use at once; where it cannot be used it is as if it were empty.
+A digest is used only if path, device, inode, size, mtime and ctime are the same. The cache is one SQLite
+file, which several processes may use at the same time. A cache that cannot be used counts as empty.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ SELECT digest FROM digests WHERE path=? AND device=? AND inode=? AND size=? AND 
 _ADD = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)"
 
 MAX_ENTRIES = 500_000
-_SETTLED_NS = 2_000_000_000  # a file system's clock may tick this slowly: younger files could change unseen
+# A file system's clock may have this resolution, so a younger file could change and keep its mtime.
+_SETTLED_NS = 2_000_000_000
 _LOCK_TIMEOUT_SECONDS = 5.0
 
 
@@ -42,7 +43,7 @@ class DigestCache:
         self._path = directory / "digests.sqlite3"
 
     def find(self, members: Sequence[Member]) -> dict[str, ContentDigest]:
-        """The known digests of ``members``, by member name; what is not known or has changed is absent."""
+        """Return the known digests of ``members`` by member name, without those of changed files."""
         found: dict[str, ContentDigest] = {}
         files = [member for member in members if not member.is_directory]
 
@@ -58,9 +59,9 @@ class DigestCache:
     def add(
         self, members: Sequence[Member], digests: Mapping[str, ContentDigest], read_since_ns: int
     ) -> None:
-        """Remember ``digests`` of files that were read since ``read_since_ns`` (of ``time.time_ns``).
+        """Keep ``digests`` of files that were read after ``read_since_ns`` (from ``time.time_ns``).
 
-        Those of files so young then that a write after it could bear the same time are not remembered.
+        Files that were less than two seconds old then are left out: a later write could have the same mtime.
         """
         settled_before = read_since_ns - _SETTLED_NS
         rows = [
@@ -78,8 +79,8 @@ class DigestCache:
             self._use_database(insert)
 
     def _use_database(self, action: Callable[[sqlite3.Connection], None]) -> None:
-        """Do ``action`` on the open database; whatever fails there only makes the cache forget."""
-        import sqlite3  # noqa: PLC0415 - not every pack uses the cache
+        """Call ``action`` with the open database; an error of the database is ignored."""
+        import sqlite3  # noqa: PLC0415 - not every use of the package needs it
 
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -87,9 +88,9 @@ class DigestCache:
                 database.execute(_TABLE)
                 action(database)
         except (OSError, sqlite3.OperationalError):
-            pass  # read-only, locked for long, or no such place
+            pass  # read-only, locked for too long, or the directory cannot be created
         except sqlite3.DatabaseError:
-            self._path.unlink(missing_ok=True)  # damaged: begin anew
+            self._path.unlink(missing_ok=True)  # damaged: start again
 
 
 def _make_room(database: sqlite3.Connection, incoming: int) -> None:

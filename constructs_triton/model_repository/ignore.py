@@ -1,8 +1,9 @@
-"""What a model archive leaves out, and what it refuses to carry.
+"""Decides what is left out of a model archive, and what must not be in one.
 
-Rules are those of gitignore (package ``pathspec``), read from ``.tritonignore`` at the repository's root and
-in any folder below it, where it speaks of what lies in that folder and decides over those above. A line of a
-file decides over the defaults, which are names: it can take one back with ``!``.
+The rules have the syntax of gitignore (package ``pathspec``). They are read from ``.tritonignore`` files at
+the repository's root and in the folders below it. A file applies to its own folder and takes precedence over
+files above it. Every line takes precedence over the defaults: ``!name`` keeps a file that is left out by
+default.
 """
 
 from __future__ import annotations
@@ -82,10 +83,10 @@ CREDENTIAL_PATTERNS = (
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """The rules that hold in one folder of a repository.
+    """The rules that apply in one folder of a repository.
 
-    ``lines`` are those of the ``.tritonignore`` that is nearest; ``folder`` is where it lies, relative to the
-    repository and ending in ``/``, or ``""`` at its root; ``above`` are the rules that hold around it.
+    ``lines`` are those of the nearest ``.tritonignore``. ``folder`` is its folder relative to the repository,
+    ending in ``/``, or ``""`` for the root. ``above`` are the rules of the folders above.
     """
 
     lines: tuple[str, ...] = ()
@@ -94,36 +95,36 @@ class IgnoreRules:
 
     @classmethod
     def from_directory(cls, repository: Path) -> IgnoreRules:
-        """The rules at a repository's root; without a ``.tritonignore`` there, only the defaults.
+        """Return the rules at a repository's root; without a ``.tritonignore``, only the defaults.
 
         Raises:
-            ArchiveError: the file cannot be read or holds a pattern that gitignore does not know.
+            ArchiveError: the file cannot be read, or contains a pattern that is not valid.
         """
         path = repository / IGNORE_FILE
         return cls(_read_lines(path))._checked(path) if os.path.lexists(path) else cls()
 
     def below(self, path: Path, folder: str) -> IgnoreRules:
-        """The rules in ``folder`` of the repository, whose own ``.tritonignore`` is ``path``.
+        """Return the rules in ``folder`` of the repository, whose ``.tritonignore`` is ``path``.
 
         Raises:
-            ArchiveError: as :meth:`from_directory`.
+            ArchiveError: as for :meth:`from_directory`.
         """
         return IgnoreRules(_read_lines(path), f"{folder}/", self)._checked(path)
 
     def leaves_out(self, path: str) -> bool:
-        """Whether the archive leaves ``path`` out: relative to the repository, a folder's ending in ``/``."""
+        """Whether ``path`` is left out. It is relative to the repository; a folder's path ends in ``/``."""
         decision = self._decision(path)
         return _matches(path, DEFAULT_PATTERNS) if decision is None else decision
 
     def refuses(self, path: str) -> bool:
-        """Whether ``path`` looks like a credential and no line of ``.tritonignore`` speaks of it.
+        """Whether ``path`` looks like a credential and no line of a ``.tritonignore`` matches it.
 
-        A line that names it decides: a pattern leaves it out, a pattern with ``!`` lets it in.
+        A line that matches it decides: a pattern leaves it out, a pattern with ``!`` includes it.
         """
         return _matches(path, CREDENTIAL_PATTERNS) and self._decision(path) is None
 
     def _decision(self, path: str) -> bool | None:
-        """What the last line that speaks of ``path`` says: leave it out, let it in, or nothing."""
+        """What the last line that matches ``path`` says: leave out, include, or nothing (``None``)."""
         own = None
         if self._spec is not None and path.startswith(self.folder):
             own = self._spec.check_file(path.removeprefix(self.folder)).include
@@ -133,32 +134,32 @@ class IgnoreRules:
     def _spec(self) -> GitIgnoreSpec | None:
         if not self.lines:
             return None
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import costs more than a small pack
+        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import takes longer than packing a small model
 
         return GitIgnoreSpec.from_lines(self.lines)
 
     def _checked(self, path: Path) -> IgnoreRules:
-        """Build the patterns now, so that a wrong one is reported with the file it stands in."""
+        """Compile the patterns now, so that an invalid one is reported with its file."""
         try:
             _ = self._spec
         except ValueError as error:
             raise ArchiveError(
-                f"{path}: holds a wrong pattern, got {error}; see gitignore's syntax"
+                f"{path}: contains an invalid pattern ({error}); correct it, in the syntax of .gitignore"
             ) from error
         return self
 
 
 def _read_lines(path: Path) -> tuple[str, ...]:
     try:
-        if not path.is_file():  # reading a named pipe would wait for ever
-            raise ArchiveError(f"{path}: must be a text file, got something else; remove or rename it")
+        if not path.is_file():  # reading a named pipe would never end
+            raise ArchiveError(f"{path}: must be a text file, got something else; rename it")
         return tuple(path.read_text(encoding="utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
-        raise ArchiveError(f"{path}: cannot be read, got {error}; make it a UTF-8 text file") from error
+        raise ArchiveError(f"{path}: cannot be read ({error}); save it as a UTF-8 text file") from error
 
 
 def _matches(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether the path or a folder it lies in bears a name like one of ``patterns``."""
+    """Whether the name of the file, or of a folder above it, matches one of ``patterns``."""
     return any(map(_any_of(patterns).fullmatch, path.split("/")))
 
 

@@ -1,4 +1,4 @@
-"""The files and folders that an archive holds, in order, each as it was found on disk."""
+"""Collects the files and folders of an archive from a repository on disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
-_SPECIAL_KINDS = {
+_SPECIAL_FILES = {
     stat.S_IFSOCK: "a socket",
     stat.S_IFIFO: "a named pipe",
     stat.S_IFCHR: "a device",
@@ -35,7 +35,7 @@ _SPECIAL_KINDS = {
 
 
 class FileState(NamedTuple):
-    """What tells that a file is still the one that was seen."""
+    """What identifies an unchanged file."""
 
     device: int
     inode: int
@@ -52,8 +52,8 @@ class FileState(NamedTuple):
 class Member:
     """One entry of an archive.
 
-    ``name`` is its path in the archive, with ``/`` and without a trailing one. ``mode`` is folded to 0644
-    or 0755. A file has a ``source`` to read and its ``state`` when it was found; a folder has neither.
+    ``name`` is its path in the archive, with ``/`` as separator and not at the end. ``mode`` is 0644 or 0755.
+    A file has a ``source`` path to read and its ``state`` when it was listed; a folder has neither.
     """
 
     name: str
@@ -67,45 +67,44 @@ class Member:
 
     @property
     def size(self) -> int:
-        """Bytes of content; 0 for a folder."""
+        """Size of the content in bytes; 0 for a folder."""
         return 0 if self.state is None else self.state.size
 
 
 def fold_mode(mode: int) -> int:
-    """0755 for what its owner may execute, else 0644: the same under every umask."""
+    """Return 0755 for what its owner may execute, else 0644: the same for every umask."""
     return EXECUTABLE_MODE if mode & stat.S_IXUSR else PLAIN_MODE
 
 
 def is_utf8(name: str) -> bool:
-    """Whether a file name can be written into an archive: not every name on disk is text."""
+    """Whether a file name is valid UTF-8; not every name on disk is."""
     return _printable(name) == name
 
 
 def changed_error(member: Member) -> ArchiveError:
-    """The refusal of a file that was written to while it was read."""
+    """Return the error for a file that was changed while it was read."""
     return ArchiveError(
-        f"{member.source}: changed while it was read, got another size or time of change; "
-        "pack again when nothing writes to it"
+        f"{member.source}: changed while it was read; pack again when no program writes to it"
     )
 
 
 def unreadable_error(path: str, error: OSError) -> ArchiveError:
-    """The refusal of a file or folder that the system does not let us read."""
+    """Return the error for a file or folder that the operating system does not allow to read."""
     return ArchiveError(
-        f"{path}: cannot be read, got {(error.strerror or str(error)).lower()}; make it readable"
+        f"{path}: cannot be read ({(error.strerror or str(error)).lower()}); change its permissions"
     )
 
 
 def collect_members(
     repository: Path, models: Iterable[str], version_directories: Iterable[str] = ()
 ) -> list[Member]:
-    """Every member of the named model directories of ``repository``, sorted by name.
+    """Return every member of the named model directories of ``repository``, sorted by name.
 
-    ``version_directories`` (``"ocr/1"``) are kept when they are empty and made when they are absent. Other
-    folders are kept as they are, except those whose whole content was left out.
+    ``version_directories`` (``"ocr/1"``) are included even if they are empty or missing. Other folders are
+    included unless their whole content is left out.
 
     Raises:
-        ArchiveError: something cannot or must not go into an archive; the message lists all of it.
+        ArchiveError: files or folders cannot or must not be archived; the message lists all of them.
     """
     root = Path(os.path.realpath(repository))
     walk = _Walk(str(root), IgnoreRules.from_directory(root), frozenset(version_directories))
@@ -117,7 +116,7 @@ def collect_members(
 
 @dataclass
 class _Walk:
-    """One pass over a repository; gathers every problem before any of them is raised."""
+    """One pass over a repository that collects every problem before raising them."""
 
     root: str
     rules: IgnoreRules
@@ -128,7 +127,7 @@ class _Walk:
         wanted = {path for path in self.version_directories if path.split("/")[0] == name}
         source = f"{self.root}/{name}"
         if not self._is_inside(source):
-            self._refuse_link_out(source)
+            self._report_link_out(source)
             return
         for member in self._directory(source, name, (), self.rules):
             wanted.discard(member.name)
@@ -140,7 +139,7 @@ class _Walk:
     ) -> Iterator[Member]:
         real = os.path.realpath(source)
         if real in above:
-            self._refuse(source, "is a link to a folder above itself", real, "remove the link")
+            self._report(source, "is a link to a folder above itself", real, "remove the link")
             return
         entries = self._entries(source)
         rules = self._rules_within(entries, name, rules)
@@ -157,13 +156,13 @@ class _Walk:
             self.problems.append(str(unreadable_error(source, error)))
             return []
 
-    def _rules_within(self, entries: list[os.DirEntry[str]], name: str, around: IgnoreRules) -> IgnoreRules:
+    def _rules_within(self, entries: list[os.DirEntry[str]], name: str, above: IgnoreRules) -> IgnoreRules:
         try:
             own = (entry.path for entry in entries if entry.name == IGNORE_FILE)
-            return next((around.below(Path(path), name) for path in own), around)
+            return next((above.below(Path(path), name) for path in own), above)
         except ArchiveError as error:
             self.problems.append(str(error))
-            return around
+            return above
 
     def _entry(
         self, entry: os.DirEntry[str], parent: str, above: tuple[str, ...], rules: IgnoreRules
@@ -172,11 +171,11 @@ class _Walk:
         status = self._status(entry)
         if status is None:
             if not rules.leaves_out(_printable(name)):
-                self._refuse(
+                self._report(
                     entry.path,
-                    "is a link to nothing",
+                    "is a broken link",
                     str(Path(entry.path).readlink()),
-                    "remove or mend the link",
+                    "remove or correct the link",
                 )
             return
         is_directory = stat.S_ISDIR(status.st_mode)
@@ -203,18 +202,18 @@ class _Walk:
         self, entry: os.DirEntry[str], name: str, status: os.stat_result, rules: IgnoreRules
     ) -> bool:
         if not is_utf8(name):
-            self._refuse(
+            self._report(
                 _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
             )
-        elif (kind := _SPECIAL_KINDS.get(stat.S_IFMT(status.st_mode))) is not None:
-            self._refuse(
-                entry.path, "cannot be archived", kind, f"remove it or leave it out in {IGNORE_FILE}"
+        elif (file_type := _SPECIAL_FILES.get(stat.S_IFMT(status.st_mode))) is not None:
+            self._report(
+                entry.path, "cannot be archived", file_type, f"remove it, or add it to {IGNORE_FILE}"
             )
         elif entry.is_symlink() and not self._is_inside(entry.path):
-            self._refuse_link_out(entry.path)
+            self._report_link_out(entry.path)
         elif (secret := self._credential(entry, name, status, rules)) is not None:
-            mend = f"remove it, or name it in {IGNORE_FILE}: /{name} leaves it out, !/{name} lets it in"
-            self._refuse(entry.path, "looks like a credential", secret, mend)
+            fix = f"remove it, or add a line to {IGNORE_FILE}: /{name} leaves it out, !/{name} includes it"
+            self._report(entry.path, "looks like a credential", secret, fix)
         else:
             return True
         return False
@@ -224,19 +223,19 @@ class _Walk:
     ) -> str | None:
         slash = "/" if stat.S_ISDIR(status.st_mode) else ""
         names = [name]
-        if entry.is_symlink():  # an innocent name must not carry a secret in
+        if entry.is_symlink():  # a link must not include a credential under another name
             names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
         return next((path for path in names if rules.refuses(path + slash)), None)
 
     def _is_inside(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self.root.rstrip(os.sep) + os.sep)
 
-    def _refuse_link_out(self, path: str) -> None:
-        mend = "copy its target into the repository"
-        self._refuse(path, "is a link out of the repository", os.path.realpath(path), mend)
+    def _report_link_out(self, path: str) -> None:
+        fix = "copy the target into the repository"
+        self._report(path, "is a link out of the repository", os.path.realpath(path), fix)
 
-    def _refuse(self, path: str, what: str, got: str, mend: str) -> None:
-        self.problems.append(f"{path}: {what}, got {got}; {mend}")
+    def _report(self, path: str, what: str, got: str, fix: str) -> None:
+        self.problems.append(f"{path}: {what}, got {got}; {fix}")
 
 
 def _printable(name: str) -> str:

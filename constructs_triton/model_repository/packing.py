@@ -1,4 +1,4 @@
-"""Turns models of a repository into one deterministic ``.tar.gz``, as SageMaker wants it."""
+"""Packs models of a repository into one deterministic ``.tar.gz``, as SageMaker requires."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ __all__ = [
 ARCHIVE_SUFFIX = ".tar.gz"
 
 Progress = Callable[[int, int], None]
-"""Told the bytes done and the bytes in all, from the thread that packs."""
+"""Called with the finished and the total bytes, from the thread that packs."""
 
 BACKENDS_WITHOUT_FILES = frozenset({"identity", "repeat", "square", "tensorrtllm"})
-"""Backends that load with an empty version directory: they need no file, or are told where it lies."""
+"""Backends that load with an empty version directory: they have no file, or a parameter names it."""
 
 _NO_VERSION = "layout-no-version"
 
@@ -56,9 +56,9 @@ _NO_VERSION = "layout-no-version"
 class PackedArchive:
     """A finished ``.tar.gz``.
 
-    ``digest`` is BLAKE3 (64 hexadecimal digits) over the path, mode and content of what it holds, and does
-    not depend on how it was compressed. ``size_bytes`` is that of the file; ``unpacked_size_bytes`` the sum
-    of the contents.
+    ``digest`` is BLAKE3 (64 hexadecimal digits) over path, mode and content of its members. It does not
+    depend on compression. ``size_bytes`` is the size of the file. ``unpacked_size_bytes`` is the sum of its
+    members.
     """
 
     path: Path
@@ -69,7 +69,7 @@ class PackedArchive:
 
 @dataclass(frozen=True, slots=True)
 class ArchiveIdentity:
-    """The ``digest`` of an archive, as in :class:`PackedArchive`, and the sum of its contents in bytes."""
+    """The ``digest`` of an archive, as in :class:`PackedArchive`, and the sum of its members in bytes."""
 
     digest: str
     unpacked_size_bytes: int
@@ -85,15 +85,16 @@ def pack(
     use_cache: bool = True,
     on_progress: Progress | None = None,
 ) -> PackedArchive:
-    """Write the named models' directories into one archive, which appears only when it is whole.
+    """Write the named models' directories into one archive, which appears only when it is complete.
 
-    ``archive_name`` is a file name ending in ``.tar.gz``, by default ``<digest>.tar.gz``. The bytes are the
-    same whatever the order of files, their owner and times, the folder the repository lies in, and the
-    number of cores. ``use_cache=False`` neither trusts nor fills the caches of digests and archives.
+    ``archive_name`` is a file name ending in ``.tar.gz``. Default: ``<digest>.tar.gz``. ``compression_level``
+    is 0 (store) to 3. Default: 2. With ``use_cache=False`` the caches of digests and archives are neither
+    read nor written. The bytes do not depend on the order of files, their owner and times, the folder of the
+    repository, or the number of cores.
 
     Raises:
-        ArchiveError: a file cannot or must not go into an archive, or the archive cannot be written.
-        InvalidValueError: no such model, a name that is no archive's, or a level that is not 0 to 3.
+        ArchiveError: a file cannot or must not be archived, or the archive cannot be written.
+        InvalidValueError: there is no such model, or ``archive_name`` or ``compression_level`` is not valid.
     """
     _check_names(repository, model_names, archive_name)
     members = _members(repository, model_names)
@@ -102,20 +103,21 @@ def pack(
 
 
 def errors_left_by_packing(repository: ModelRepository, report: Report) -> tuple[Finding, ...]:
-    """The errors of a check that the packed archive still has.
+    """Return the errors of a check that the packed archive still has.
 
-    An ensemble without its empty version directory is none of them: git drops it, packing makes it anew.
+    A missing version directory of an ensemble is not one of them: git does not keep an empty directory, and
+    packing creates it.
     """
-    mended = {model.path for model in repository.models.values() if _made_versions(model)}
-    return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in mended)
+    fixed = {model.path for model in repository.models.values() if _created_versions(model)}
+    return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
 
 
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
-    """The digest that ``pack`` would give, without packing; for unchanged files it reads none of them.
+    """Return the digest that ``pack`` would give, without packing. Unchanged files are not read.
 
     Raises:
-        ArchiveError: a file cannot or must not go into an archive.
-        InvalidValueError: no such model.
+        ArchiveError: a file cannot or must not be archived.
+        InvalidValueError: there is no such model.
     """
     return identify(repository, {"": model_names}, use_cache=use_cache)[""].digest
 
@@ -123,11 +125,13 @@ def fingerprint(repository: ModelRepository, model_names: Collection[str], *, us
 def identify(
     repository: ModelRepository, archives: Mapping[str, Collection[str]], *, use_cache: bool = True
 ) -> dict[str, ArchiveIdentity]:
-    """What many archives would hold, by the keys of ``archives``, which names the models of each.
+    """Return digest and size of several archives without packing them.
+
+    ``archives`` maps any keys to the names of the models in each archive; the result has the same keys.
 
     Raises:
-        ArchiveError: a file cannot or must not go into an archive.
-        InvalidValueError: no such model.
+        ArchiveError: a file cannot or must not be archived.
+        InvalidValueError: there is no such model.
     """
     for names in archives.values():
         _check_names(repository, names, None)
@@ -143,7 +147,7 @@ def find_packed(
     *,
     compression_level: int = DEFAULT_COMPRESSION_LEVEL,
 ) -> PackedArchive | None:
-    """The archive of ``identity`` where ``pack`` has put it, not touched since; ``None`` without one."""
+    """Return the unchanged archive of ``identity`` that ``pack`` has put there, or ``None``."""
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
     key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
     if not ArchiveCache(cache_directory(), cache_bytes()).is_placed(key, path):
@@ -190,11 +194,11 @@ class _Packing:
         with _archive_errors(self.directory):
             self.directory.mkdir(parents=True, exist_ok=True)
             remove_abandoned(self.directory)
-            held = self._from_cache(caches) if caches is not None else None
-            return held or self._write(caches)
+            cached = self._from_cache(caches) if caches is not None else None
+            return cached or self._write(caches)
 
     def _from_cache(self, caches: _Caches) -> PackedArchive | None:
-        if not caches.archives.may_hold(self._unpacked_size, self.compression_level):
+        if not caches.archives.may_contain(self._unpacked_size, self.compression_level):
             return None
         digest = digest_of(self.members, _contents(self.members, caches.digests))
         path = self._path(digest)
@@ -213,7 +217,9 @@ class _Packing:
             path = self._path(digest)
             partial.replace(path)
         if caches is not None:
-            if caches.digests.find(self.members) != contents:  # a commit takes longer than a small model
+            if (
+                caches.digests.find(self.members) != contents
+            ):  # writing the cache takes longer than packing a small model
                 caches.digests.add(self.members, contents, begun)
             caches.archives.add(self._key(digest), path)
         return self._archive(path, digest)
@@ -252,24 +258,24 @@ def _archive_errors(directory: Path) -> Iterator[None]:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ArchiveError(
-            f"{directory}: the archive cannot be written, got {reason}; "
-            "choose a folder with room that you may write to"
+            f"{directory}: the archive cannot be written ({reason}); "
+            "choose a folder that you may write, on a disk with enough space"
         ) from error
 
 
 def _check_names(repository: ModelRepository, model_names: Collection[str], archive_name: str | None) -> None:
     if not model_names:
-        raise InvalidValueError("model_names: must name at least one model, got none; name a model")
+        raise InvalidValueError("model_names: must contain at least one model, got none; add a model")
     for name in model_names:
         if name not in repository.models:
-            known = ", ".join(repository.models) or "no model"
+            known = ", ".join(repository.models) or "none"
             raise InvalidValueError(
-                f"model_names: must be models of {repository.path}, got {name!r}; there is {known}"
+                f"model_names: must be models of {repository.path}, got {name!r}; it contains {known}"
             )
     if archive_name is not None and not _is_archive_name(archive_name):
         raise InvalidValueError(
             f"archive_name: must be a file name ending in {ARCHIVE_SUFFIX}, got {archive_name!r}; "
-            "SageMaker only takes objects whose key ends so"
+            f"add {ARCHIVE_SUFFIX}, which SageMaker requires"
         )
 
 
@@ -284,12 +290,12 @@ def _members(repository: ModelRepository, model_names: Collection[str]) -> list[
 
 
 def _version_directories(model: ModelFolder) -> list[str]:
-    """The version directories to keep though they are empty, and to make where git has dropped them."""
-    return [str(version) for version in model.versions] or _made_versions(model)
+    """The version directories to include even if they are empty or missing."""
+    return [str(version) for version in model.versions] or _created_versions(model)
 
 
-def _made_versions(model: ModelFolder) -> list[str]:
-    """The version directories that packing makes: where none is there and an empty one is enough."""
+def _created_versions(model: ModelFolder) -> list[str]:
+    """The version directories that packing creates, where there is none and an empty one is enough."""
     config = model.config
     if model.versions or config is None:
         return []

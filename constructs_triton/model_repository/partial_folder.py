@@ -1,7 +1,7 @@
-"""Files are written beside their place and renamed into it when whole.
+"""Temporary folders for files that are renamed to their destination when they are complete.
 
-That happens in a small folder, which its writer keeps locked while it lives: so what a killed run left
-behind can be told from what another run is writing, and is removed by the next run.
+The process that writes keeps its folder locked. The next run can therefore tell what a killed run has left
+from what another run is still writing, and deletes it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _PREFIX = ".constructs-triton-"
 
 @contextmanager
 def partial_folder(parent: Path) -> Iterator[Path]:
-    """A folder in ``parent`` for what is not whole yet: rename out of it what is, the rest is removed.
+    """Create a temporary folder in ``parent``. Rename complete files out of it; the rest is deleted.
 
     Raises:
-        OSError: ``parent`` cannot be written to.
+        OSError: ``parent`` cannot be written.
     """
     folder, lock = _locked_folder(parent)
     try:
@@ -34,7 +34,7 @@ def partial_folder(parent: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(directory: Path) -> None:
-    """Remove what killed runs left in ``directory``."""
+    """Delete what killed runs have left in ``directory``."""
     for folder in directory.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             descriptor = os.open(folder, os.O_RDONLY)
@@ -48,7 +48,7 @@ def remove_abandoned(directory: Path) -> None:
 def _locked_folder(parent: Path) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
-        with suppress(FileNotFoundError):  # another run may remove it before it is locked
+        with suppress(FileNotFoundError):  # another run may delete it before it is locked
             descriptor = os.open(folder, os.O_RDONLY)
             _lock(descriptor, wait=True)
             if folder.exists():
@@ -58,11 +58,11 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
     try:
-        import fcntl  # noqa: PLC0415 - Windows has none: there, nothing counts as abandoned
+        import fcntl  # noqa: PLC0415 - not on Windows, where nothing counts as abandoned
     except ImportError:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:  # held by another, or a file system without locks
+    except OSError:  # locked by another process, or a file system without locks
         return False
     return True

@@ -1,4 +1,7 @@
-"""Remembers what was found out about a repository, as small JSON files by a digest of what it depends on."""
+"""Keeps the results of checks as small JSON files, by a digest of everything they depend on.
+
+For an unchanged repository a synth then neither parses nor checks anything (``benchmarks/check.py``).
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,16 @@ _MOST_REPORTS = 500
 
 
 class ReportCache:
-    """The JSON values of one user below ``directory``, the least recently used of which go first.
+    """The JSON values below ``directory``; the least recently used are deleted first.
 
-    A cache that cannot be read or written to is no error: it knows nothing.
+    A cache that cannot be read or written counts as empty; this is no error.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory / "reports"
 
     def find(self, key: str) -> Any:
-        """The value kept under ``key``, or ``None``."""
+        """Return the value of ``key``, or ``None``."""
         path = self._path(key)
         try:
             value = json.loads(path.read_bytes())

@@ -25,9 +25,9 @@ __all__ = ["ModelRepository"]
 
 
 class ModelRepository:
-    """The models of a folder: each a sub-folder with a ``config.pbtxt``, version folders, or both.
+    """The models of a folder: sub-folders with a ``config.pbtxt``, version directories, or both.
 
-    Make one with :meth:`from_directory`. What is read is kept; make another to see a change on disk.
+    Create one with :meth:`from_directory`. Files are read once; create another to see a change on disk.
     """
 
     def __init__(self, path: Path, entries: Mapping[str, bool], root_config: bool) -> None:
@@ -37,9 +37,10 @@ class ModelRepository:
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike[str]) -> ModelRepository:
-        """The repository in ``path``; nothing below its first level is read yet.
+        """Return the repository in ``path``. Nothing below its first level is read yet.
 
-        :raises InvalidValueError: where there is no such folder, or it cannot be read.
+        Raises:
+            InvalidValueError: there is no such folder, or it cannot be read.
         """
         try:
             with os.scandir(path) as found:
@@ -57,7 +58,7 @@ class ModelRepository:
 
     @cached_property
     def root_model(self) -> ModelFolder | None:
-        """The model whose ``config.pbtxt`` stands at the root; only a multi-model archive may have one."""
+        """The model whose ``config.pbtxt`` is at the root; only a multi-model archive may have one."""
         if not self._root_config:
             return None
         return ModelFolder(self.path.resolve().name or "model", self.path, ".")
@@ -67,7 +68,7 @@ class ModelRepository:
         """The models by name, in alphabetical order."""
         root = os.fspath(self.path)
         folders = {name: ModelFolder(name, os.path.join(root, name)) for name in sorted(self._directories)}
-        # The only folder is the model whatever it holds; beside a root model it may be that one's version.
+        # An only folder is the model, whatever it contains. Beside a root model it may be a version of that.
         only = len(folders) == 1 and not self._root_config
         found = {name: folder for name, folder in folders.items() if only or self._is_model(folder)}
         return MappingProxyType(found)
@@ -79,13 +80,14 @@ class ModelRepository:
 
     @cached_property
     def stray_directories(self) -> tuple[str, ...]:
-        """Sub-directories that hold no model, hidden ones included."""
+        """Sub-directories that contain no model, including hidden ones."""
         return tuple(name for name in sorted(self._directories) if name not in self.models)
 
     def model(self, name: str) -> ModelFolder:
-        """The model of that name.
+        """Return the model of that name.
 
-        :raises InvalidValueError: where there is none.
+        Raises:
+            InvalidValueError: there is none.
         """
         try:
             return self.models[name]
@@ -96,17 +98,18 @@ class ModelRepository:
             ) from None
 
     def closure(self, model_name: str) -> list[str]:
-        """The model, and for an ensemble all the models of its steps at any depth, in alphabetical order.
+        """Return the model, and for an ensemble the models of its steps at any depth, in alphabetical order.
 
-        Steps that name no model of the repository are left out; :meth:`check` tells of them.
+        Steps that are not models of the repository are left out; :meth:`check` reports them.
 
-        :raises InvalidValueError: where there is no model of that name.
+        Raises:
+            InvalidValueError: there is no model of that name.
         """
         self.model(model_name)
         return _closure(model_name, self.models)
 
     def top_level_models(self) -> list[str]:
-        """Names of the models that are not only steps of an ensemble, in alphabetical order.
+        """Return the names of the models that are not only steps of an ensemble, in alphabetical order.
 
         Each becomes one archive of a multi-model endpoint.
         """
@@ -123,13 +126,15 @@ class ModelRepository:
         front_end: bool | None = None,
         is_archive: bool = False,
     ) -> Report:
-        """Everything that is wrong with the repository, for the endpoint that ``target`` describes.
+        """Return every finding for the endpoint that ``target`` describes. No model code runs.
 
-        ``front_end``: whether SageMaker's own rules are asked too; without a target, or where it is
-        ``False``, every model is judged by Triton's alone. ``is_packed=False`` judges the folder as it lies
-        there, as the content of one archive where it looks like one; otherwise the archives are those that
-        packing makes of it. ``is_archive`` says that it is the content of one archive, however it looks.
-        Nothing is executed.
+        ``front_end``
+            Whether SageMaker's rules apply in addition to Triton's. Default: only with a ``target``.
+        ``is_packed``
+            Whether to check the archives that packing would create. ``False`` checks the folder as it is, as
+            the content of one archive if it contains one served model. Default: ``True``.
+        ``is_archive``
+            Whether the folder is the content of one archive. Default: ``False``.
         """
         from constructs_triton.model_config.check_run import run_checks  # noqa: PLC0415 - the rules cost 20 ms
 
@@ -157,7 +162,7 @@ class ModelRepository:
         )
 
     def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
-        """What the endpoint can see: beside a model at the root nothing, and always the default model."""
+        """The models that the endpoint can load: only the one at the root, if any, and the default model."""
         is_root_alone = target.mode == "multi-model" if front_end else not self.models
         if self.root_model is not None and is_root_alone:
             return {self.root_model.name: self.root_model}

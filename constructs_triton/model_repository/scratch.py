@@ -1,4 +1,4 @@
-"""Folders that last as long as this process."""
+"""Temporary folders that are deleted when the process ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["scratch_directory"]
 
 
 def scratch_directory() -> Path:
-    """A new folder, removed with all others when the process ends."""
+    """Create a folder that is deleted when the process ends."""
     return Path(tempfile.mkdtemp(dir=_root()))
 
 

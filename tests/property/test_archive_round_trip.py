@@ -1,4 +1,4 @@
-"""Any tree of files survives being packed, unpacked and packed again."""
+"""Any tree of files is the same after packing, unpacking and packing again."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def write_tree(path: Path, tree: object) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.dictionaries(NAMES, TREES, max_size=4), st.integers(0, 3))
-def test_tree_survives(tree: dict[str, object], level: int) -> None:
-    """What was unpacked packs to the same bytes, and inspection gives the same digest."""
+def test_tree_is_the_same_after_unpacking(tree: dict[str, object], level: int) -> None:
+    """The unpacked tree packs to the same bytes, and inspection gives the same digest."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for root in ("one", "two"):

@@ -123,7 +123,7 @@ class LocalModels(LoadedModels):
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
         archive = self.archive(model_name, asset_directory(scope))
-        asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
+        asset = StackAssets(scope).add_archive(archive, self.archive_of(model_name))
         statement = iam.PolicyStatement(
             sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn]
         )
@@ -155,7 +155,7 @@ class PackedModels(LocalModels):
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         identity = self._known_identity(model_name)
         found = None if identity is None else find_packed(identity, directory)
-        return found or pack(self.repository, self.contents_of(model_name), directory)
+        return found or pack(self.repository, self.archive_of(model_name), directory)
 
     def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
         """One large model must not be hashed because a small one is served."""
@@ -167,7 +167,7 @@ class UploadedArchive(LocalModels):
 
     def __init__(self, outline: ArchiveOutline) -> None:
         super().__init__(CachedRepository(outline.repository))
-        self.contents = outline.contents
+        self.inspected = outline.archive
 
     @classmethod
     def read(cls, path: Path) -> UploadedArchive:
@@ -176,20 +176,20 @@ class UploadedArchive(LocalModels):
 
     @property
     def description(self) -> str:
-        return str(self.contents.path)
+        return str(self.inspected.path)
 
     def contents_of(self, model_name: str) -> tuple[str, ...]:
-        return (model_name, *(name for name in self.contents.models if name != model_name))
+        return (model_name, *(name for name in self.inspected.models if name != model_name))
 
     def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - whatever is asked, it is the archive
-        return self.contents.digest
+        return self.inspected.digest
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:  # noqa: ARG002 - likewise
-        contents = self.contents
-        place = directory / f"{contents.digest}{ARCHIVE_SUFFIX}"
-        if not (place.exists() and place.stat().st_size == contents.size_bytes):
-            _link_or_copy(contents.path, place)
-        return PackedArchive(place, contents.digest, contents.size_bytes, contents.unpacked_size_bytes)
+        inspected = self.inspected
+        place = directory / f"{inspected.digest}{ARCHIVE_SUFFIX}"
+        if not (place.exists() and place.stat().st_size == inspected.size_bytes):
+            _link_or_copy(inspected.path, place)
+        return PackedArchive(place, inspected.digest, inspected.size_bytes, inspected.unpacked_size_bytes)
 
 
 @dataclass(frozen=True)

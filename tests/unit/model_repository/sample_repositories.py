@@ -1,4 +1,4 @@
-"""Sample repositories for the tests of packing, and a cache of their own."""
+"""Sample repositories for the tests of packing, and an own cache for each test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ensemble_scheduling { step [{
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of the test's own: none reads or fills the developer's."""
+    """A cache for each test, so that none uses the developer's cache."""
     directory = tmp_path / "cache"
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(directory))
     return directory

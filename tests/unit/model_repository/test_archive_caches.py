@@ -26,14 +26,14 @@ def files_of(root: Path) -> list[Member]:
 
 
 def overwrite_in_place(path: Path) -> None:
-    """Same size, same inode, and a time of change that is put back."""
+    """Same size, same inode, and the modification time is set back."""
     before = path.stat()
     path.write_bytes(b"b")
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def replace(path: Path) -> None:
-    """Same size and time of change in another inode."""
+    """Same size and modification time in another inode."""
     before = path.stat()
     (path.parent / "new").write_bytes(b"b")
     os.utime(path.parent / "new", ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -50,8 +50,8 @@ def replace(path: Path) -> None:
     ],
     ids=["in place", "replaced", "size", "time"],
 )
-def test_digest_is_trusted_only_while_nothing_changed(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
-    """A known digest is found again until the file's size, time of change or inode differs."""
+def test_digest_is_used_only_for_an_unchanged_file(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
+    """A known digest is found until the file's size, modification time or inode differs."""
     write_repository(tmp_path / "r", {"m/a": b"a"})
     cache, files = DigestCache(tmp_path / "c"), files_of(tmp_path / "r")
     cache.add(files, {"m/a": MARK}, time.time_ns() + LATER_NS)
@@ -60,7 +60,7 @@ def test_digest_is_trusted_only_while_nothing_changed(tmp_path: Path, change) ->
     assert cache.find(files_of(tmp_path / "r")) == {}
 
 
-def test_digest_of_a_young_file_is_not_kept(tmp_path: Path) -> None:
+def test_digest_of_a_recent_file_is_not_kept(tmp_path: Path) -> None:
     """A file written just before it was read may change again within one tick of the file system's clock."""
     write_repository(tmp_path / "r", {"m/a": b"a"})
     cache, files = DigestCache(tmp_path / "c"), files_of(tmp_path / "r")
@@ -82,26 +82,26 @@ def fill(tmp_path: Path):  # type: ignore[no-untyped-def]
     return add
 
 
-def test_least_recently_used_archive_goes_first(tmp_path: Path, fill) -> None:  # type: ignore[no-untyped-def]
-    """Over the bound the archive goes that was not asked for longest, not the one added first."""
+def test_least_recently_used_archive_is_deleted_first(tmp_path: Path, fill) -> None:  # type: ignore[no-untyped-def]
+    """Above the limit, the archive is deleted that was last used longest ago, not the one added first."""
     cache = ArchiveCache(tmp_path / "c", 250)
     fill(cache, "a", "b")
     assert cache.place(ArchiveKey("a", 1, 2), tmp_path / "used")
     fill(cache, "d")
-    held = {name: cache.place(ArchiveKey(name, 1, 2), tmp_path / "out") for name in "abd"}
-    assert held == {"a": True, "b": False, "d": True}
+    found = {name: cache.place(ArchiveKey(name, 1, 2), tmp_path / "out") for name in "abd"}
+    assert found == {"a": True, "b": False, "d": True}
     assert sum(path.stat().st_size for path in (tmp_path / "c/archives").glob("*/*.tar.gz")) == 200
 
 
-def test_archive_beyond_the_bound_is_not_kept(tmp_path: Path) -> None:
-    """One archive larger than the bound does not push all the others out."""
+def test_archive_above_the_limit_is_not_kept(tmp_path: Path) -> None:
+    """One archive larger than the limit does not delete all others."""
     (tmp_path / "a").write_bytes(bytes(100))
     ArchiveCache(tmp_path / "c", 99).add(ArchiveKey("a", 1, 2), tmp_path / "a")
     assert not (tmp_path / "c").exists()
 
 
-def test_where_nothing_can_be_linked_the_archive_is_copied(tmp_path: Path) -> None:
-    """Between file systems without common links an archive is placed as a copy of its own."""
+def test_archive_is_copied_where_it_cannot_be_linked(tmp_path: Path) -> None:
+    """An archive is copied to another file system, where hard links are not possible."""
     other = Path("/dev/shm")
     if not os.access(other, os.W_OK) or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("needs a second file system")
@@ -115,8 +115,10 @@ def test_where_nothing_can_be_linked_the_archive_is_copied(tmp_path: Path) -> No
         target.unlink(missing_ok=True)
 
 
-def test_cache_lies_where_the_user_keeps_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a directory named, XDG_CACHE_HOME decides on Linux, and its like elsewhere."""
+def test_default_cache_is_in_the_users_cache_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without CONSTRUCTS_TRITON_CACHE_DIR it is below XDG_CACHE_HOME on Linux."""
     monkeypatch.delenv("CONSTRUCTS_TRITON_CACHE_DIR")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_directory().name == "constructs-triton"
@@ -124,7 +126,7 @@ def test_cache_lies_where_the_user_keeps_caches(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.parametrize("text", ["20GB", "-1", "1.5"])
 def test_cache_size_is_a_number_of_bytes(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bound that is no number of bytes is refused with the variable's name."""
+    """The error of a limit that is not a number of bytes has the variable's name."""
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", text)
-    with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a number of bytes"):
+    with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a whole number"):
         cache_bytes()

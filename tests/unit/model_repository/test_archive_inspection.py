@@ -1,4 +1,4 @@
-"""Inspecting an archive that somebody else made."""
+"""Inspecting an archive that another tool created."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b"class T
 
 
 def write_tar(path: Path, *more: tarfile.TarInfo) -> Path:
-    """A fine model archive with ``more`` members after it."""
+    """A valid model archive with ``more`` members at its end."""
     with tarfile.open(path, "w:gz") as tar:
         for name, content in FILES.items():
             info = tarfile.TarInfo(name)
@@ -32,14 +32,14 @@ def write_tar(path: Path, *more: tarfile.TarInfo) -> Path:
     return path
 
 
-def member(name: str, kind: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
+def member(name: str, file_type: bytes = tarfile.REGTYPE, target: str = "") -> tarfile.TarInfo:
     info = tarfile.TarInfo(name)
-    info.type, info.linkname = kind, target
+    info.type, info.linkname = file_type, target
     return info
 
 
-def test_foreign_archive_has_the_identity_of_its_content(tmp_path: Path) -> None:
-    """GNU tar's archive of a repository and ours of the same have one digest and one list of models."""
+def test_archive_of_another_tool_has_the_same_digest(tmp_path: Path) -> None:
+    """GNU tar's archive of a repository and ``pack``'s have the same digest and models."""
     repository = write_repository(tmp_path / "r", FILES)
     ours = pack(repository, ["net"], tmp_path / "out")
     subprocess.run(["tar", "-czf", tmp_path / "gnu.tar.gz", "-C", tmp_path / "r", "."], check=True)
@@ -59,33 +59,33 @@ def test_foreign_archive_has_the_identity_of_its_content(tmp_path: Path) -> None
         (member("net/1/a", tarfile.LNKTYPE, "net/1/model.py"), "member 'net/1/a' is a hard link"),
         (member("net/1/a", tarfile.CHRTYPE), "member 'net/1/a' is a device"),
         (member("net/1/a", tarfile.FIFOTYPE), "member 'net/1/a' is a named pipe"),
-        (member("./net/1/model.py"), "member './net/1/model.py' is there twice"),
+        (member("./net/1/model.py"), "member './net/1/model.py' occurs twice"),
         (member("net/1/a\udcff"), "has a name that is not UTF-8"),
-        (member("config.pbtxt"), "member 'config.pbtxt' lies at the archive's root"),
-        (member("assets/readme.txt"), "directory 'assets' is no model"),
+        (member("config.pbtxt"), "member 'config.pbtxt' is at the archive's root"),
+        (member("assets/readme.txt"), "directory 'assets' is not a model"),
     ],
 )
-def test_refusal_names_the_member(tmp_path: Path, bad: tarfile.TarInfo, reason: str) -> None:
-    """What would be unpacked elsewhere, is no file or folder, or does not belong there is named."""
-    with pytest.raises(ArchiveError) as refusal:
+def test_error_names_the_member(tmp_path: Path, bad: tarfile.TarInfo, reason: str) -> None:
+    """Members outside the folder, of another type, or outside a model directory are named."""
+    with pytest.raises(ArchiveError) as error:
         inspect_archive(write_tar(tmp_path / "a.tar.gz", bad))
-    assert reason in str(refusal.value)
-    assert str(tmp_path / "a.tar.gz") in str(refusal.value)
+    assert reason in str(error.value)
+    assert str(tmp_path / "a.tar.gz") in str(error.value)
 
 
-def test_all_refusals_come_at_once(tmp_path: Path) -> None:
-    """One run tells of every bad member."""
+def test_all_errors_are_reported_at_once(tmp_path: Path) -> None:
+    """One run reports every invalid member."""
     bad = [member("/a"), member("net/b", tarfile.SYMTYPE, "c"), member("stray/d")]
-    with pytest.raises(ArchiveError) as refusal:
+    with pytest.raises(ArchiveError) as error:
         inspect_archive(write_tar(tmp_path / "a.tar.gz", *bad))
-    assert len(str(refusal.value).splitlines()) == 3
+    assert len(str(error.value).splitlines()) == 3
 
 
-def test_archive_without_models_is_refused(tmp_path: Path) -> None:
-    """An empty archive holds no model."""
+def test_archive_without_models_is_an_error(tmp_path: Path) -> None:
+    """An empty archive contains no model."""
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz"):
         pass
-    with pytest.raises(ArchiveError, match="holds no model directory"):
+    with pytest.raises(ArchiveError, match="contains no model directory"):
         inspect_archive(tmp_path / "a.tar.gz")
 
 
@@ -93,7 +93,7 @@ def cut(content: bytes) -> bytes:
     return content[: len(content) // 2]
 
 
-def flip_check_sum(content: bytes) -> bytes:
+def flip_checksum(content: bytes) -> bytes:
     return content[:-8] + bytes([content[-8] ^ 1]) + content[-7:]
 
 
@@ -101,16 +101,16 @@ def flip_content(content: bytes) -> bytes:
     return content[:40] + bytes([content[40] ^ 255]) + content[41:]
 
 
-@pytest.mark.parametrize("damage", [cut, flip_check_sum, flip_content, gzip.decompress, lambda _: b""])
-def test_damaged_archive_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
-    """What is cut off, damaged or no gzip at all is an error of ours, not a traceback from below."""
+@pytest.mark.parametrize("damage", [cut, flip_checksum, flip_content, gzip.decompress, lambda _: b""])
+def test_damaged_archive_is_an_error(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """A file that is cut off, damaged or not gzip raises this package's error, not one of a library."""
     path = write_tar(tmp_path / "a.tar.gz")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ArchiveError, match=r"a\.tar\.gz: cannot be read as \.tar\.gz"):
         inspect_archive(path)
 
 
-def test_absent_archive_is_refused(tmp_path: Path) -> None:
-    """A path without a file is named."""
+def test_missing_archive_is_an_error(tmp_path: Path) -> None:
+    """The error names the path."""
     with pytest.raises(ArchiveError, match=r"none\.tar\.gz: cannot be read"):
         inspect_archive(tmp_path / "none.tar.gz")

@@ -1,4 +1,4 @@
-"""An archive that was made elsewhere, as a repository to be checked."""
+"""The outline of an archive that another tool created."""
 
 from __future__ import annotations
 
@@ -27,49 +27,49 @@ def archive(tmp_path: Path) -> Path:
 
 
 def test_outline_is_the_repository_with_holes_for_weights(archive: Path) -> None:
-    """Configurations are there in full, weights with their size and little of their room on disk."""
+    """Configurations are complete; weights have their size and use little disk space."""
     found = outline_archive(archive)
-    assert list(found.repository.models) == list(found.contents.models) == ["net"]
+    assert list(found.repository.models) == list(found.archive.models) == ["net"]
     model = found.repository.path / "net"
     assert (model / "config.pbtxt").read_bytes() == CONFIG
     weights = (model / "1/model.onnx").stat()
     assert weights.st_size == len(WEIGHTS)
     assert weights.st_blocks * 512 < len(WEIGHTS) / 2
-    assert found.contents.path == archive
+    assert found.archive.path == archive
 
 
 def test_unchanged_archive_is_read_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second outline comes from the cache and says the same."""
+    """The second outline comes from the cache and is equal."""
     first = outline_archive(archive)
     monkeypatch.setattr(outline, "inspect_archive", lambda *_, **__: pytest.fail("was read again"))
     second = outline_archive(archive)
-    assert (second.contents, second.repository.path) == (first.contents, first.repository.path)
+    assert (second.archive, second.repository.path) == (first.archive, first.repository.path)
 
 
 def test_changed_archive_is_read_again(archive: Path, tmp_path: Path) -> None:
-    """Another content under the same path has another outline."""
-    before = outline_archive(archive).contents.digest
+    """Other content under the same path gives another outline."""
+    before = outline_archive(archive).archive.digest
     other = write_repository(
         tmp_path / "other", {"renamed/config.pbtxt": CONFIG, "renamed/1/model.onnx": b"x"}
     )
     shutil.copyfile(pack(other, ["renamed"], tmp_path / "packed").path, archive)
     after = outline_archive(archive)
-    assert after.contents.models == ("renamed",)
-    assert after.contents.digest != before
+    assert after.archive.models == ("renamed",)
+    assert after.archive.digest != before
 
 
-@pytest.mark.parametrize("spoil", [b"{", b'{"models": ["net"]}', b"[]"], ids=["cut", "members", "list"])
-def test_spoiled_outline_is_made_anew(archive: Path, own_cache: Path, spoil: bytes) -> None:
-    """What another release or a full disk left in the cache is replaced, not raised."""
-    first = outline_archive(archive).contents
+@pytest.mark.parametrize("damage", [b"{", b'{"models": ["net"]}', b"[]"], ids=["cut", "members", "list"])
+def test_damaged_outline_is_replaced(archive: Path, own_cache: Path, damage: bytes) -> None:
+    """An outline of another release, or of a full disk, is replaced and raises no error."""
+    first = outline_archive(archive).archive
     (contents,) = (own_cache / "outlines").glob("*/contents.json")
-    contents.write_bytes(spoil)
-    assert outline_archive(archive).contents == first
-    assert contents.read_bytes() != spoil
+    contents.write_bytes(damage)
+    assert outline_archive(archive).archive == first
+    assert contents.read_bytes() != damage
 
 
-def test_runs_at_once_share_one_outline(archive: Path, own_cache: Path) -> None:
-    """Whoever comes second uses what the first has put there, and takes nothing away from it."""
+def test_parallel_runs_share_one_outline(archive: Path, own_cache: Path) -> None:
+    """A slower run uses the outline of the faster one, and deletes nothing of it."""
     with ThreadPoolExecutor(8) as pool:
         for found in pool.map(outline_archive, [archive] * 24):
             assert (found.repository.path / "net/config.pbtxt").read_bytes() == CONFIG
@@ -77,14 +77,14 @@ def test_runs_at_once_share_one_outline(archive: Path, own_cache: Path) -> None:
 
 
 def test_outline_needs_no_cache(archive: Path, own_cache: Path) -> None:
-    """Where the cache's place is taken by a file, the outline is made in a scratch folder."""
+    """If the cache directory cannot be created, the outline is in a temporary folder."""
     shutil.rmtree(own_cache, ignore_errors=True)
     own_cache.write_bytes(b"")
     assert list(outline_archive(archive).repository.models) == ["net"]
 
 
-def test_oldest_outlines_go(archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache holds a number of outlines, and the newest of them."""
+def test_oldest_outlines_are_deleted(archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cache keeps a fixed number of outlines: the most recently used."""
     monkeypatch.setattr(outline, "_MOST_OUTLINES", 2)
     for name in ("a", "b", "c"):
         copy = archive.with_name(f"{name}.tar.gz")
@@ -95,13 +95,13 @@ def test_oldest_outlines_go(archive: Path, own_cache: Path, monkeypatch: pytest.
     assert last.repository.path.parent in kept
 
 
-def test_refused_archive_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: Path) -> None:
-    """What is no archive is refused by its path, each time anew, and no folder stays behind."""
+def test_invalid_archive_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: Path) -> None:
+    """Each run reports an invalid archive by its path, and no folder is left behind."""
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(b"not gzip")
     for _ in range(2):
         with pytest.raises(ArchiveError, match=r"broken\.tar\.gz: "):
             outline_archive(broken)
     assert list((own_cache / "outlines").iterdir()) == []
-    with pytest.raises(ArchiveError, match=r"absent\.tar\.gz: cannot be read, got no such file"):
+    with pytest.raises(ArchiveError, match=r"absent\.tar\.gz: cannot be read \(no such file"):
         outline_archive(tmp_path / "absent.tar.gz")

@@ -1,4 +1,4 @@
-"""What is remembered of an unchanged repository, and what makes it be asked anew."""
+"""What is cached for an unchanged repository, and what makes it be computed again."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ output [{ name: "y" data_type: TYPE_FP32 dims: [1] }]
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository whose files are old enough to be trusted."""
+    """A repository whose files are old enough to be cached."""
     write_repository(tmp_path / "r", FILES)
     monkeypatch.setattr(time, "time_ns", lambda: 4_000_000_000 + REAL_CLOCK())
     return tmp_path / "r"
 
 
-def survey(path: Path) -> CachedRepository:
+def cached(path: Path) -> CachedRepository:
     return CachedRepository(ModelRepository.from_directory(path))
 
 
-def ask_everything(path: Path) -> object:
-    asked = survey(path)
-    return dict(asked.top_level), dict(asked.identities), asked.check(), asked.check(Target())
+def compute_everything(path: Path) -> object:
+    found = cached(path)
+    return dict(found.top_level), dict(found.identities), found.check(), found.check(Target())
 
 
 def test_unchanged_repository_is_neither_parsed_nor_hashed(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second look needs neither configurations, nor contents, nor rules, and sees the same."""
-    first = ask_everything(path)
+    """The second run reads no configuration or content, runs no rule, and gives the same result."""
+    first = compute_everything(path)
 
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("asked again")
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("was computed again")
 
     for name in ("check", "closure", "top_level_models"):
-        monkeypatch.setattr(ModelRepository, name, refuse)
-    monkeypatch.setattr(packing, "hash_files", refuse)
-    assert ask_everything(path) == first
+        monkeypatch.setattr(ModelRepository, name, fail)
+    monkeypatch.setattr(packing, "hash_files", fail)
+    assert compute_everything(path) == first
 
 
 @pytest.mark.parametrize(
@@ -73,38 +73,38 @@ def test_unchanged_repository_is_neither_parsed_nor_hashed(
     ],
     ids=["content", "time", "folder", "ignore rules"],
 )
-def test_any_change_is_looked_at(
+def test_any_change_is_checked_again(
     path: Path, change: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another content, time, folder or ignore rule makes the checks be asked again."""
-    ask_everything(path)
+    """The checks run again after a change of content, time, folders or ignore rules."""
+    compute_everything(path)
     change(path)
-    asked: list[object] = []
+    checked: list[object] = []
     check = ModelRepository.check
 
     def watched(repository: ModelRepository, target: Target | None = None) -> object:
-        asked.append(target)
+        checked.append(target)
         return check(repository, target)
 
     monkeypatch.setattr(ModelRepository, "check", watched)
-    survey(path).check()
-    assert asked
+    cached(path).check()
+    assert checked
 
 
-def test_young_files_are_not_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that may still change within one tick of the clock makes nothing be remembered."""
+def test_results_for_recent_files_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may still change within one tick of the file system's clock, so nothing is cached."""
     write_repository(tmp_path / "r", FILES)
-    ask_everything(tmp_path / "r")
+    compute_everything(tmp_path / "r")
     monkeypatch.setattr(ModelRepository, "top_level_models", lambda _: ["net"])
-    assert list(survey(tmp_path / "r").top_level) == ["net"]
+    assert list(cached(tmp_path / "r").top_level) == ["net"]
 
 
-def test_identity_is_that_of_the_archive(path: Path, tmp_path: Path) -> None:
-    """The digest that names an archive before it is made is the one it has."""
-    asked = survey(path)
-    for name, identity in asked.identities.items():
+def test_identity_is_the_same_as_the_archives(path: Path, tmp_path: Path) -> None:
+    """The digest computed before packing is the digest of the packed archive."""
+    found = cached(path)
+    for name, identity in found.identities.items():
         assert find_packed(identity, tmp_path / "out") is None
-        archive = pack(asked.repository, asked.contents_of(name), tmp_path / "out")
+        archive = pack(found.repository, found.contents_of(name), tmp_path / "out")
         assert (archive.digest, archive.unpacked_size_bytes) == (
             identity.digest,
             identity.unpacked_size_bytes,
@@ -112,11 +112,11 @@ def test_identity_is_that_of_the_archive(path: Path, tmp_path: Path) -> None:
         assert find_packed(identity, tmp_path / "out") == archive
 
 
-def test_archive_that_was_touched_is_not_found(path: Path, tmp_path: Path) -> None:
-    """An archive that somebody has written into is made again."""
-    asked = survey(path)
-    archive = pack(asked.repository, ["net"], tmp_path / "out")
+def test_changed_archive_is_not_found(path: Path, tmp_path: Path) -> None:
+    """An archive that another program has written into is not used."""
+    found = cached(path)
+    archive = pack(found.repository, ["net"], tmp_path / "out")
     archive.path.unlink()
     archive.path.write_bytes(b"other")
-    identity = packing.identify(asked.repository, {"net": ["net"]})["net"]
+    identity = packing.identify(found.repository, {"net": ["net"]})["net"]
     assert find_packed(identity, tmp_path / "out") is None

@@ -1,4 +1,4 @@
-"""Packing that is killed, and how much memory it takes: both in a process of its own."""
+"""Killing a process that packs, and the memory that packing uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["own_cache"]
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}
 
-PACK_FOR_EVER = """
+PACK_ENDLESSLY = """
 import itertools, sys
 from constructs_triton.model_repository import ModelRepository, pack
 repository = ModelRepository.from_directory(sys.argv[1])
@@ -46,7 +46,7 @@ def start(code: str, *arguments: Path) -> subprocess.Popen[str]:
 
 
 def test_killed_pack_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
-    """SIGKILL at any moment: what stands is whole, and the next run gives the same and clears the rest."""
+    """After SIGKILL at any moment, files are complete, and the next run deletes what is left over."""
     chance = random.Random(7)
     repository = write_repository(
         tmp_path / "r", {**FILES, "net/1/weights.bin": chance.randbytes(20_000_000)}
@@ -54,7 +54,7 @@ def test_killed_pack_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
     expected = pack(repository, ["net"], tmp_path / "reference", use_cache=False)
     out, name = tmp_path / "out", "net.tar.gz"
     for _ in range(4):
-        with start(PACK_FOR_EVER, tmp_path / "r", out) as process:
+        with start(PACK_ENDLESSLY, tmp_path / "r", out) as process:
             assert process.stdout is not None
             process.stdout.readline()  # it is packing by now
             time.sleep(chance.uniform(0, 0.3))
@@ -63,13 +63,15 @@ def test_killed_pack_leaves_nothing(tmp_path: Path, own_cache: Path) -> None:
         again = pack(repository, ["net"], out, archive_name=name)
         assert again.path.read_bytes() == expected.path.read_bytes()
         assert [path.name for path in out.iterdir()] == [name]
-    other = write_repository(tmp_path / "other", FILES)  # the cache is cleared by the next that fills it
+    other = write_repository(
+        tmp_path / "other", FILES
+    )  # the next run that writes the cache deletes what is left over
     pack(other, ["net"], out)
     assert not list(own_cache.rglob(".constructs-triton-*"))
 
 
-def test_only_what_nobody_writes_counts_as_abandoned(tmp_path: Path) -> None:
-    """The folder of a run that goes on stays; one whose run has died is removed."""
+def test_only_folders_of_dead_processes_are_abandoned(tmp_path: Path) -> None:
+    """The folder of a running process is kept; that of a dead one is deleted."""
     (tmp_path / ".constructs-triton-dead").mkdir()
     with partial_folder(tmp_path) as alive:
         remove_abandoned(tmp_path)
@@ -78,7 +80,7 @@ def test_only_what_nobody_writes_counts_as_abandoned(tmp_path: Path) -> None:
 
 
 def test_memory_does_not_grow_with_the_model(tmp_path: Path) -> None:
-    """Packing 300 MB takes less than 64 MB more than packing next to nothing."""
+    """Packing 300 MB takes less than 64 MB more memory than packing a few bytes."""
     write_repository(tmp_path / "r", {**FILES, "small/config.pbtxt": FILES["net/config.pbtxt"]})
     with (tmp_path / "r/net/1/weights.bin").open("wb") as file:
         file.truncate(300_000_000)

@@ -1,4 +1,4 @@
-"""What goes into an archive and what is refused."""
+"""What is archived and what is an error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def test_link_inside_the_repository_becomes_a_plain_file(root: Path) -> None:
-    """Links to files and folders within are followed, since Triton on SageMaker skips linked directories."""
+    """Links inside the repository are followed, because Triton on SageMaker skips linked directories."""
     write_repository(root, {"shared/vocabulary/words.txt": b"a"})
     (root / "m/1/vocabulary").symlink_to(root / "shared/vocabulary")
     (root / "m/1/copy.py").symlink_to("model.py")
@@ -45,7 +45,7 @@ def link_model_out(root: Path) -> None:
 
 
 def link_sibling(root: Path) -> None:
-    """A folder whose name only begins like the repository's is outside of it."""
+    """A folder whose name starts with the repository's name is outside it."""
     (root.parent / "r2").mkdir()
     (root / "m/1/x").symlink_to(root.parent / "r2")
 
@@ -71,7 +71,7 @@ def unix_socket(root: Path) -> None:
         listener.bind(str(root / "m/1/x"))
 
 
-def no_text(root: Path) -> None:
+def no_utf8(root: Path) -> None:
     (Path(os.fsdecode(bytes(root / "m/1") + b"/\xff"))).write_bytes(b"")
 
 
@@ -89,41 +89,41 @@ def credential_behind_link(root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "path", "reason"),
+    ("break_it", "path", "reason"),
     [
         (link_out, "m/1/x", "is a link out of the repository, got /etc/hostname"),
         (link_model_out, "m", "is a link out of the repository"),
         (link_sibling, "m/1/x", "is a link out of the repository"),
-        (link_to_nothing, "m/1/x", "is a link to nothing, got absent"),
-        (link_to_itself, "m/1/x", "is a link to nothing, got x"),
+        (link_to_nothing, "m/1/x", "is a broken link, got absent"),
+        (link_to_itself, "m/1/x", "is a broken link, got x"),
         (link_upwards, "m/1/x", "is a link to a folder above itself"),
         (named_pipe, "m/1/x", "cannot be archived, got a named pipe"),
         (unix_socket, "m/1/x", "cannot be archived, got a socket"),
-        (no_text, "m/1/?", "has a name that is not UTF-8"),
+        (no_utf8, "m/1/?", "has a name that is not UTF-8"),
         (credential, "m/1/.env", "looks like a credential"),
         (credential_folder, "m/1/.aws", "looks like a credential"),
         (credential_behind_link, "m/1/settings.txt", "looks like a credential, got .env"),
     ],
 )
-def test_refusal_names_the_path(root: Path, spoil, path: str, reason: str) -> None:  # type: ignore[no-untyped-def]
-    """Whatever cannot or must not be archived is refused with its path and a reason."""
-    spoil(root)
-    with pytest.raises(ArchiveError) as refusal:
+def test_error_names_the_path(root: Path, break_it, path: str, reason: str) -> None:  # type: ignore[no-untyped-def]
+    """The error has the path and the reason."""
+    break_it(root)
+    with pytest.raises(ArchiveError) as error:
         collect_members(root, ["m"])
-    assert f"{root / path}: {reason}" in str(refusal.value)
+    assert f"{root / path}: {reason}" in str(error.value)
 
 
-def test_all_refusals_come_at_once(root: Path) -> None:
-    """One run tells of every problem."""
-    for spoil in (link_out, credential, credential_folder):
-        spoil(root)
-    with pytest.raises(ArchiveError) as refusal:
+def test_all_errors_are_reported_at_once(root: Path) -> None:
+    """One run reports every problem."""
+    for break_it in (link_out, credential, credential_folder):
+        break_it(root)
+    with pytest.raises(ArchiveError) as error:
         collect_members(root, ["m"])
-    assert len(str(refusal.value).splitlines()) == 3
+    assert len(str(error.value).splitlines()) == 3
 
 
-def test_device_is_refused(root: Path) -> None:
-    """A device node is named as what it is."""
+def test_device_is_an_error(root: Path) -> None:
+    """The error says that the file is a device."""
     try:
         os.mknod(root / "m/1/zero", 0o20666, os.makedev(1, 5))
     except PermissionError:
@@ -132,8 +132,8 @@ def test_device_is_refused(root: Path) -> None:
         collect_members(root, ["m"])
 
 
-def test_droppings_of_tools_are_left_out(root: Path) -> None:
-    """Caches, version control and editors' files stay behind, and so does a folder of nothing else."""
+def test_files_of_tools_are_left_out(root: Path) -> None:
+    """Caches and files of version control and editors are left out, and folders that contain nothing else."""
     write_repository(
         root,
         {
@@ -148,14 +148,14 @@ def test_droppings_of_tools_are_left_out(root: Path) -> None:
     assert names == ["m", "m/1", "m/1/model.py", "m/config.pbtxt"]
 
 
-def test_version_directory_is_kept_when_all_in_it_is_left_out(root: Path) -> None:
-    """A version directory survives, since Triton wants it even when empty."""
+def test_version_directory_is_kept_when_its_content_is_left_out(root: Path) -> None:
+    """Triton requires the version directory even if it is empty."""
     write_repository(root, {"m/2/__pycache__/a.pyc": b""})
     assert "m/2" in [member.name for member in collect_members(root, ["m"], ["m/2"])]
 
 
-def test_tritonignore_is_gitignore(root: Path) -> None:
-    """Patterns, anchors and negation work as in gitignore, over the defaults."""
+def test_tritonignore_has_the_syntax_of_gitignore(root: Path) -> None:
+    """Patterns, anchors and negation work as in gitignore, and take precedence over the defaults."""
     write_repository(
         root,
         {
@@ -176,8 +176,8 @@ def test_tritonignore_is_gitignore(root: Path) -> None:
     ]
 
 
-def test_tritonignore_of_a_folder_holds_below_it(root: Path) -> None:
-    """The nearest file decides, its patterns start at its own folder, and hold nowhere else."""
+def test_tritonignore_of_a_folder_applies_below_it(root: Path) -> None:
+    """The nearest file takes precedence; its patterns are relative to its folder and apply only there."""
     write_repository(
         root,
         {
@@ -211,8 +211,8 @@ def test_tritonignore_of_a_folder_holds_below_it(root: Path) -> None:
     ]
 
 
-def test_credential_goes_in_only_when_named(root: Path) -> None:
-    """A line of ``.tritonignore`` decides over a credential: it leaves it out, or lets it in with ``!``."""
+def test_credential_is_archived_only_when_named(root: Path) -> None:
+    """A line of ``.tritonignore`` that matches a credential leaves it out, or includes it with ``!``."""
     write_repository(
         root, {".tritonignore": b"/m/1/.env\n!/m/1/ca.pem\n", "m/1/.env": b"", "m/1/ca.pem": b""}
     )
@@ -229,13 +229,13 @@ def bytes_for_rules(path: Path) -> None:
 
 @pytest.mark.parametrize("folder", ["", "m/1"])
 @pytest.mark.parametrize(
-    ("spoil", "reason"),
+    ("break_it", "reason"),
     [(bytes_for_rules, "cannot be read"), (pipe_for_rules, "must be a text file")],
     ids=["bytes", "pipe"],
 )
-def test_unreadable_rules_are_named(root: Path, folder: str, spoil, reason: str) -> None:  # type: ignore[no-untyped-def]
-    """A ``.tritonignore`` that is no text is refused with its path, wherever it lies, not passed over."""
-    spoil(root / folder / ".tritonignore")
-    with pytest.raises(ArchiveError) as refusal:
+def test_unreadable_rules_are_an_error(root: Path, folder: str, break_it, reason: str) -> None:  # type: ignore[no-untyped-def]
+    """A ``.tritonignore`` that is not text is an error with its path in any folder; it is not ignored."""
+    break_it(root / folder / ".tritonignore")
+    with pytest.raises(ArchiveError) as error:
         collect_members(root, ["m"])
-    assert str(refusal.value).startswith(f"{root / folder / '.tritonignore'}: {reason}")
+    assert str(error.value).startswith(f"{root / folder / '.tritonignore'}: {reason}")

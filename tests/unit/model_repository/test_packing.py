@@ -1,4 +1,4 @@
-"""Packing models of a repository: the same bytes always, and no reading or compressing twice."""
+"""Packing models: always the same bytes, and nothing is read or compressed twice."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def names_in(path: Path) -> list[str]:
 
 
 def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
-    """Another directory, order of writing, umask, time of change and name of the archive change no byte."""
+    """Directory, order of writing, umask, times and the archive's name do not change the bytes."""
     files = {**NET, "net/1/weights.bin": random.Random(1).randbytes(BLOCK_BYTES + 77), "net/1/a/é.txt": b"x"}
     first = pack(write_repository(tmp_path / "one", files), ["net"], tmp_path / "out")
     previous = os.umask(0o077)
@@ -56,8 +56,8 @@ def test_same_content_gives_same_bytes(tmp_path: Path) -> None:
     assert first.path.read_bytes() == second.path.read_bytes()
 
 
-def test_archive_carries_nothing_of_its_maker(tmp_path: Path) -> None:
-    """No owner, time or name is in the archive, modes are folded, and model directories are at its root."""
+def test_archive_contains_no_owner_or_time(tmp_path: Path) -> None:
+    """Owners, times and names are empty, modes are 0644 or 0755, and model directories are at the root."""
     repository = write_repository(tmp_path / "r", {**NET, "net/1/run.sh": b"#!/bin/sh\n"})
     (tmp_path / "r/net/1/run.sh").chmod(0o700)
     path = pack(repository, ["net"], tmp_path / "out").path
@@ -84,8 +84,8 @@ def test_archive_carries_nothing_of_its_maker(tmp_path: Path) -> None:
     ],
     ids=["content", "mode", "name", "empty folder"],
 )
-def test_digest_follows_every_change(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
-    """Content, mode, a name and an empty folder are each part of the identity."""
+def test_digest_changes_with_every_change(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
+    """Content, mode, name and an empty folder are each part of the digest."""
     repository = write_repository(tmp_path / "r", NET)
     before = fingerprint(repository, ["net"])
     change(tmp_path / "r")
@@ -93,7 +93,7 @@ def test_digest_follows_every_change(tmp_path: Path, change) -> None:  # type: i
 
 
 def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) -> None:
-    """An ensemble without a version directory is packed with one, so its check's error is gone."""
+    """An ensemble without a version directory is packed with one, which removes the error of its check."""
     repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": ENSEMBLE_CONFIG})
     as_it_lies = repository.check(is_packed=False)
     assert [error.code for error in as_it_lies.errors] == ["layout-no-version"]
@@ -105,8 +105,8 @@ def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) ->
     assert dropped.digest == kept.digest
 
 
-def test_made_version_is_the_one_the_policy_asks_for(tmp_path: Path) -> None:
-    """An ensemble whose policy names version 3 gets ``3/``, since ``1/`` would not be loaded."""
+def test_created_version_is_that_of_the_version_policy(tmp_path: Path) -> None:
+    """An ensemble whose policy has version 3 gets ``3/``, because Triton would not load ``1/``."""
     config = ENSEMBLE_CONFIG + b"version_policy { specific { versions: [3] } }\n"
     repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": config})
     assert names_in(pack(repository, ["both"], tmp_path / "out").path) == [
@@ -117,14 +117,14 @@ def test_made_version_is_the_one_the_policy_asks_for(tmp_path: Path) -> None:
 
 
 def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> None:
-    """A Python model without its version directory stays wrong: an empty one would make the server hang."""
+    """A Python model without a version directory is still an error: an empty one makes the server hang."""
     repository = write_repository(tmp_path / "r", {"net/config.pbtxt": PYTHON_CONFIG})
     assert names_in(pack(repository, ["net"], tmp_path / "out").path) == ["net", "net/config.pbtxt"]
     assert errors_left_by_packing(repository, repository.check()) == repository.check().errors != ()
 
 
 def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
-    """The second archive of the same content is the first one's file, under whatever name."""
+    """The second archive of the same content is a link to the first, under any name."""
     repository = write_repository(tmp_path / "r", NET)
     first = pack(repository, ["net"], tmp_path / "a")
     second = pack(repository, ["net"], tmp_path / "b", archive_name="net.tar.gz")
@@ -132,8 +132,8 @@ def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
     assert (second.digest, second.size_bytes) == (first.digest, first.size_bytes)
 
 
-def test_archive_that_was_written_into_is_not_used_again(tmp_path: Path) -> None:
-    """Who damages a linked archive does not damage the next one."""
+def test_changed_archive_of_the_cache_is_not_used(tmp_path: Path) -> None:
+    """Writing into a linked archive does not change the next one."""
     repository = write_repository(tmp_path / "r", NET)
     first = pack(repository, ["net"], tmp_path / "a")
     whole = first.path.read_bytes()
@@ -143,7 +143,7 @@ def test_archive_that_was_written_into_is_not_used_again(tmp_path: Path) -> None
 
 
 def test_without_cache_nothing_is_kept(tmp_path: Path, own_cache: Path) -> None:
-    """``use_cache=False`` neither makes nor needs the cache's directory."""
+    """``use_cache=False`` neither creates nor needs the cache directory."""
     repository = write_repository(tmp_path / "r", NET)
     pack(repository, ["net"], tmp_path / "out", use_cache=False)
     fingerprint(repository, ["net"], use_cache=False)
@@ -151,8 +151,8 @@ def test_without_cache_nothing_is_kept(tmp_path: Path, own_cache: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"no database", b"SQLite format 3\x00 cut off"])
-def test_unusable_cache_is_no_error(tmp_path: Path, own_cache: Path, damage: bytes) -> None:
-    """A damaged cache is as good as none, and works again afterwards."""
+def test_damaged_cache_is_no_error(tmp_path: Path, own_cache: Path, damage: bytes) -> None:
+    """A damaged cache counts as empty, and works again afterwards."""
     repository = write_repository(tmp_path / "r", NET)
     expected = fingerprint(repository, ["net"], use_cache=False)
     own_cache.mkdir()
@@ -161,14 +161,14 @@ def test_unusable_cache_is_no_error(tmp_path: Path, own_cache: Path, damage: byt
 
 
 def test_cache_that_is_a_file_is_no_error(tmp_path: Path, own_cache: Path) -> None:
-    """Where no cache can be made, packing goes on without."""
+    """If the cache directory cannot be created, packing works without it."""
     own_cache.write_bytes(b"")
     repository = write_repository(tmp_path / "r", NET)
     assert inspect_archive(pack(repository, ["net"], tmp_path / "out").path).models == ("net",)
 
 
-def test_many_packs_at_once_agree(tmp_path: Path) -> None:
-    """Several packs of one repository into one place, sharing a cache, all succeed and leave one archive."""
+def test_parallel_packs_give_one_archive(tmp_path: Path) -> None:
+    """Several runs pack one repository into one folder with one cache: all succeed and leave one archive."""
     files = {**NET, "net/1/weights.bin": random.Random(2).randbytes(3 * BLOCK_BYTES)}
     repository = write_repository(tmp_path / "r", files)
     digests: list[str] = []
@@ -186,8 +186,8 @@ def test_many_packs_at_once_agree(tmp_path: Path) -> None:
     assert inspect_archive(tmp_path / "out" / f"{digests[0]}.tar.gz").digest == digests[0]
 
 
-def test_levels_change_bytes_but_not_identity(tmp_path: Path) -> None:
-    """Level 0 stores; every level unpacks to the same content under the same digest."""
+def test_levels_change_the_bytes_but_not_the_digest(tmp_path: Path) -> None:
+    """Level 0 stores; every level unpacks to the same content and has the same digest."""
     repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": bytes(200_000)})
     archives = [pack(repository, ["net"], tmp_path / str(n), compression_level=n) for n in range(4)]
     assert len({archive.digest for archive in archives}) == 1
@@ -196,7 +196,7 @@ def test_levels_change_bytes_but_not_identity(tmp_path: Path) -> None:
 
 
 def test_progress_reaches_the_end(tmp_path: Path) -> None:
-    """The bytes reported rise to the total that was announced."""
+    """The reported bytes increase up to the reported total."""
     reports: list[tuple[int, int]] = []
     repository = write_repository(tmp_path / "r", {**NET, "net/1/weights.bin": bytes(2 * BLOCK_BYTES)})
     pack(repository, ["net"], tmp_path / "out", on_progress=lambda *report: reports.append(report))
@@ -204,8 +204,8 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     assert reports[-1][0] == reports[-1][1] >= 2 * BLOCK_BYTES
 
 
-def test_file_that_changes_while_read_is_refused(tmp_path: Path) -> None:
-    """A file written to during the pack is named, and no archive appears."""
+def test_file_that_changes_while_read_is_an_error(tmp_path: Path) -> None:
+    """The error names a file that is written during packing, and no archive is created."""
     repository = write_repository(tmp_path / "r", NET)
     weights = tmp_path / "r/net/1/weights.bin"
     with weights.open("wb") as file:
@@ -219,23 +219,23 @@ def test_file_that_changes_while_read_is_refused(tmp_path: Path) -> None:
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_destination_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
-    """A file where the folder should be is named."""
+def test_destination_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
+    """The error names the destination, here a file instead of a folder."""
     (tmp_path / "out").write_bytes(b"")
-    with pytest.raises(ArchiveError, match=r"out: the archive cannot be written, got file exists"):
+    with pytest.raises(ArchiveError, match=r"out: the archive cannot be written \(file exists"):
         pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["net.zip", ".tar.gz", "../net.tar.gz", "a/net.tar.gz"])
-def test_archive_name_is_a_file_name_that_sagemaker_takes(tmp_path: Path, name: str) -> None:
-    """A name with a folder or another suffix is refused before anything is written."""
+def test_archive_name_must_be_accepted_by_sagemaker(tmp_path: Path, name: str) -> None:
+    """A name with a folder or another suffix is an error, and nothing is written."""
     with pytest.raises(InvalidValueError, match=r"archive_name: must be a file name ending in \.tar\.gz"):
         pack(write_repository(tmp_path / "r", NET), ["net"], tmp_path / "out", archive_name=name)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("names", [[], ["nett"]])
-def test_models_must_be_there(tmp_path: Path, names: list[str]) -> None:
-    """No model, or one that the repository does not have, is refused."""
+def test_unknown_models_are_an_error(tmp_path: Path, names: list[str]) -> None:
+    """At least one model of the repository is required."""
     with pytest.raises(InvalidValueError, match="model_names: must"):
         pack(write_repository(tmp_path / "r", NET), names, tmp_path / "out")

@@ -1,4 +1,4 @@
-"""What is remembered of a repository."""
+"""The cache of the results of checks."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from constructs_triton.model_repository.report_cache import ReportCache
 
 
 def test_value_is_found_by_another_run(tmp_path: Path) -> None:
-    """What one run keeps, the next finds under the same key, and nothing under another."""
+    """A value is found by the next run under its key, and under no other key."""
     ReportCache(tmp_path).add("key", {"errors": [], "warnings": ["a"]})
     assert ReportCache(tmp_path).find("key") == {"errors": [], "warnings": ["a"]}
     assert ReportCache(tmp_path).find("other") is None
 
 
-def test_least_recently_found_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over the bound the value goes that was not asked for longest, not the one that was kept first."""
+def test_least_recently_used_value_is_deleted_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the limit, the value is deleted that was last used longest ago, not the one added first."""
     monkeypatch.setattr(report_cache, "_MOST_REPORTS", 2)
     cache = ReportCache(tmp_path)
     for age, key in enumerate(("b", "a")):
@@ -31,8 +31,8 @@ def test_least_recently_found_goes_first(tmp_path: Path, monkeypatch: pytest.Mon
     assert [cache.find(key) for key in "abc"] == ["a", None, "c"]
 
 
-def test_spoiled_value_is_not_trusted_and_gets_replaced(tmp_path: Path) -> None:
-    """A file that is no JSON, as a full disk leaves it, is as if it were not there."""
+def test_damaged_value_is_replaced(tmp_path: Path) -> None:
+    """A file that is not valid JSON, for example after a full disk, counts as missing."""
     cache = ReportCache(tmp_path)
     cache.add("key", [1])
     (tmp_path / "reports/key.json").write_bytes(b'{"errors": [')
@@ -41,16 +41,16 @@ def test_spoiled_value_is_not_trusted_and_gets_replaced(tmp_path: Path) -> None:
     assert cache.find("key") == [2]
 
 
-def test_cache_that_cannot_be_written_knows_nothing(tmp_path: Path) -> None:
-    """Where the cache's place is taken by a file there is no error and no memory."""
+def test_cache_that_cannot_be_written_is_empty(tmp_path: Path) -> None:
+    """If the cache directory cannot be created, nothing is kept, and there is no error."""
     (tmp_path / "reports").write_bytes(b"")
     cache = ReportCache(tmp_path)
     cache.add("key", 1)
     assert cache.find("key") is None
 
 
-def test_runs_at_once_leave_whole_values_alone(tmp_path: Path) -> None:
-    """Writers of one key, each with a cache of its own, leave one whole value and no draft."""
+def test_parallel_runs_leave_one_complete_value(tmp_path: Path) -> None:
+    """Several writers of one key leave one complete value and no temporary files."""
     value = list(range(2_000))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: ReportCache(tmp_path).add("key", value), range(24)))

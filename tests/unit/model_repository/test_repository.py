@@ -33,7 +33,7 @@ def ensemble(*models: str) -> str:
 
 
 def test_models_are_folders_with_a_config_or_a_version(tmp_path: Path) -> None:
-    """Config-less models count, stray and hidden folders do not, and names are sorted."""
+    """Models without a configuration count, other and hidden folders do not, and names are sorted."""
     repository = make(
         tmp_path,
         {"b/config.pbtxt": "", "a/1/model.onnx": "", "notes/x.txt": "", ".git/1": None, "README.md": ""},
@@ -45,14 +45,14 @@ def test_models_are_folders_with_a_config_or_a_version(tmp_path: Path) -> None:
 
 
 def test_versions_are_numbers_in_numeric_order(tmp_path: Path) -> None:
-    """Version 10 comes after 9; names that are no plain number are left out."""
+    """Version 10 comes after 9; names that are not plain numbers are left out."""
     files = dict.fromkeys(["m/9", "m/10", "m/0", "m/01", "m/latest", "m/1abc", "m/warmup"])
     model = make(tmp_path, files).models["m"]
     assert model.versions == (0, 9, 10)
 
 
 def test_closure_follows_nested_ensembles(tmp_path: Path) -> None:
-    """The closure holds steps at any depth, once each, and survives a cycle and an absent step."""
+    """The closure contains steps at any depth once, even with a cycle or a missing step."""
     repository = make(
         tmp_path,
         {
@@ -75,15 +75,15 @@ def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
     assert repository.top_level_models() == ["other", "pipe"]
 
 
-def test_absent_folder_and_absent_model_are_our_errors(tmp_path: Path) -> None:
-    """A path that cannot be read and a name that is not there are told with a mend."""
+def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
+    """The errors of a path that cannot be read and of an unknown name have a fix."""
     with pytest.raises(InvalidValueError, match="name a folder of models"):
         ModelRepository.from_directory(tmp_path / "absent")
     with pytest.raises(InvalidValueError, match='did you mean "classifier"'):
         make(tmp_path, {"classifier/config.pbtxt": ""}).closure("clasifier")
 
 
-def test_five_mistakes_are_told_in_one_run(tmp_path: Path) -> None:
+def test_five_mistakes_are_reported_in_one_run(tmp_path: Path) -> None:
     """One check finds the mistakes of all models, each with its file."""
     python = 'backend: "python"\n'
     repository = make(
@@ -113,8 +113,8 @@ def test_five_mistakes_are_told_in_one_run(tmp_path: Path) -> None:
         report.raise_for_errors()
 
 
-def test_weights_stored_elsewhere_are_no_cascade(tmp_path: Path) -> None:
-    """Without local files a bare configuration is fine, and its own mistakes are still told."""
+def test_weights_stored_elsewhere_cause_no_further_errors(tmp_path: Path) -> None:
+    """A configuration without local files is valid, and its own mistakes are still reported."""
     io = (
         'input { name: "X" data_type: TYPE_FP32 dims: 4 } output { name: "Y" data_type: TYPE_FP32 dims: 4 }\n'
     )
@@ -124,7 +124,7 @@ def test_weights_stored_elsewhere_are_no_cascade(tmp_path: Path) -> None:
 
 
 def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
-    """A served model may call itself anything there; in a single-model endpoint its name is its folder's."""
+    """There a configuration may have any name; in a single-model endpoint it must have its folder's name."""
     repository = make(
         tmp_path,
         {"roberta/config.pbtxt": 'name: "nlp"\nbackend: "onnxruntime"\n', "roberta/1/model.onnx": ""},
@@ -135,8 +135,8 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
     ]
 
 
-def test_version_folder_that_git_dropped_is_made_by_packing(tmp_path: Path) -> None:
-    """An ensemble without a version folder is refused as it lies there, and fine where packing makes one."""
+def test_version_directory_that_git_dropped_is_created_by_packing(tmp_path: Path) -> None:
+    """An ensemble without a version directory is an error for the folder, and valid once packing adds one."""
     repository = make(tmp_path, {"pipe/config.pbtxt": ensemble("absent")})
     as_it_lies = {finding.code for finding in repository.check(is_packed=False).findings}
     assert as_it_lies - {finding.code for finding in repository.check().findings} == {"layout-no-version"}

@@ -1,4 +1,4 @@
-"""``ModelRepositoryBuilder``: folders laid out whole, or not at all."""
+"""``ModelRepositoryBuilder`` writes a repository completely or not at all."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _tree(folder: Path) -> list[str]:
     return sorted(f"{path.relative_to(folder)}{'/' if path.is_dir() else ''}" for path in folder.rglob("*"))
 
 
-def test_repository_is_laid_out_and_checked(tmp_path: Path) -> None:
-    """Configurations, files, further versions and an ensemble's empty version land in place."""
+def test_repository_is_written_and_checked(tmp_path: Path) -> None:
+    """Configurations, files, further versions and an ensemble's empty version are in their places."""
     weights, labels = tmp_path / "traced.pt", tmp_path / "labels"
     weights.write_bytes(b"weights")
     labels.write_text("cat\ndog\n")
@@ -72,8 +72,8 @@ def test_repository_is_laid_out_and_checked(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["models"]
 
 
-def test_refused_repository_leaves_nothing(tmp_path: Path) -> None:
-    """Errors that the checks find with the files at hand are raised together, and nothing is written."""
+def test_repository_with_errors_is_not_written(tmp_path: Path) -> None:
+    """All errors that the checks find are raised together, and nothing is written."""
     builder = ModelRepositoryBuilder()
     builder.add_model(DOUBLE.with_(backend=PythonBackend(execution_env_path="env.tar.gz")), b"no model here")
     builder.add_model(DOUBLE.with_(name="empty"))
@@ -85,7 +85,7 @@ def test_refused_repository_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
-    """A folder with content is never written into; ``overwrite`` puts the new repository in its place."""
+    """A folder with content is an error; with ``overwrite`` the new repository replaces it."""
     builder = ModelRepositoryBuilder()
     builder.add_model(DOUBLE, MODEL_PY)
     builder.write_to(tmp_path / "models")
@@ -103,8 +103,8 @@ def test_existing_folder_is_replaced_only_when_asked(tmp_path: Path) -> None:
     ]
 
 
-def test_refused_overwrite_keeps_the_old_repository(tmp_path: Path) -> None:
-    """A repository that does not pass the checks never takes the place of one that is there."""
+def test_repository_with_errors_replaces_nothing(tmp_path: Path) -> None:
+    """A repository that does not pass the checks does not replace an existing one."""
     old = tmp_path / "models"
     old.mkdir()
     (old / "kept").write_text("mine")
@@ -118,34 +118,43 @@ def test_refused_overwrite_keeps_the_old_repository(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda b: b.add_model(DOUBLE.with_(name="")), "must be the name of a folder, got ''"),
-        (lambda b: b.add_model(DOUBLE.with_(name="a/b")), "must be the name of a folder, got 'a/b'"),
-        (lambda b: (b.add_model(DOUBLE), b.add_model(DOUBLE)), "model 'double': was added already"),
+        (lambda b: b.add_model(DOUBLE.with_(name="")), "must be usable as the name of a folder, got ''"),
+        (
+            lambda b: b.add_model(DOUBLE.with_(name="a/b")),
+            "must be usable as the name of a folder, got 'a/b'",
+        ),
+        (lambda b: (b.add_model(DOUBLE), b.add_model(DOUBLE)), "model 'double': was already added"),
         (
             lambda b: b.add_model(DOUBLE, "absent.py"),
-            "file '1/model.py': there is no such file, got 'absent.py'",
+            "file '1/model.py': the source does not exist, got 'absent.py'",
         ),
-        (lambda b: b.add_model(DOUBLE, files={"../x": b""}), "must stay in the model's folder, got '../x'"),
-        (lambda b: b.add_model(DOUBLE, files={"/x": b""}), "must stay in the model's folder, got '/x'"),
-        (lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}), "comes from the configuration"),
-        (lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}), "holds the model file too"),
+        (
+            lambda b: b.add_model(DOUBLE, files={"../x": b""}),
+            "must be a path inside the model's folder, got '../x'",
+        ),
+        (
+            lambda b: b.add_model(DOUBLE, files={"/x": b""}),
+            "must be a path inside the model's folder, got '/x'",
+        ),
+        (lambda b: b.add_model(DOUBLE, files={"config.pbtxt": b""}), "is written from the configuration"),
+        (lambda b: b.add_model(DOUBLE, MODEL_PY, files={"1/model.py": b""}), "contains the model file"),
         (lambda b: b.add_model(DOUBLE, version=0), "version: must be at least 1, got 0"),
         (
             lambda b: b.add_model(DOUBLE.with_(backend="kaldi"), b""),
-            "its name is not known for this backend, got 'kaldi'; set default_model_filename",
+            "this backend has no default file name, got 'kaldi'; set default_model_filename",
         ),
         (lambda b: b.add_model(DOUBLE, 3), "must be a path or bytes, got 3"),
         (lambda b: b.add_model("double"), "must be a ModelConfig or an Ensemble, got 'double'"),
         (lambda b: b.write_to("anywhere"), "no model was added"),
     ],
 )
-def test_refused_by_the_call_that_does_it(
+def test_call_with_an_invalid_value_is_an_error(
     call: Callable[[Any], object],
     message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A name, a path or a source that cannot be is refused before anything is written."""
+    """An invalid name, path or source is an error before anything is written."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidValueError) as caught:
         call(ModelRepositoryBuilder())
@@ -153,8 +162,8 @@ def test_refused_by_the_call_that_does_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_model_file_gets_the_name_that_is_looked_for(tmp_path: Path) -> None:
-    """The model file is called as the configuration says, else as the backend expects it."""
+def test_model_file_gets_the_expected_name(tmp_path: Path) -> None:
+    """The model file has the name of the configuration, else the backend's default name."""
     tree = ModelConfig(name="tree", backend=FilBackend(model_type="lightgbm"))
     named = ModelConfig(name="named", backend="kaldi", default_model_filename="final.mdl")
     builder = ModelRepositoryBuilder()
