@@ -123,7 +123,7 @@ class LocalModels(LoadedModels):
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
         archive = self.archive(model_name, asset_directory(scope))
-        asset = StackAssets(scope).add_archive(archive, self.archive_of(model_name))
+        asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
         statement = iam.PolicyStatement(
             sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn]
         )
@@ -155,7 +155,7 @@ class PackedModels(LocalModels):
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         identity = self._known_identity(model_name)
         found = None if identity is None else find_packed(identity, directory)
-        return found or pack(self.repository, self.archive_of(model_name), directory)
+        return found or pack(self.repository, self.contents_of(model_name), directory)
 
     def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
         """One large model must not be hashed because a small one is served."""
