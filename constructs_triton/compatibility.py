@@ -1,7 +1,7 @@
-"""Do the instance type, the image, the mode and the volume of a variant go together?
+"""Checks that the instance type, image, mode and volume of a variant are compatible.
 
-Each rule is a function that returns one message or ``None``; ``RULES`` lists them with their stable codes.
-What is not known is not judged: an unknown instance type, an image of one's own, a CDK token.
+Each rule is a function that returns a problem or ``None``; ``RULES`` lists them with their stable codes. No
+rule applies to values that are not known: an unknown instance type, your own image, a CDK token.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ __all__ = ["RULES", "Rule", "VariantFacts", "check_compatibility"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantFacts:
-    """What is known of one production variant when it is checked.
+    """What is known about one production variant at synth.
 
-    ``image_version`` is ``None`` for an image whose Triton release is not known, ``cpu_image`` is ``None``
-    where it is not known whether the image is built for GPUs. ``volume_size_gb`` is the EBS volume asked for.
+    ``image_version`` is ``None`` if the Triton release of the image is not known. ``cpu_image`` is ``None``
+    if it is not known whether the image is built for GPUs. ``volume_size_gb`` is the requested EBS volume.
     """
 
     instance_type: InstanceType
@@ -35,41 +35,41 @@ class VariantFacts:
 
     @property
     def image(self) -> ImageVersion | None:
-        """What the image holds, where its release is known."""
+        """The facts about the image, if its release is known."""
         if self.image_version is None or is_token(self.image_version):
             return None
         return image_version(self.image_version)
 
 
-Complaint = tuple[str, str]
-"""What is wrong, with the value, and the change that mends it."""
+Problem = tuple[str, str]
+"""What is wrong, with the value, and how to fix it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: its code, how much it hurts, the property it points at, what it wants, and who says so."""
+    """One rule: its code, severity, property, summary and source, and the function that checks it."""
 
     code: str
     severity: Severity
     path: str
     summary: str
     source: str
-    complain: Callable[[VariantFacts], Complaint | None]
+    find_problem: Callable[[VariantFacts], Problem | None]
 
     def check(self, variant: VariantFacts) -> Finding | None:
-        """The finding, or ``None`` where the variant keeps the rule."""
-        complaint = self.complain(variant)
-        if complaint is None:
+        """Return the finding, or ``None`` if the variant follows the rule."""
+        problem = self.find_problem(variant)
+        if problem is None:
             return None
-        return Finding(self.code, self.severity, self.path, *complaint, source=self.source)
+        return Finding(self.code, self.severity, self.path, *problem, source=self.source)
 
 
 def check_compatibility(variant: VariantFacts) -> list[Finding]:
-    """All that does not go together, in the order of ``RULES``."""
+    """Return all findings, in the order of ``RULES``."""
     return [finding for rule in RULES if (finding := rule.check(variant)) is not None]
 
 
-def _unknown_type(variant: VariantFacts) -> Complaint | None:
+def _unknown_type(variant: VariantFacts) -> Problem | None:
     instance = variant.instance_type
     if instance.is_known or is_token(instance.name):
         return None
@@ -78,16 +78,16 @@ def _unknown_type(variant: VariantFacts) -> Complaint | None:
     return f'not a type this library knows, so it is taken as one {assumed}, got "{instance}"', hint
 
 
-def _arm(variant: VariantFacts) -> Complaint | None:
+def _arm(variant: VariantFacts) -> Problem | None:
     if variant.instance_type.architecture != "arm64":
         return None
     return (
         f'AWS builds its Triton images for x86_64 only, got "{variant.instance_type}", which is arm64',
-        "choose an x86_64 type",
+        "use an x86_64 type, such as ml.g5 or ml.c7i",
     )
 
 
-def _gpu_too_old(variant: VariantFacts) -> Complaint | None:
+def _gpu_too_old(variant: VariantFacts) -> Problem | None:
     image, capability = variant.image, variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
@@ -103,11 +103,11 @@ def _gpu_too_old(variant: VariantFacts) -> Complaint | None:
 def _older_image(capability: str) -> str:
     for version in published_versions():
         if _numbers(image_version(version).min_compute_capability) <= _numbers(capability):
-            return f"choose a newer GPU, or image {version}"
-    return "choose a newer GPU"
+            return f"use a newer GPU, or image {version}"
+    return "use a newer GPU"
 
 
-def _gpu_too_new(variant: VariantFacts) -> Complaint | None:
+def _gpu_too_new(variant: VariantFacts) -> Problem | None:
     image, capability = variant.image, variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
         return None
@@ -120,16 +120,16 @@ def _gpu_too_new(variant: VariantFacts) -> Complaint | None:
     )
 
 
-def _cpu_image_on_gpu(variant: VariantFacts) -> Complaint | None:
+def _cpu_image_on_gpu(variant: VariantFacts) -> Problem | None:
     if variant.cpu_image is not True or not variant.instance_type.has_gpu:
         return None
     return (
-        f'the image for CPUs leaves the GPUs idle, got "{variant.instance_type}"',
-        "use the image for GPUs, or an instance type without any",
+        f'the image for CPUs does not use the GPUs, got "{variant.instance_type}"',
+        "use the image for GPUs, or an instance type without GPUs",
     )
 
 
-def _gpu_image_on_cpu(variant: VariantFacts) -> Complaint | None:
+def _gpu_image_on_cpu(variant: VariantFacts) -> Problem | None:
     if (
         variant.cpu_image is not False
         or variant.instance_type.has_gpu
@@ -137,39 +137,39 @@ def _gpu_image_on_cpu(variant: VariantFacts) -> Complaint | None:
     ):
         return None
     return (
-        f'the image for GPUs finds none, got "{variant.instance_type}"',
+        f'the image for GPUs needs an instance with GPUs, got "{variant.instance_type}"',
         "use the image for CPUs, or an instance type with GPUs",
     )
 
 
-def _gpu_limit_on_cpu(variant: VariantFacts) -> Complaint | None:
+def _gpu_limit_on_cpu(variant: VariantFacts) -> Problem | None:
     if (
         not variant.has_gpu_load_limit
         or variant.instance_type.has_gpu
         or is_token(variant.instance_type.name)
     ):
         return None
-    return f'the instance has no GPU to limit, got "{variant.instance_type}"', "leave it out"
+    return f'the instance has no GPU to limit, got "{variant.instance_type}"', "remove it"
 
 
-def _multi_model_gpu(variant: VariantFacts) -> Complaint | None:
+def _multi_model_gpu(variant: VariantFacts) -> Problem | None:
     instance = variant.instance_type
     if variant.mode != "multi-model" or not instance.has_gpu or instance.multi_model_gpu_documented:
         return None
     return (
         f'AWS does not list this type for multi-model endpoints on GPUs, got "{instance}"',
-        "choose a g4dn or g5 type with a single GPU, or acknowledge this",
+        "use a g4dn or g5 type with a single GPU, or acknowledge this warning",
     )
 
 
-def _volume_size(variant: VariantFacts) -> Complaint | None:
+def _volume_size(variant: VariantFacts) -> Problem | None:
     instance = variant.instance_type
     if variant.volume_size_gb is None or instance.supports_volume_size is not False:
         return None
     return (
-        f'"{instance}" has {instance.local_storage_gb} GB of local NVMe and takes no volume, '
+        f'"{instance}" has {instance.local_storage_gb} GB of local NVMe and does not support a volume size, '
         f"got {_shown(variant.volume_size_gb)}",
-        "leave it out",
+        "remove it",
     )
 
 
@@ -190,7 +190,7 @@ RULES: tuple[Rule, ...] = (
         "instance-type-unknown",
         _WARNING,
         "instance_type",
-        "the instance type is one this library knows",
+        "the instance type is known to this library",
         "botocore sagemaker service model: ProductionVariantInstanceType",
         _unknown_type,
     ),
@@ -198,7 +198,7 @@ RULES: tuple[Rule, ...] = (
         "instance-type-arm",
         _ERROR,
         "instance_type",
-        "the instance type is x86_64, as all images are",
+        "the instance type is x86_64, like all images",
         "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
         _arm,
     ),
@@ -206,7 +206,7 @@ RULES: tuple[Rule, ...] = (
         "gpu-older-than-image",
         _ERROR,
         "instance_type",
-        "the GPU has the compute capability that the release needs",
+        "the GPU has the compute capability that the release requires",
         _NOTES,
         _gpu_too_old,
     ),
@@ -214,7 +214,7 @@ RULES: tuple[Rule, ...] = (
         "gpu-newer-than-image",
         _WARNING,
         "instance_type",
-        "the GPU architecture is one the release was built for",
+        "the release supports the GPU architecture",
         _NOTES,
         _gpu_too_new,
     ),
@@ -238,7 +238,7 @@ RULES: tuple[Rule, ...] = (
         "gpu-limit-on-cpu-instance",
         _WARNING,
         "environment.model_load_gpu_limit",
-        "a limit of GPU memory is set only where there are GPUs",
+        "a limit of GPU memory is set only for instances with GPUs",
         "triton server docker/sagemaker/serve",
         _gpu_limit_on_cpu,
     ),

@@ -1,7 +1,7 @@
 """Compare ``constructs_triton/facts`` with what AWS's own packages publish: ``make facts-check``.
 
-The packages live in an environment of their own, ``.venv-facts``: sagemaker-core cannot share one with
-nvidia-pytriton. Prints every difference and exits 1 where there is any.
+The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
+Prints every difference and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -23,46 +23,46 @@ ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".venv-facts"
 PINNED = ("sagemaker-core==2.27.0", "botocore==1.44.5", "cfn-lint==1.58.0", "moto==5.2.5")
 
-# botocore's patterns use classes that Python's re does not know; ours say the same in other words.
+# botocore's patterns use classes that Python's re does not support; ours are equivalent.
 OWN_WORDING = {"PolicyName", "TargetModelHeader", "TagKey", "TagValue", "EnvironmentValue", "KmsKeyId"}
 
 
 def published(requirements: Sequence[str], *, newest: bool = False) -> dict[str, Any]:
-    """What ``tools/facts_probe.py`` prints in an environment with ``requirements``.
+    """Return what ``tools/facts_probe.py`` prints in an environment with ``requirements``.
 
-    ``newest`` installs them anew, so that names without a version bring what is newest today.
+    ``newest`` installs them again, so that names without a version get today's newest.
     """
-    python = _install(requirements, anew=newest)
-    print("asking them ...", file=sys.stderr)
-    answer = subprocess.run(
+    python = _install(requirements, again=newest)
+    print("reading them ...", file=sys.stderr)
+    printed = subprocess.run(
         [str(python), str(ROOT / "tools" / "facts_probe.py")],
         check=True,
         stdout=subprocess.PIPE,
         cwd=ENVIRONMENT,
     )
-    figures: dict[str, Any] = json.loads(answer.stdout)
+    figures: dict[str, Any] = json.loads(printed.stdout)
     return figures
 
 
-def _install(requirements: Sequence[str], *, anew: bool) -> Path:
-    """Make the environment, once for a list of requirements, and return its interpreter."""
+def _install(requirements: Sequence[str], *, again: bool) -> Path:
+    """Create the environment, once for a list of requirements, and return its interpreter."""
     python = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin") / "python"
     stamp = ENVIRONMENT / "installed.txt"
     wanted = "\n".join(requirements)
-    if not anew and stamp.is_file() and stamp.read_text() == wanted:
+    if not again and stamp.is_file() and stamp.read_text() == wanted:
         return python
     print(f"installing {', '.join(requirements)} into {ENVIRONMENT.name} ...", file=sys.stderr)
     venv.create(ENVIRONMENT, clear=True, with_pip=True)
-    (ENVIRONMENT / ".gitignore").write_text("*\n")  # for git, and for ruff, which reads it too
+    (ENVIRONMENT / ".gitignore").write_text("*\n")  # for git and ruff
     pip = [str(python), "-m", "pip", "install", "--quiet", "--quiet", "--disable-pip-version-check"]
     if subprocess.run([*pip, *requirements], check=False).returncode:
-        raise SystemExit(f"pip could not install {', '.join(requirements)}; its own words are above")
+        raise SystemExit(f"pip could not install {', '.join(requirements)}; see its output above")
     stamp.write_text(wanted)
     return python
 
 
 def differences(figures: dict[str, Any]) -> Iterator[str]:
-    """A line for each place where ours and theirs differ."""
+    """Yield a line for each difference between our facts and theirs."""
     yield from _accounts(figures["images"])
     yield from _uris(figures["uris"])
     yield from _names(figures)
@@ -89,7 +89,7 @@ def _uris(theirs: dict[str, str | None]) -> Iterator[str]:
         region, version, processor = key.split(" ")
         ours = _uri(region, version, cpu=processor == "cpu")
         if ours != uri:
-            yield f"image {key}: we say {ours}, sagemaker-core says {uri}"
+            yield f"image {key}: we have {ours}, sagemaker-core has {uri}"
 
 
 def _uri(region: str, version: str, *, cpu: bool) -> str | None:
@@ -113,7 +113,7 @@ def _enum(shapes: dict[str, Any], name: str) -> set[str]:
 
 
 def _hardware(theirs: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """EC2's record lacks a few withdrawn types, whose rows name their own source."""
+    """EC2's record lacks a few withdrawn types; their rows have their own source."""
     for name in instance_types.instance_type_names():
         ours = instance_types.InstanceType.of(name)
         for key, value in theirs.get(name, {}).items():
@@ -141,7 +141,7 @@ def _limit(name: str, limit: limits.TextLimit | limits.RangeLimit, theirs: dict[
 
 def _values(name: str, ours: object, theirs: object) -> Iterator[str]:
     if ours != theirs:
-        yield f"{name}: we say {ours}, they say {theirs}"
+        yield f"{name}: we have {ours}, they have {theirs}"
 
 
 def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:
@@ -152,7 +152,7 @@ def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:
 
 
 def main() -> int:
-    """Print the differences; 1 where there are any."""
+    """Print the differences; return 1 if there are any."""
     figures = published(PINNED)
     found = list(differences(figures))
     for line in found:

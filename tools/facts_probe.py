@@ -1,6 +1,6 @@
-"""What the public packages say, as JSON on standard output; runs in the environment of ``facts_check.py``.
+"""Prints the facts of the public packages as JSON; runs in the environment of ``facts_check.py``.
 
-It imports nothing of this project: sagemaker-core cannot live in one environment with it.
+It imports nothing of this project, because sagemaker-core cannot be installed in the same environment.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _image_table() -> Any:
 
 
 def _uris(images: Any) -> dict[str, str | None]:
-    """The image of every Region, version and processor, ``None`` where the SDK refuses."""
+    """The image of every Region, version and processor; ``None`` if the SDK raises an error."""
     import boto3  # noqa: PLC0415
     from sagemaker.core import image_uris  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def _uris(images: Any) -> dict[str, str | None]:
 
 
 def _shapes() -> dict[str, Any]:
-    """Every constraint of the three service models, without the prose: ``<service>:<shape>``."""
+    """Every constraint of the three service models, by ``<service>:<shape>``."""
     import botocore.session  # noqa: PLC0415
 
     loader = botocore.session.Session().get_component("data_loader")
@@ -85,7 +85,7 @@ def _shapes() -> dict[str, Any]:
 
 
 def _cloudformation() -> dict[str, list[str]]:
-    """What CloudFormation accepts. The price list beside it is no authority: it has types the API refuses."""
+    """What CloudFormation accepts. The price list is not used: it has types that the API rejects."""
     import cfnlint  # noqa: PLC0415
 
     schemas = Path(str(cfnlint.__file__)).parent / "data" / "schemas"

@@ -1,9 +1,9 @@
 """Rewrite ``constructs_triton/facts`` from the newest public packages: ``make facts-refresh``.
 
-What a package states is rewritten, and the difference printed: image versions, accounts and Regions, instance
-types and their hardware, and the published figures that the tests compare with. What a person has read
-somewhere (CUDA and Python of a release, compute capabilities, host images) is kept; what of it is still to be
-looked up is listed at the end.
+Facts that a package states are rewritten, and the difference is printed: image versions, accounts and
+Regions, instance types and their hardware, and the published figures that the tests compare with. Facts that
+a person has looked up (CUDA and Python of a release, compute capabilities, inference AMIs) are kept. Those
+that are still to be looked up are listed at the end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def render(value: Any, depth: int = 2, level: int = 0) -> str:
-    """JSON with a line for each entry of the outer ``depth`` levels, so that a difference is readable."""
+    """Return JSON with a line for each entry of the outer ``depth`` levels, so that a diff is readable."""
     pad, end = "  " * (level + 1), "  " * level
     if depth and isinstance(value, dict) and value:
         entries = (
@@ -107,7 +107,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Refresh all files; 1 where something is left to look up."""
+    """Refresh all files; return 1 if something is left to look up."""
     figures = published(NEWEST, newest=True)
     images, types = (
         json.loads((FACTS / f"{name}.json").read_text()) for name in ("images", "instance_types")

@@ -12,10 +12,10 @@ __all__ = ["VariableFacts", "variables"]
 
 @dataclass(frozen=True, slots=True)
 class VariableFacts:
-    """One variable of the container.
+    """One environment variable of the container.
 
-    ``since`` is the first release that reads it, ``until`` the first that no longer does. ``default`` is what
-    the image does without it. ``mode`` is the only endpoint mode that reads it, ``None`` both.
+    ``since`` is the first release that reads it, ``until`` the first that no longer does. ``default`` is the
+    value that the image uses without it. ``mode`` is the only endpoint mode that reads it; ``None`` is both.
     """
 
     keyword: str
@@ -28,6 +28,6 @@ class VariableFacts:
 
 
 def variables() -> dict[str, VariableFacts]:
-    """All variables that have a keyword of :class:`TritonEnvironment`, by that keyword."""
+    """Return all variables that :class:`TritonEnvironment` has a keyword for, by that keyword."""
     rows: dict[str, dict[str, Any]] = load("environment")["variables"]
     return {keyword: VariableFacts(keyword=keyword, **row) for keyword, row in rows.items()}

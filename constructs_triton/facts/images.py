@@ -1,8 +1,7 @@
-"""AWS's prebuilt Triton images: versions, Regions, accounts, and what is inside.
+"""AWS's prebuilt Triton images: versions, Regions, accounts and content.
 
-The table is ``images.json``, beside its sources. A version is open: ``image_version("26.08")`` describes a
-release that came after the table (an image of one's own may be newer), only ``image_uri`` insists on what is
-published.
+The table and its sources are in ``images.json``. ``image_version("26.08")`` also describes a release that is
+newer than the table, because your own image may be newer. Only ``image_uri`` requires a published image.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 DEFAULT_VERSION = "26.05"
-"""The version that is used where none is asked for: one constant, the same in every Region."""
+"""The default version: one constant, the same in every Region."""
 
 # GovCloud, the isolated partitions and the European Sovereign Cloud.
 _WITHOUT_IMAGES = ("us-gov-", "us-iso", "eu-iso", "eusc-")
@@ -42,24 +41,24 @@ _WITHOUT_IMAGES = ("us-gov-", "us-iso", "eu-iso", "eusc-")
 
 @dataclass(frozen=True, slots=True)
 class ImageVersion:
-    """What one Triton release of AWS's images holds; ``None`` where no source says.
+    """One Triton release of AWS's images; ``None`` means that no source states the value.
 
     ``python``
-        Python of the image, which environments for the Python backend have to match: ``"3.12"``.
+        Python version of the image, such as ``"3.12"``. Environments for the Python backend must match it.
     ``cuda``
-        CUDA of the image by NVIDIA's release notes: ``"13.2"``. Label files of the images are older.
+        CUDA version of the image by NVIDIA's release notes, such as ``"13.2"``. Label files have older ones.
     ``min_compute_capability``
-        GPUs below it are not supported by the release: ``"7.5"``.
+        The release does not support GPUs below this compute capability, such as ``"7.5"``.
     ``newest_compute_capability_major``
-        The newest GPU architecture that the release knows: 8 Ampere, 9 Hopper, 10 to 12 Blackwell.
+        The newest GPU architecture that the release supports: 8 Ampere, 9 Hopper, 10 to 12 Blackwell.
     ``removed_backends``
-        Backends and legacy platform names that earlier releases had and this one has not.
+        Backends and legacy platform names that earlier releases had and this one does not.
     ``has_inference_type``
-        Whether ``SAGEMAKER_TRITON_INFERENCE_TYPE`` (``generate``, ``generate_stream``) is understood.
+        Whether the release supports ``SAGEMAKER_TRITON_INFERENCE_TYPE`` (``generate``, ``generate_stream``).
     ``is_legacy``
-        Whether it is older than 23.12 and lives in the older accounts.
+        Whether it is older than 23.12, and therefore in the older accounts.
     ``is_published``
-        Whether AWS has released an image of it. ``regions_are_known`` is ``False`` for those that AWS
+        Whether AWS has released an image of it. ``regions_are_known`` is ``False`` for images that AWS
         released without listing their Regions.
     """
 
@@ -79,16 +78,19 @@ class ImageVersion:
     regions_without: tuple[str, ...]
 
     def tag(self, *, cpu: bool) -> str:
-        """The image's tag, for instances without (``cpu``) or with a GPU."""
+        """Return the image's tag, for instances without (``cpu``) or with a GPU."""
         return self.cpu_tag if cpu else self.gpu_tag
 
 
 @cache
 def image_version(version: str) -> ImageVersion:
-    """What the image of a Triton release holds.
+    """Return what is known about the image of a Triton release.
 
-    Raises ``InvalidValueError`` for anything but ``YY.MM``. A release that is not in the table comes back
-    with ``is_published=False`` and with what is true of every release of its time.
+    A release that is not in the table has ``is_published=False``, and the values that apply to all releases
+    of its time.
+
+    Raises:
+        InvalidValueError: the version is not ``YY.MM``.
     """
     parse_version(version, "image_version")
     facts, row = load("images"), load("images")["versions"].get(version)
@@ -113,7 +115,7 @@ def image_version(version: str) -> ImageVersion:
 
 
 def _in_force(rows: Iterable[dict[str, Any]], version: str) -> Any:
-    """The value of the last row that had come into force; the first one for a version older than all."""
+    """The value of the last row that applies to the version; the first one for versions older than all."""
     rows = list(rows)
     value = rows[0]["value"]
     for row in rows:
@@ -123,27 +125,27 @@ def _in_force(rows: Iterable[dict[str, Any]], version: str) -> Any:
 
 
 def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset[str]:
-    gone = [row for row in rows if is_at_least(version, row["since"])]
-    return frozenset(name for row in gone for name in (row["backend"], *row["platforms"]))
+    removed = [row for row in rows if is_at_least(version, row["since"])]
+    return frozenset(name for row in removed for name in (row["backend"], *row["platforms"]))
 
 
 def repository_name() -> str:
-    """The ECR repository of the images, the same in every account."""
+    """Return the name of the ECR repository, which is the same in every account."""
     return str(load("images")["repository"])
 
 
 def published_versions() -> tuple[str, ...]:
-    """All versions that AWS has released, newest first."""
+    """Return all versions that AWS has released, newest first."""
     return tuple(sorted(load("images")["versions"], key=parse_version, reverse=True))
 
 
 def all_regions() -> tuple[str, ...]:
-    """Every Region that has a Triton image of some version, sorted."""
+    """Return every Region that has a Triton image of any version, sorted."""
     return tuple(sorted(load("images")["accounts"]))
 
 
 def regions(version: str) -> tuple[str, ...]:
-    """The Regions that have the image of ``version``, sorted; empty where they are not published."""
+    """Return the Regions that have the image of ``version``, sorted; empty if AWS does not list them."""
     image = image_version(version)
     if not image.regions_are_known:
         return ()
@@ -151,7 +153,11 @@ def regions(version: str) -> tuple[str, ...]:
 
 
 def require_regions(version: str) -> None:
-    """Raise ``FactNotFoundError`` for a version of which no Region is known, and name one that has them."""
+    """Check that the Regions of a version are known.
+
+    Raises:
+        FactNotFoundError: AWS has not published the version, or does not list its Regions.
+    """
     image = image_version(version)
     if regions(version):
         return
@@ -161,14 +167,15 @@ def require_regions(version: str) -> None:
         else "AWS publishes no Triton image of this release"
     )
     raise FactNotFoundError(
-        f'image_version: {reason}, got "{version}"; use "{DEFAULT_VERSION}", or name an image by registry'
+        f'image_version: {reason}, got "{version}"; use "{DEFAULT_VERSION}", or your own image'
     )
 
 
 def newest_version(region: str) -> str:
-    """The newest version that is known to be in ``region``.
+    """Return the newest version that AWS lists for ``region``.
 
-    Raises ``FactNotFoundError`` for a Region without any Triton image.
+    Raises:
+        FactNotFoundError: the Region has no Triton image.
     """
     for version in published_versions():
         if region in regions(version):
@@ -177,9 +184,10 @@ def newest_version(region: str) -> str:
 
 
 def account(region: str, version: str) -> str:
-    """The AWS account that holds the image of ``version`` in ``region``: twelve digits.
+    """Return the AWS account that has the image of ``version`` in ``region``: twelve digits.
 
-    Raises ``FactNotFoundError``, which names the newest version the Region has.
+    Raises:
+        FactNotFoundError: the Region does not have the version; the message has the newest that it has.
     """
     image = image_version(version)
     if region in regions(version):
@@ -188,23 +196,24 @@ def account(region: str, version: str) -> str:
     if not image.is_published:
         raise FactNotFoundError(
             f'image_version: AWS publishes no Triton image of this release, got "{version}"; '
-            f'the newest in {region} is "{newest}"'
+            f'use "{newest}", the newest in {region}'
         )
     if not image.regions_are_known:
         raise FactNotFoundError(
             f'image_version: AWS released it but does not list its Regions, got "{version}"; '
-            f'use "{newest}", the newest listed in {region}, or name the image by its registry'
+            f'use "{newest}", the newest listed in {region}, or give the image by its URI'
         )
     raise FactNotFoundError(
-        f'image_version: not published in region {region}, got "{version}"; '
-        f'the newest that region has is "{newest}"'
+        f'image_version: not published in Region {region}, got "{version}"; '
+        f'use "{newest}", the newest in that Region'
     )
 
 
 def image_uri(region: str, version: str, *, cpu: bool) -> str:
-    """The image's URI, for instances without (``cpu``) or with a GPU.
+    """Return the image's URI, for instances without (``cpu``) or with a GPU.
 
-    Raises ``FactNotFoundError`` where the Region has not got the version; it names the newest it has.
+    Raises:
+        FactNotFoundError: the Region does not have the version; the message has the newest that it has.
     """
     holder = account(region, version)
     tag = image_version(version).tag(cpu=cpu)
@@ -212,9 +221,10 @@ def image_uri(region: str, version: str, *, cpu: bool) -> str:
 
 
 def dns_suffix(region: str) -> str:
-    """The domain of the Region's partition, for example ``amazonaws.com.cn`` in China.
+    """Return the domain of the Region's partition, for example ``amazonaws.com.cn`` in China.
 
-    Raises ``FactNotFoundError`` for a name that is no Region of any partition.
+    Raises:
+        FactNotFoundError: the name is not a Region of any partition.
     """
     suffix = _partition_dns_suffix(region)
     if suffix is None:
@@ -235,9 +245,9 @@ def _accounts(image: ImageVersion) -> dict[str, str]:
 
 
 def _unknown_region(region: str) -> FactNotFoundError:
-    own_image = "name an image of your own by its ECR repository"
-    # GovCloud and the isolated partitions are no misspelling of a Region that resembles them.
+    own_image = "use your own image from an ECR repository"
+    # Names in GovCloud and the isolated partitions are not misspelled names of other Regions.
     hint = own_image if region.startswith(_WITHOUT_IMAGES) else did_you_mean(region, all_regions())
     return FactNotFoundError(
-        f'region: AWS publishes no Triton image there, got "{region}"; {hint or own_image}'
+        f'region: AWS publishes no Triton image in this Region, got "{region}"; {hint or own_image}'
     )

@@ -1,8 +1,8 @@
-"""``InferenceAmiVersion``: the host image of a GPU instance, whose driver has to fit the container's CUDA.
+"""``InferenceAmiVersion``: the AMI of a GPU instance, whose driver must support the container's CUDA.
 
-Without it SageMaker starts its default host, whose driver is too old for CUDA 13: the container then fails
-with ``CannotStartContainerError`` and no log. AWS publishes no table of what fits what, so
-``inference_ami.json`` holds only pairs somebody vouches for, and says how sure each is.
+Without it SageMaker uses its default AMI, whose driver is too old for CUDA 13. The container then fails with
+``CannotStartContainerError`` and writes no log. AWS publishes no table of compatible pairs.
+``inference_ami.json`` therefore contains only pairs with a source, and how certain each one is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NAME = re.compile(r"al\d+-ami-sagemaker-inference-[a-z0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class InferenceAmi:
-    """One host image; ``driver`` and ``cuda`` are what it ships, ``None`` where AWS says nothing."""
+    """One inference AMI. ``driver`` and ``cuda`` are its versions, ``None`` if AWS does not state them."""
 
     version: str
     is_known: bool
@@ -43,10 +43,12 @@ class InferenceAmi:
 
     @classmethod
     def of(cls, version: str) -> InferenceAmi:
-        """The host image of that name, for example ``"al2023-ami-sagemaker-inference-gpu-4-1"``.
+        """Return the AMI of that name, for example ``"al2023-ami-sagemaker-inference-gpu-4-1"``.
 
-        A name of the same make that is not in the table, or a CDK token, passes with ``is_known=False``.
-        Raises ``InvalidValueError`` for any other text.
+        A name of the same form that is not in the table, or a CDK token, is accepted with ``is_known=False``.
+
+        Raises:
+            InvalidValueError: the string is neither.
         """
         row: dict[str, Any] | None = load("inference_ami")["images"].get(version)
         if row is not None:
@@ -65,18 +67,18 @@ class InferenceAmi:
 
 
 FOR_THE_IMAGE = InferenceAmi("", is_known=False)
-"""Says that nobody chose: the host image is the one that the container image needs.
+"""Chooses the AMI that the container image needs.
 
-It is the default of properties that take ``None`` for "no host image at all".
+It is the default of properties for which ``None`` means SageMaker's default AMI.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class AmiChoice:
-    """The host image for a container on an instance type, and how sure that is.
+    """The AMI for a container image on an instance type, and how certain that is.
 
-    ``ami`` is ``None`` where SageMaker's default is right or nobody vouches for any; in the latter case
-    ``finding`` warns. ``certainty`` is ``None`` where there is no source.
+    ``ami`` is ``None`` if SageMaker's default is right, or if no source states a compatible one. In the
+    second case ``certainty`` is ``None`` too, and ``finding`` is a warning.
     """
 
     ami: InferenceAmi | None
@@ -86,16 +88,16 @@ class AmiChoice:
 
 
 def inference_ami_names() -> tuple[str, ...]:
-    """The names that the service model lists."""
+    """Return the names in the service model."""
     return tuple(load("inference_ami")["images"])
 
 
 def default_inference_ami(image_version: str | None, instance_type: InstanceType) -> AmiChoice:
-    """The host image to set where the user sets none.
+    """Return the AMI to use if you set none.
 
-    CPU instances need none. A pair of image version and instance family without a source is left unset and
-    warned about (code ``inference-ami-unsourced``). An ``image_version`` of ``None``, an image of one's own,
-    is such a pair on every GPU instance.
+    CPU instances need none. For a pair of image version and instance family without a source, no AMI is set
+    and a warning is returned (code ``inference-ami-unsourced``). An ``image_version`` of ``None`` (your own
+    image) is such a pair on every GPU instance.
     """
     if not instance_type.has_gpu:
         return AmiChoice(None)
@@ -120,8 +122,7 @@ def _unsourced(image_version: str | None, instance_type: InstanceType) -> Findin
         code="inference-ami-unsourced",
         severity=Severity.WARNING,
         path="inference_ami",
-        message=f"nobody has published which host image runs {image} on {instance_type}, "
-        "so SageMaker's default is used",
-        hint="where the container does not start, set InferenceAmi.of(...) with a driver that fits its CUDA",
-        source="AWS publishes no table of host images by container image and instance type",
+        message=f"no published inference AMI for {image} on {instance_type}; using SageMaker's default",
+        hint="if the container does not start, set inference_ami to one whose driver supports its CUDA",
+        source="AWS publishes no table of inference AMIs by container image and instance type",
     )

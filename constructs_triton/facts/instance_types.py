@@ -1,7 +1,7 @@
-"""SageMaker's instance types for hosting: GPUs, memory, local disk, architecture.
+"""SageMaker's instance types for hosting: GPUs, memory, local disk and architecture.
 
-The table is ``instance_types.json``, beside its sources. ``InstanceType.of`` is open: a type that AWS adds
-tomorrow passes, with nothing known of its hardware.
+The table and its sources are in ``instance_types.json``. ``InstanceType.of`` also accepts types that are
+newer than the table; their hardware is then not known.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ _NVIDIA_FAMILY = re.compile(r"[gp]\d")
 
 @dataclass(frozen=True, slots=True)
 class InstanceType:
-    """One instance type; what is ``None`` is not known, and no check judges by it.
+    """One instance type; an attribute that is ``None`` is not known, and no check uses it.
 
     ``gpus``
-        NVIDIA GPUs; ``0`` for CPU types and for other accelerators, which no Triton image of AWS uses.
+        Number of NVIDIA GPUs. ``0`` for CPU types and for other accelerators, which AWS's Triton images do
+        not use.
     ``gpu_memory_mib``
         Memory of **each** GPU, in MiB.
     ``compute_capability``
-        NVIDIA's number for the GPU's architecture: ``"8.6"``.
+        NVIDIA's version of the GPU architecture, such as ``"8.6"``.
     ``memory_gib``
         Main memory, in GiB.
     ``local_storage_gb``
-        Local NVMe, in GB; ``0`` where there is none.
+        Local NVMe storage, in GB. ``0`` if there is none.
     ``architecture``
         ``"x86_64"`` or ``"arm64"``.
     ``multi_model_gpu_documented``
@@ -58,7 +59,7 @@ class InstanceType:
 
     @classmethod
     def of(cls, name: str) -> InstanceType:
-        """The type of that name, for example ``InstanceType.of("ml.g5.xlarge")``.
+        """Return the type of that name, for example ``InstanceType.of("ml.g5.xlarge")``.
 
         An ``ml.`` name that is not in the table, or a CDK token, passes with ``is_known=False``. Raises
         ``InvalidValueError`` for any other text.
@@ -71,27 +72,27 @@ class InstanceType:
 
     @property
     def family(self) -> str:
-        """The middle of the name: ``"g5"``; empty for a CDK token."""
+        """The middle part of the name, such as ``"g5"``; empty for a CDK token."""
         match = _NAME.fullmatch(self.name)
         return match["family"] if match else ""
 
     @property
     def has_gpu(self) -> bool:
-        """Whether the type has NVIDIA GPUs, which decides between the GPU and the CPU image.
+        """Whether the type has NVIDIA GPUs. It decides between the GPU and the CPU image.
 
-        Of a type that is not in the table, the family's letter decides: AWS names its NVIDIA families ``g``
-        and ``p``. A CDK token counts as a type without.
+        For a type that is not in the table, the letter of the family decides: AWS's NVIDIA families start
+        with ``g`` or ``p``. A CDK token counts as a type without GPUs.
         """
         return self.gpus > 0 if self.gpus is not None else bool(_NVIDIA_FAMILY.match(self.family))
 
     @property
     def supports_volume_size(self) -> bool | None:
-        """Whether ``VolumeSizeInGB`` may be set: not on types with local NVMe; ``None`` where not known."""
+        """Whether ``VolumeSizeInGB`` may be set: not on types with local NVMe. ``None`` if not known."""
         return None if self.local_storage_gb is None else self.local_storage_gb == 0
 
     @property
     def nearest_known(self) -> str:
-        """``'did you mean "ml.g5.xlarge"?'`` for a type that is not in the table and resembles one."""
+        """``'did you mean "ml.g5.xlarge"?'`` for an unknown type with a similar known one."""
         return "" if self.is_known or is_token(self.name) else did_you_mean(self.name, instance_type_names())
 
     def __str__(self) -> str:
@@ -99,7 +100,7 @@ class InstanceType:
 
 
 def instance_type_names() -> tuple[str, ...]:
-    """The names of all types in the table."""
+    """Return the names of all types in the table."""
     return tuple(load("instance_types")["types"])
 
 

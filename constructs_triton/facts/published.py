@@ -1,4 +1,4 @@
-"""The JSON files of this folder: what AWS and NVIDIA publish, each with ``as_of`` and ``sources``."""
+"""Reads the JSON files of this folder. Each has the date (``as_of``) and the ``sources`` of its facts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["load"]
 
 @cache
 def load(name: str) -> dict[str, Any]:
-    """The parsed file ``<name>.json``; read once, on first use, and never changed by its readers."""
+    """Return the content of ``<name>.json``. It is read once, on first use; do not change it."""
     text = resources.files(__package__).joinpath(f"{name}.json").read_text(encoding="utf-8")
     content: dict[str, Any] = json.loads(text)
     return content

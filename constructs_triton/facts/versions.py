@@ -12,14 +12,15 @@ _VERSION = re.compile(r"(\d\d)\.(0[1-9]|1[0-2])")
 
 
 def parse_version(version: str, property: str = "version") -> tuple[int, int]:
-    """Year and month of a version such as ``"26.05"``, which compare as the releases do.
+    """Return year and month of a version such as ``"26.05"``; they sort in the order of the releases.
 
-    Raises ``InvalidValueError`` that names ``property`` for anything but ``YY.MM``.
+    Raises:
+        InvalidValueError: the version is not ``YY.MM``. ``property`` is its name in the message.
     """
     match = _VERSION.fullmatch(version)
     if match is None:
         raise InvalidValueError(
-            f'{property}: must be a Triton release, a year and a month, got "{version}"; write it as "26.05"'
+            f'{property}: must be a Triton release (year and month), got "{version}"; write it as "26.05"'
         )
     return int(match[1]), int(match[2])
 

@@ -1,4 +1,4 @@
-"""Every rule has a variant that breaks it and a twin, changed in one place, that keeps it."""
+"""Every rule has a variant that breaks it, and a twin with one change that follows it."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from constructs_triton.compatibility import RULES, VariantFacts, check_compatibility
 from constructs_triton.facts.instance_types import InstanceType
 
-# code, what breaks the rule, the one change that mends it
+# code, values that break the rule, the one change that fixes it
 TWINS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("instance-type-unknown", {"instance_type": "ml.g5.xlrage"}, {"instance_type": "ml.g5.xlarge"}),
     ("instance-type-arm", {"instance_type": "ml.c7g.xlarge"}, {"instance_type": "ml.c7i.xlarge"}),
@@ -57,19 +57,19 @@ def _codes(variant: VariantFacts) -> list[str]:
 
 @pytest.mark.parametrize(("code", "broken", "change"), TWINS, ids=[code for code, _, _ in TWINS])
 def test_rule_and_its_twin(code: str, broken: dict[str, Any], change: dict[str, Any]) -> None:
-    """The broken variant trips exactly its rule, and the twin trips none."""
+    """The first variant breaks exactly this rule, and the twin breaks none."""
     assert _codes(_variant(**broken)) == [code]
     assert _codes(_variant(**{**broken, **change})) == []
 
 
 def test_every_rule_has_a_twin() -> None:
-    """No rule is without its pair of examples."""
+    """Every rule has a pair of variants."""
     assert [rule.code for rule in RULES] == [code for code, _, _ in TWINS]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
-def test_finding_names_property_value_and_mend(rule: Any) -> None:
-    """A finding says where, what with the value, how to mend it, and where the rule comes from."""
+def test_finding_has_property_value_and_fix(rule: Any) -> None:
+    """A finding has the property, the problem with its value, the fix and the rule's source."""
     broken = next(values for code, values, _ in TWINS if code == rule.code)
     (finding,) = check_compatibility(_variant(**broken))
     assert finding.path == rule.path
@@ -79,22 +79,22 @@ def test_finding_names_property_value_and_mend(rule: Any) -> None:
 
 
 def test_gpu_image_on_the_smallest_cpu_type_is_found() -> None:
-    """A GPU image on ml.t2.medium is pointed out (a peer's default, synthesized without a word)."""
+    """A GPU image on ml.t2.medium is reported (another library's default, without a warning)."""
     assert "gpu-image-on-cpu-instance" in _codes(_variant(instance_type="ml.t2.medium", cpu_image=False))
 
 
-def test_hint_for_an_old_gpu_names_an_image_that_still_runs_it() -> None:
-    """V100 is sent to the last image for it; K80 to a newer GPU, because no image is left."""
+def test_hint_for_an_old_gpu_has_an_image_that_supports_it() -> None:
+    """For V100 it is the last image that supports it; for K80 a newer GPU, because no image does."""
     v100 = check_compatibility(_variant(instance_type="ml.p3.2xlarge", image_version="26.05"))
     k80 = check_compatibility(_variant(instance_type="ml.p2.xlarge", image_version="26.05"))
     assert [finding.hint for finding in (*v100, *k80)] == [
-        "choose a newer GPU, or image 24.09",
-        "choose a newer GPU",
+        "use a newer GPU, or image 24.09",
+        "use a newer GPU",
     ]
 
 
-def test_tokens_are_not_judged() -> None:
-    """Where type and version are only known at deployment, no rule speaks."""
+def test_tokens_are_not_checked() -> None:
+    """No rule applies to a type and version that are known only at deployment."""
     token = "${Token[TOKEN.7]}"
     variant = _variant(
         instance_type=token, image_version=token, cpu_image=False, mode="multi-model", has_gpu_load_limit=True

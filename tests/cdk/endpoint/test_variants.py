@@ -370,7 +370,7 @@ def test_volume_and_timeouts_follow_from_the_archive(
 
 
 def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
-    """A prefix has no size, local NVMe takes no volume, and what the user says stands."""
+    """A prefix has no size, local NVMe supports no volume size, and what the user says stands."""
     given: EndpointOptions = {
         "instance_type": CPU,
         "volume_size": cdk.Size.gibibytes(100),

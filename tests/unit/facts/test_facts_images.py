@@ -1,4 +1,4 @@
-"""AWS's Triton images: which exist where, and what is inside."""
+"""AWS's Triton images: their Regions and content."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ from constructs_triton.facts.versions import is_at_least, parse_version
 PUBLISHED = json.loads((Path(__file__).parent / "published_tritonserver_images.json").read_text())
 
 
-def test_every_published_account_is_ours_and_no_other() -> None:
-    """Region by Region and version by version, the accounts are the ones that sagemaker-core publishes."""
+def test_accounts_are_the_published_ones() -> None:
+    """For every Region and version, the account is the one that sagemaker-core publishes."""
     ours = {
         version: {region: images.account(region, version) for region in images.regions(version)}
         for version in images.published_versions()
@@ -33,7 +33,7 @@ def test_every_published_account_is_ours_and_no_other() -> None:
     ],
 )
 def test_uri_of_partition_processor_and_age(region: str, version: str, cpu: bool, uri: str) -> None:
-    """The URI follows the partition's domain, the processor's tag, and the account change at 23.12."""
+    """The URI has the partition's domain, the processor's tag, and other accounts before 23.12."""
     assert images.image_uri(region, version, cpu=cpu) == uri.format("sagemaker-tritonserver")
 
 
@@ -50,21 +50,21 @@ def test_uri_of_partition_processor_and_age(region: str, version: str, cpu: bool
     ],
 )
 def test_regions_that_region_info_lacks_have_the_default_version(region: str) -> None:
-    """Regions that CDK's own table of accounts lacks still have an image (a peer fails there)."""
+    """Regions that CDK's own table of accounts lacks still have an image (another library fails for them)."""
     assert images.image_uri(region, images.DEFAULT_VERSION, cpu=False).startswith(
         f"{images.account(region, images.DEFAULT_VERSION)}.dkr.ecr.{region}."
     )
 
 
-def test_default_version_is_current_not_years_old() -> None:
-    """The default is the newest version whose Regions are published (a peer hard-codes 23.02)."""
+def test_default_version_is_the_newest() -> None:
+    """The default is the newest version whose Regions are published (another library hard-codes 23.02)."""
     assert images.newest_version("us-east-1") == images.DEFAULT_VERSION == "26.05"
 
 
-def test_region_without_the_version_names_the_newest_it_has() -> None:
-    """China has no 26.05, and the error says that 25.04 is what it has."""
+def test_error_of_a_region_without_the_version_has_the_newest() -> None:
+    """The Regions in China do not have 26.05; the error says that 25.04 is their newest."""
     with pytest.raises(
-        FactNotFoundError, match=r'cn-north-1, got "26\.05".*newest that region has is "25\.04"'
+        FactNotFoundError, match=r'cn-north-1, got "26\.05".*use "25\.04", the newest in that Region'
     ):
         images.image_uri("cn-north-1", "26.05", cpu=False)
 
@@ -74,31 +74,31 @@ def test_region_without_the_version_names_the_newest_it_has() -> None:
     [
         ("us-east-1", "26.04", r"does not list its Regions.*\"26\.05\", the newest listed in us-east-1"),
         ("us-east-1", "23.11", r"publishes no Triton image of this release"),
-        ("us-gov-west-1", "26.05", r"got \"us-gov-west-1\"; name an image of your own"),
+        ("us-gov-west-1", "26.05", r"got \"us-gov-west-1\"; use your own image"),
         ("eu-wst-1", "26.05", r"did you mean \"eu-west-1\""),
     ],
 )
-def test_what_is_not_published_is_refused_with_the_way_out(region: str, version: str, message: str) -> None:
-    """Released without Regions, never released, a partition without images, and a misspelling differ."""
+def test_error_of_an_unpublished_image_has_an_alternative(region: str, version: str, message: str) -> None:
+    """Four cases: released without Regions, never released, a partition without images, a misspelling."""
     with pytest.raises(FactNotFoundError, match=message):
         images.image_uri(region, version, cpu=False)
 
 
 def test_regions_of_a_release_without_a_list_are_empty() -> None:
-    """26.03 was released, but where is not known: no Region is claimed."""
+    """26.03 was released, and AWS does not list its Regions."""
     assert images.image_version("26.03").is_published
     assert images.regions("26.03") == ()
 
 
 @pytest.mark.parametrize("version", ["26.5", "26.13", "latest", "26.05-py3", ""])
-def test_malformed_version_is_refused(version: str) -> None:
-    """A version is a year and a month, nothing else."""
+def test_malformed_version_is_an_error(version: str) -> None:
+    """A version is a year and a month."""
     with pytest.raises(InvalidValueError, match=r'^image_version: .*; write it as "26\.05"$'):
         images.image_version(version)
 
 
 def test_versions_compare_by_time() -> None:
-    """Releases are ordered as they came, also across years."""
+    """Releases are ordered by date, also across years."""
     assert sorted(["25.09", "26.05", "24.01", "25.10"], key=parse_version) == [
         "24.01",
         "25.09",
@@ -109,8 +109,8 @@ def test_versions_compare_by_time() -> None:
     assert not is_at_least("24.12", "25.01")
 
 
-def test_what_an_image_holds_changes_with_its_release() -> None:
-    """Python, TensorFlow, the generate endpoints and the oldest GPU follow the release."""
+def test_content_of_an_image_depends_on_its_release() -> None:
+    """Python, TensorFlow, the generate endpoints and the oldest GPU depend on the release."""
     old, new = images.image_version("24.09"), images.image_version("26.05")
     assert (old.python, new.python) == ("3.10", "3.12")
     assert "tensorflow" not in old.removed_backends
@@ -120,8 +120,8 @@ def test_what_an_image_holds_changes_with_its_release() -> None:
     assert (old.newest_compute_capability_major, new.newest_compute_capability_major) == (9, 12)
 
 
-def test_unpublished_release_is_described_by_its_time() -> None:
-    """A release newer than the table, as in an image of one's own, has what every release of its time has."""
+def test_unpublished_release_has_the_values_of_its_time() -> None:
+    """A release newer than the table, as in your own image, has the values of all releases of its time."""
     image = images.image_version("26.08")
     assert not image.is_published
     assert (image.min_compute_capability, image.has_inference_type, image.python) == ("7.5", True, None)

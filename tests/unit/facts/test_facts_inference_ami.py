@@ -1,4 +1,4 @@
-"""The host image: set where somebody vouches for the pair, otherwise left out with a warning."""
+"""The inference AMI: set for pairs with a source, otherwise not set, with a warning."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def _member(family: str) -> InstanceType:
 
 @pytest.mark.parametrize(("family", "row"), ROWS, ids=[f"{family}-{row['since']}" for family, row in ROWS])
 def test_each_pair_with_a_source_has_its_default(family: str, row: dict[str, str]) -> None:
-    """Within a row's releases its host image is the default, without a warning; later it is not."""
+    """For a row's releases its AMI is the default, without a warning; for later ones it is not."""
     choice = default_inference_ami(row["since"], _member(family))
     assert (choice.ami.version if choice.ami else None, choice.certainty) == (row["ami"], row["certainty"])
     assert (choice.finding, bool(choice.source)) == (None, True)
@@ -38,7 +38,7 @@ def test_each_pair_with_a_source_has_its_default(family: str, row: dict[str, str
 def test_default_follows_the_cuda_of_the_image(
     image_version: str, instance_type: str, ami: str | None
 ) -> None:
-    """CUDA 12.4 and older start on SageMaker's default host, 12.9 wants driver 550, 13 wants driver 580."""
+    """CUDA 12.4 and older run on SageMaker's default AMI, 12.9 needs driver 550, 13 needs driver 580."""
     choice = default_inference_ami(image_version, InstanceType.of(instance_type))
     assert (choice.ami.version if choice.ami else None) == ami
 
@@ -52,10 +52,10 @@ def test_default_follows_the_cuda_of_the_image(
         (None, "ml.g5.xlarge"),
     ],
 )
-def test_pair_without_a_source_is_left_unset_and_warned_about(
+def test_pair_without_a_source_is_not_set_and_gives_a_warning(
     image_version: str | None, instance_type: str
 ) -> None:
-    """Where nobody has published what works, nothing is guessed."""
+    """Without a published source, nothing is guessed."""
     choice = default_inference_ami(image_version, InstanceType.of(instance_type))
     assert (choice.ami, choice.certainty) == (None, None)
     assert choice.finding is not None
@@ -63,14 +63,14 @@ def test_pair_without_a_source_is_left_unset_and_warned_about(
     assert instance_type in choice.finding.message
 
 
-def test_cpu_instances_need_no_host_image() -> None:
-    """Without a GPU there is no driver to fit: nothing is set, nothing is warned about."""
+def test_cpu_instances_need_no_ami() -> None:
+    """Without a GPU there is no driver: nothing is set, and there is no warning."""
     choice = default_inference_ami("26.05", InstanceType.of("ml.m5.large"))
     assert (choice.ami, choice.finding) == (None, None)
 
 
-def test_names_are_open_but_not_arbitrary() -> None:
-    """A known name brings its driver, a newer one and a token pass, a misspelling is refused."""
+def test_unknown_names_must_have_the_form_of_known_ones() -> None:
+    """A known name has its driver, a newer one and a token are accepted, a misspelling is an error."""
     assert InferenceAmi.of(GPU_4_1).driver == "580"
     assert not InferenceAmi.of("al2023-ami-sagemaker-inference-gpu-5-1").is_known
     assert not InferenceAmi.of("${Token[TOKEN.1]}").is_known
@@ -78,8 +78,8 @@ def test_names_are_open_but_not_arbitrary() -> None:
         InferenceAmi.of("al2-ami-sagemaker-inference_gpu-3-1")
 
 
-def test_names_are_the_service_models() -> None:
-    """The table has the names of the botocore in use."""
+def test_names_are_in_the_service_model() -> None:
+    """Every name of the table is in the installed botocore."""
     import botocore.session
 
     loader = botocore.session.Session().get_component("data_loader")

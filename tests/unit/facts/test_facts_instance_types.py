@@ -1,4 +1,4 @@
-"""Instance types: a complete table that stays open to what AWS adds."""
+"""Instance types: a complete table that also accepts newer types."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ PUBLISHED = json.loads((Path(__file__).parent / "published_instance_types.json")
 
 
 def test_table_has_every_published_type_and_no_other() -> None:
-    """The table is the API's list of 277 types (a peer's enumeration has 96 and none newer than 2023)."""
+    """The table is the API's list of 277 types (another library has 96 and none newer than 2023)."""
     assert sorted(instance_type_names()) == sorted(PUBLISHED["instance_types"])
 
 
@@ -29,7 +29,7 @@ def test_table_has_every_published_type_and_no_other() -> None:
     ],
 )
 def test_hardware(name: str, hardware: tuple[object, ...]) -> None:
-    """GPUs are NVIDIA's only, and their memory is that of each, not the machine's."""
+    """Only NVIDIA GPUs count, and the memory is that of each GPU."""
     found = InstanceType.of(name)
     assert hardware == (
         found.gpus,
@@ -45,7 +45,7 @@ def test_hardware(name: str, hardware: tuple[object, ...]) -> None:
     ["g4dn", "g5", "g6", "g6e", "g7", "g7e", "p4d", "p4de", "p5", "p5e", "p5en", "p6-b200", "p6-b300"],
 )
 def test_every_gpu_family_has_gpus(family: str) -> None:
-    """No GPU family is taken for CPUs (a peer gives g6, g6e and p5 the image for CPUs)."""
+    """No GPU family counts as CPU (another library gives g6, g6e and p5 the image for CPUs)."""
     members = [InstanceType.of(name) for name in instance_type_names() if name.split(".")[1] == family]
     assert members
     assert all(member.has_gpu for member in members)
@@ -54,8 +54,8 @@ def test_every_gpu_family_has_gpus(family: str) -> None:
 @pytest.mark.parametrize(
     ("name", "has_gpu"), [("ml.g9.xlarge", True), ("ml.p7-x.48xlarge", True), ("ml.m9.large", False)]
 )
-def test_unknown_type_passes_and_its_family_decides(name: str, has_gpu: bool) -> None:
-    """A type that AWS adds later is accepted, and the letter of its family tells GPUs."""
+def test_unknown_type_is_accepted_and_its_family_decides(name: str, has_gpu: bool) -> None:
+    """A type that AWS adds later is accepted; the letter of its family decides whether it has GPUs."""
     found = InstanceType.of(name)
     assert (found.is_known, found.has_gpu, found.gpus, found.supports_volume_size) == (
         False,
@@ -73,27 +73,27 @@ def test_unknown_type_passes_and_its_family_decides(name: str, has_gpu: bool) ->
         ("T4", "write it as"),
     ],
 )
-def test_other_text_is_refused(name: str, hint: str) -> None:
-    """What is no SageMaker type at all is an error that proposes the nearest."""
+def test_other_strings_are_errors(name: str, hint: str) -> None:
+    """A string that is not a SageMaker type is an error with the most similar type."""
     with pytest.raises(InvalidValueError) as caught:
         InstanceType.of(name)
     assert hint in str(caught.value)
 
 
-def test_misspelt_type_suggests_the_nearest() -> None:
+def test_misspelled_type_suggests_a_similar_one() -> None:
     """The suggestion exists for unknown types only."""
     assert InstanceType.of("ml.g5.xlrage").nearest_known == 'did you mean "ml.g5.xlarge"?'
     assert InstanceType.of("ml.g5.xlarge").nearest_known == ""
 
 
-def test_token_passes_with_nothing_known() -> None:
-    """A type that is only known at deployment is neither refused nor judged."""
+def test_token_is_accepted_without_facts() -> None:
+    """A type that is known only at deployment is neither an error nor checked."""
     found = InstanceType.of("${Token[TOKEN.12]}")
     assert (found.is_known, found.gpus, found.family, found.nearest_known) == (False, None, "", "")
 
 
-def test_volume_size_follows_local_storage() -> None:
-    """Types with local NVMe take no volume, also the families that AWS's SDK does not know."""
+def test_volume_size_depends_on_local_storage() -> None:
+    """Types with local NVMe support no volume size, including families that AWS's SDK does not know."""
     assert InstanceType.of("ml.m5.large").supports_volume_size is True
     assert InstanceType.of("ml.g5.xlarge").supports_volume_size is False
     assert InstanceType.of("ml.g7e.2xlarge").supports_volume_size is False
@@ -101,7 +101,7 @@ def test_volume_size_follows_local_storage() -> None:
 
 
 def test_equal_names_are_equal_values() -> None:
-    """An instance type is a value: it can be compared and be a key."""
+    """Instance types can be compared and used as keys."""
     assert {InstanceType.of("ml.g5.xlarge"), InstanceType.of("ml.g5.xlarge")} == {
         InstanceType.of("ml.g5.xlarge")
     }

@@ -1,4 +1,4 @@
-"""The comparison with AWS's packages finds what differs, and the refresh writes it down."""
+"""The comparison with AWS's packages reports differences, and the refresh writes them."""
 
 import copy
 import json
@@ -27,8 +27,8 @@ def _images() -> dict[str, Any]:
     }
 
 
-def test_equal_tables_have_no_difference_and_changed_ones_have_each() -> None:
-    """A new version, another account, and a Region more or less are each a line."""
+def test_every_difference_of_the_tables_is_reported() -> None:
+    """Equal tables give no line; a new version, another account, and a changed Region give one each."""
     import facts_check
 
     theirs = _images()
@@ -43,8 +43,8 @@ def test_equal_tables_have_no_difference_and_changed_ones_have_each() -> None:
     assert "accounts of 25.04: only we have ('ca-west-1', '204538143572')" in found
 
 
-def test_other_uri_is_a_difference() -> None:
-    """An image that they have and we refuse, and one of another name, are found; the same is not."""
+def test_different_uri_is_reported() -> None:
+    """An image of another name is reported; equal ones, and one that neither has, are not."""
     import facts_check
 
     repository = "dkr.ecr.eu-west-1.amazonaws.com/sagemaker-tritonserver"
@@ -54,11 +54,11 @@ def test_other_uri_is_a_difference() -> None:
         "cn-north-1 25.09 cpu": "727897471807.dkr.ecr.cn-north-1.amazonaws.com.cn/sagemaker-tritonserver:x",
     }
     (line,) = facts_check._uris(theirs)
-    assert line.startswith("image cn-north-1 25.09 cpu: we say None")
+    assert line.startswith("image cn-north-1 25.09 cpu: we have None")
 
 
-def test_refresh_adds_a_release_and_says_what_to_look_up() -> None:
-    """A new release gets its Regions; what no package states is listed; the rest stays as it was."""
+def test_refresh_adds_a_release_and_lists_what_to_look_up() -> None:
+    """A new release gets its Regions, facts that no package states are listed, and the rest is unchanged."""
     import facts_refresh
 
     facts = json.loads((PROJECT / "constructs_triton" / "facts" / "images.json").read_text())
@@ -74,8 +74,8 @@ def test_refresh_adds_a_release_and_says_what_to_look_up() -> None:
     assert facts["versions"]["26.05"] == before["versions"]["26.05"]
 
 
-def test_refresh_writes_the_files_as_they_are() -> None:
-    """Rendering a file that did not change gives the same bytes, so a difference shows only what changed."""
+def test_refresh_keeps_the_format_of_the_files() -> None:
+    """Rendering an unchanged file gives the same bytes, so a diff shows only changes."""
     import facts_refresh
 
     for name in ("images", "instance_types"):
