@@ -59,7 +59,7 @@ class InferenceAmi:
             did_you_mean(version, inference_ami_names()) or f"use one of {', '.join(inference_ami_names())}"
         )
         raise InvalidValueError(
-            f'inference_ami: must be the name of a SageMaker inference AMI, got "{version}"; {hint}'
+            f'inference_ami_version: must be the name of a SageMaker inference AMI, got "{version}"; {hint}'
         )
 
     def __str__(self) -> str:
@@ -123,6 +123,6 @@ def _unsourced(image_version: str | None, instance_type: InstanceType) -> Findin
         severity=Severity.WARNING,
         path="inference_ami",
         message=f"no published inference AMI for {image} on {instance_type}; using SageMaker's default",
-        hint="if the container does not start, set inference_ami_version to one whose driver supports its CUDA",
+        hint="if the container fails to start, set inference_ami_version to an AMI with a driver for its CUDA",
         source="AWS publishes no table of inference AMIs by container image and instance type",
     )
