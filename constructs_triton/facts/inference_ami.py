@@ -123,6 +123,6 @@ def _unsourced(image_version: str | None, instance_type: InstanceType) -> Findin
         severity=Severity.WARNING,
         path="inference_ami",
         message=f"no published inference AMI for {image} on {instance_type}; using SageMaker's default",
-        hint="if the container fails to start, set inference_ami_version to an AMI with a driver for its CUDA",
+        hint="if the container fails to start, set inference_ami_version to one with a driver for its CUDA",
         source="AWS publishes no table of inference AMIs by container image and instance type",
     )
