@@ -1,7 +1,7 @@
-"""Our verdict beside the real server's, on repositories that triton server 2.51 was asked to load.
+"""Our verdict and the real server's, on repositories that triton server 2.51 was given to load.
 
-``oracle/cases.tar.gz`` holds a repository a folder, and ``oracle/verdicts.json`` what the server (release
-24.10, without a GPU) said of each. Folders may be empty, which git does not keep: hence the archive.
+``oracle/cases.tar.gz`` contains one folder for each repository, and ``oracle/verdicts.json`` the answer of
+the server (release 24.10, without a GPU). It is an archive because git does not store empty folders.
 """
 
 from __future__ import annotations
@@ -27,7 +27,46 @@ NEEDS_EXECUTION = {
     "bad_mme_memory": "initialize is executed and raises",
     "bad_py_init_raises": "initialize is executed and raises",
 }
-"""What cannot be told without executing the model; ``check --server`` decides these."""
+"""Only executing the model shows these errors; ``check --server`` reports them."""
+
+SAME_WORDS = {
+    "bad_batch_output_target": "unknown target output name",
+    "bad_cache_decoupled": "with 'decoupled' transaction policy",
+    "bad_config_at_root_and_dir": "Incorrect directory structure",
+    "bad_cpu_with_gpus": "has kind KIND_CPU but specifies one or more GPUs",
+    "bad_dim_minus_two": "dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+    "bad_empty_repo": "No model found in model repository",
+    "bad_empty_version_dir": "Python model file not found in",
+    "bad_ens_cycle_on_path": "written",
+    "bad_ens_dtype_output": "inconsistent data type: ",
+    "bad_ens_instance_group": "instance group should not be specified for ensemble",
+    "bad_ens_map_key_twice": "is not used",
+    "bad_ens_missing_model": "contains models that are not available",
+    "bad_ens_no_output_map": "must specify 'output_map' in step",
+    "bad_ens_no_scheduling": "ensemble scheduling must be set for ensemble",
+    "bad_ens_rank_between": "inconsistent shape: ",
+    "bad_ens_tensor_unread": "is unused",
+    "bad_ens_unknown_output": "is mapped from non-existing output",
+    "bad_ens_written_twice": "can appear in an output map only once",
+    "bad_execution_env_absent": "Failed to get the canonical path",
+    "bad_gpu_no_gpu": "has kind KIND_GPU but no GPUs are available",
+    "bad_no_dims": "must specify 'dims'",
+    "bad_no_version_dir": "at least one version must be available",
+    "bad_non_linear_io": "Non-linear IO format is only supported for",
+    "bad_ordering_priorities": "Only one priority level is allowed when 'preserve_ordering' is true",
+    "bad_policy_specific_absent": "at least one version must be available under the version policy",
+    "bad_preferred_nonbatching": "dynamic batching preferred size must be <= max batch size",
+    "bad_reshape_wildcards_differ": "has different number of variable-size dimensions for dims and reshape",
+    "bad_seq_corrid_type": "unexpected data type for control CONTROL_SEQUENCE_CORRID",
+    "bad_seq_no_values": "sequence batching must specify either 'int32_false_true', 'fp32_false_true' or",
+    "bad_seq_oldest_preferred": "sequence batching preferred batch size must be <= max batch size",
+    "bad_seq_start_twice": "sequence batching specifies multiple CONTROL_SEQUENCE_START tensors",
+    "bad_shape_tensor": "shape tensors are only supported for TensorRT platform",
+    "bad_stray_root_dir": "More than 1 model directory found in model repository",
+    "bad_warmup_no_data": "to have input_data_type set",
+    "foreign_torch_pair": "unexpected 'platform' and 'backend' pair, got",
+}
+"""Words that the server's message and ours have in common, so that a search for one finds the other."""
 
 CANNOT_SERVE = sorted(
     name for name, case in VERDICTS.items() if case.get("unusable") or case.get("order_dependent")
@@ -41,7 +80,7 @@ DECIDED = sorted(
 
 @pytest.fixture(scope="session")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The repositories on disk."""
+    """Unpack the repositories."""
     directory = tmp_path_factory.mktemp("oracle")
     with tarfile.open(ORACLE / "cases.tar.gz") as archive:
         archive.extractall(directory, filter="data")
@@ -49,7 +88,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check(cases: Path, name: str) -> Report:
-    """The case as the server was asked: on a machine without GPUs, as one archive."""
+    """Check a case as the server loaded it: on a machine without GPUs, as one archive."""
     case = VERDICTS[name]
     mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
     target = Target(mode=mode, gpu_count=0, default_model=case.get("default_model"))
@@ -57,28 +96,36 @@ def check(cases: Path, name: str) -> Report:
 
 
 def test_archive_and_verdicts_hold_the_same_cases(cases: Path) -> None:
-    """Every case has a verdict and every verdict a case."""
+    """Every case has a verdict, and every verdict has a case."""
     assert {path.name for path in cases.iterdir()} == set(VERDICTS)
 
 
 @pytest.mark.parametrize("name", DECIDED)
 def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
-    """Whatever can be told without executing the model is told as the server tells it."""
+    """Our verdict is the server's if the server reached it without executing the model."""
     report = check(cases, name)
     assert report.verdict == VERDICTS[name]["verdict"], (VERDICTS[name].get("error"), report.findings)
 
 
 @pytest.mark.parametrize("name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"])
 def test_refusal_is_an_error(cases: Path, name: str) -> None:
-    """What the server refuses has at least one error, whose path is in the repository."""
+    """A repository that the server rejects has at least one error, whose path exists."""
     errors = check(cases, name).errors
     assert errors
     assert all(error.path == "." or (cases / name / error.path).exists() for error in errors)
 
 
+@pytest.mark.parametrize("name", sorted(SAME_WORDS))
+def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
+    """A search for the server's message finds ours."""
+    words = SAME_WORDS[name]
+    assert words in VERDICTS[name]["error"]
+    assert any(words in error.message for error in check(cases, name).errors)
+
+
 @pytest.mark.parametrize("name", CANNOT_SERVE)
 def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
-    """What loads and serves no request, or serves by luck of the file system, is an error all the same."""
+    """A repository that loads but cannot serve, or serves only in some file systems, has an error."""
     assert check(cases, name).errors
 
 
@@ -91,7 +138,7 @@ def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
     ],
 )
 def test_what_works_has_no_error(cases: Path, name: str) -> None:
-    """A repository that loads and serves has no error; for a TensorRT plan that takes a GPU."""
+    """A repository that loads and serves has no error; a TensorRT plan needs a GPU for that."""
     case = VERDICTS[name]
     mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
     target = Target(mode=mode, gpu_count=1, default_model=case.get("default_model"))
@@ -99,5 +146,5 @@ def test_what_works_has_no_error(cases: Path, name: str) -> None:
 
 
 def test_exceptions_are_cases_that_the_server_refuses() -> None:
-    """The list of exceptions holds only refusals, so that it cannot hide a false alarm."""
+    """Each exception is a repository that the server rejects, so the list cannot hide a false error."""
     assert all(VERDICTS[name]["verdict"] == "rejected" for name in NEEDS_EXECUTION)

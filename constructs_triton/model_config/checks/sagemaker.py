@@ -18,6 +18,7 @@ __all__: list[str] = []
 
 _SERVE = "triton server docker/sagemaker/serve"
 _LOADER = "triton server SageMakerMMELoadModel"
+_NESTED = "use a single-model endpoint for nested ensembles"
 _ENSEMBLE_TEXT = re.compile(r'platform:(\s)*"ensemble"')
 
 
@@ -115,7 +116,7 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
             message = (
                 f"the loader recognizes several folders as the ensemble to serve, got {quoted(ensembles)}"
             )
-            yield Problem(message, path=path, hint="use a single-model endpoint for nested ensembles")
+            yield Problem(message, path=path, hint=_NESTED)
         elif len(archive.folders) > 1 and not ensembles:
             message = (
                 f"the loader recognizes no folder as the ensemble to serve, got {quoted(archive.folders)}"
@@ -123,7 +124,7 @@ def archive_order(context: RepositoryContext) -> Iterator[Problem]:
             yield Problem(message, path=path, hint=_order_hint(context, archive.model))
         elif ensembles and ensembles[0] != archive.model and not archive.is_given:
             message = f'the archive of "{archive.model}" would serve "{ensembles[0]}"'
-            yield Problem(message, path=path, hint=_order_hint(context, archive.model))
+            yield Problem(message, path=path, hint=_NESTED)
 
 
 def _order_hint(context: RepositoryContext, name: str) -> str:

@@ -1,94 +1,123 @@
-"""Every rule, by its twins: the smallest repository that trips it and the same one mended."""
+"""Every rule, by its twins: the smallest repository that trips it, and the same repository fixed."""
 
 from __future__ import annotations
 
+import ast
 import importlib.util
+import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FrameType
+from typing import Any
 
 import pytest
+from check_twins import TWINS, Files, code_of, write
+from check_twins.repositories import HEAD, one
 
-from constructs_triton.model_config import Report, all_rules
+from constructs_triton.model_config import Report, all_rules, checks
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
 PROJECT = Path(__file__).resolve().parents[3]
+CHECKS = Path(checks.__file__).parent
 
 
-def _load_twins() -> ModuleType:
-    import sys
-
-    spec = importlib.util.spec_from_file_location("check_twins", PROJECT / "tools" / "check_twins.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["check_twins"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-twins = _load_twins()
-
-
-def _check(files: object, target: Target | None, directory: Path) -> Report:
-    repository = ModelRepository.from_directory(twins.write(files, directory / "models"))
+def _check(files: Files, target: Target | None, directory: Path) -> Report:
+    repository = ModelRepository.from_directory(write(files, directory / "models"))
     return repository.check(target, is_packed=False)
 
 
 def test_every_rule_has_twins() -> None:
-    """Each rule has its pair of examples, and there is no pair without a rule."""
-    assert set(twins.TWINS) == set(all_rules())
+    """Each rule has a twin, and each twin has a rule."""
+    assert {code_of(key) for key in TWINS} == set(all_rules())
+    assert set(all_rules()) <= set(TWINS)
 
 
-@pytest.mark.parametrize("code", sorted(twins.TWINS))
-def test_failing_twin_trips_exactly_its_rule(code: str, tmp_path: Path) -> None:
-    """The failing twin is found by its own rule and by no other, and the verdict is the rule's."""
-    twin, rule = twins.TWINS[code], all_rules()[code]
+@pytest.mark.parametrize("key", sorted(TWINS))
+def test_failing_twin_trips_only_its_rule(key: str, tmp_path: Path) -> None:
+    """Only its own rule reports the failing twin, and the verdict is the rule's."""
+    twin, rule = TWINS[key], all_rules()[code_of(key)]
     report = _check(twin.failing, twin.target, tmp_path)
-    assert {finding.code for finding in report.findings} == {code}
+    assert {finding.code for finding in report.findings} == {rule.code}
     assert report.findings[0].severity is rule.severity
     assert report.verdict == ("rejected" if rule.refuses else "loads")
 
 
-@pytest.mark.parametrize("code", sorted(twins.TWINS))
-def test_mended_twin_is_clean(code: str, tmp_path: Path) -> None:
-    """The mended twin trips no rule at all."""
-    twin = twins.TWINS[code]
-    assert _check(twin.mended, twin.mended_target or twin.target, tmp_path).findings == ()
+@pytest.mark.parametrize("key", sorted(TWINS))
+def test_fixed_twin_has_no_findings(key: str, tmp_path: Path) -> None:
+    """No rule reports the fixed twin."""
+    twin = TWINS[key]
+    assert _check(twin.fixed, twin.fixed_target or twin.target, tmp_path).findings == ()
 
 
-@pytest.mark.parametrize("code", sorted(twins.TWINS))
-def test_finding_tells_where_and_how_to_mend(code: str, tmp_path: Path) -> None:
-    """A finding names an existing path or the repository, and carries a hint and a source."""
-    twin = twins.TWINS[code]
+@pytest.mark.parametrize("key", sorted(TWINS))
+def test_finding_has_place_hint_and_source(key: str, tmp_path: Path) -> None:
+    """A finding names an existing path or the repository, and has a hint and a source."""
+    twin = TWINS[key]
     for finding in _check(twin.failing, twin.target, tmp_path).findings:
-        assert (
-            finding.path == "."
-            or (tmp_path / "models" / finding.path).is_symlink()
-            or (tmp_path / "models" / finding.path).exists()
-        )
+        path = tmp_path / "models" / finding.path
+        assert finding.path == "." or path.is_symlink() or path.exists()
         assert finding.hint
         assert finding.source
         assert not finding.message.endswith(".")
+        assert not finding.hint.endswith(".")
 
 
-def test_template_with_placeholders_in_strings_gets_one_plain_message(tmp_path: Path) -> None:
-    """A template is told to be one, once, however many of its strings are still to be filled in."""
-    files = twins.one(
-        twins.HEAD + 'name: "${name}"\nparameters { key: "k" value { string_value: "${v}" } }\n'
-    )
+# --- every fault has a twin -------------------------------------------------------------------------------
+
+
+def _faults() -> Iterator[tuple[str, int]]:
+    """File and line of every ``yield Problem(...)``."""
+    for path in CHECKS.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            call = node.value if isinstance(node, ast.Yield) else None
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Problem":
+                yield path.name, call.lineno
+
+
+def _lines_run_by_twins(directory: Path) -> set[tuple[str, int]]:
+    lines: set[tuple[str, int]] = set()
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.parent != CHECKS:
+            return None
+        lines.add((path.name, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    for number, twin in enumerate(TWINS.values()):
+        repository = ModelRepository.from_directory(write(twin.failing, directory / str(number)))
+        sys.settrace(trace)
+        try:
+            repository.check(twin.target, is_packed=False)
+        finally:
+            sys.settrace(before)
+    return lines
+
+
+def test_every_fault_has_a_twin(tmp_path: Path) -> None:
+    """The failing twins together run every ``yield Problem(...)`` of the checks."""
+    faults = set(_faults())
+    assert len(faults) > 100
+    assert sorted(faults - _lines_run_by_twins(tmp_path)) == []
+
+
+# --- documentation ----------------------------------------------------------------------------------------
+
+
+def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) -> None:
+    """A template gets one finding, however many of its strings contain placeholders."""
+    files = one(HEAD + 'name: "${name}"\nparameters { key: "k" value { string_value: "${v}" } }\n')
     (finding,) = _check(files, None, tmp_path).findings
-    assert (finding.code, finding.hint) == (
-        "layout-name-differs",
-        "check the file that your script generates from this template",
-    )
+    assert finding.code == "layout-name-differs"
+    assert finding.hint == "check the file that your script generates from this template"
 
 
 def test_documentation_is_up_to_date() -> None:
     """``docs/checks.md`` is what the generator writes today."""
-    spec = importlib.util.spec_from_file_location(
-        "generate_checks_doc", PROJECT / "tools" / "generate_checks_doc.py"
-    )
+    path = PROJECT / "tools" / "generate_checks_doc.py"
+    spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
     assert spec is not None
     assert spec.loader is not None
     generator = importlib.util.module_from_spec(spec)

@@ -1,0 +1,119 @@
+"""Twins of the checks of config.pbtxt, folders and backends."""
+
+# Configurations read best unbroken.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from check_twins.repositories import (
+    CLASS,
+    HEAD,
+    IO,
+    ONE_STEP,
+    ONNX,
+    PLAN,
+    Twin,
+    added,
+    ensemble,
+    foreign,
+    graph,
+    one,
+)
+
+TWINS: dict[str, Twin] = {
+    "text-syntax": Twin(one(HEAD.replace(":", "", 1)), one(HEAD)),
+    "text-syntax: byte order mark": Twin(one("\ufeff" + HEAD), one(HEAD)),
+    "text-syntax: plus sign": Twin(one(HEAD.replace("8", "+8", 1)), one(HEAD)),
+    "text-syntax: underscore": Twin(one(HEAD.replace("8", "1_000", 1)), one(HEAD)),
+    "text-syntax: unknown escape": added(
+        'metric_tags { key: "a" value: "\\d" }\n', 'metric_tags { key: "a" value: "\\\\d" }\n'
+    ),
+    "text-syntax: comment": added("// batches\n", "# batches\n"),
+    "text-syntax: JSON": Twin(one('{ "backend": "python" }'), one(HEAD)),
+    "text-unknown-field": Twin(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
+    "text-enum": Twin(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
+    "text-enum: in quotes": Twin(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
+    "text-field-twice": added("max_batch_size: 8\n", ""),
+    "text-one-of": added("dynamic_batching { }\nsequence_batching { }\n", "dynamic_batching { }\n"),
+    "text-template": Twin(one(HEAD.replace("8", "${batch}", 1)), one(HEAD)),
+    "text-placeholder": added(
+        'parameters { key: "path" value { string_value: "${path}" } }\n',
+        'parameters { key: "path" value { string_value: "/opt/ml/model/m/1" } }\n',
+    ),
+    "layout-no-model": Twin(
+        {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
+    ),
+    "layout-no-version": Twin({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
+    "layout-no-version: a file": Twin({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),
+    "layout-no-version: ensemble": Twin(
+        {name: text for name, text in ensemble(ONE_STEP).items() if name != "pipe/1"}, ensemble(ONE_STEP)
+    ),
+    "layout-no-version-chosen": added(
+        "version_policy { specific { versions: [ 2 ] } }\n",
+        "version_policy { specific { versions: [ 1 ] } }\n",
+    ),
+    "layout-no-version-chosen: latest": added(
+        "version_policy { latest { } }\n", "version_policy { latest { num_versions: 1 } }\n"
+    ),
+    "layout-version-absent": added(
+        "version_policy { specific { versions: [ 1, 7 ] } }\n",
+        "version_policy { specific { versions: [ 1 ] } }\n",
+    ),
+    "layout-version-name": Twin(
+        one(HEAD, **{"m/99999999999999999999/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
+    ),
+    "layout-version-name: not a number": Twin(
+        {"m/config.pbtxt": HEAD, "m/1abc/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
+    ),
+    "layout-version-name: negative": Twin(
+        {"m/config.pbtxt": HEAD, "m/-1/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
+    ),
+    "layout-version-skipped": Twin(
+        one(HEAD, **{"m/02/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
+    ),
+    "layout-config-is-folder": Twin({"m/config.pbtxt": None, "m/1/model.onnx": "x"}, {"m/1/model.onnx": "x"}),
+    "layout-config-unreadable": Twin(
+        {"m/config.pbtxt": "->../lost", "m/1/model.onnx": "x"},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+    ),
+    "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
+    "backend-unknown": Twin({"m/1/weights.bin": "x"}, {"m/1/model.onnx": "x"}),
+    "backend-platform": Twin(one(HEAD.replace("backend", "platform")), one(HEAD)),
+    "backend-platform: default_model_filename": foreign(
+        f'default_model_filename: "weights.bin"\nmax_batch_size: 8\n{IO}',
+        f'backend: "identity"\ndefault_model_filename: "weights.bin"\nmax_batch_size: 8\n{IO}',
+        "weights.bin",
+    ),
+    "backend-platform-pair": foreign(
+        PLAN + 'backend: "pytorch"\n', PLAN + 'backend: "tensorrt"\n', "model.plan"
+    ),
+    "backend-platform-pair: no platform": foreign(
+        f'backend: "tensorflow"\nmax_batch_size: 8\n{IO}',
+        f'backend: "tensorflow"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
+        "model.graphdef",
+    ),
+    "backend-of-ensemble": graph(ONE_STEP + 'backend: "python"\n', ONE_STEP),
+    "backend-ensemble-platform": Twin(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),
+    "backend-ensemble-platform: another platform": graph(
+        ONE_STEP.replace('"ensemble"', '"tensorrt_plan"', 1), ONE_STEP
+    ),
+    "backend-max-batch-size": Twin(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
+    "backend-misspelt": Twin(one(HEAD.replace("python", "pythonn")), one(HEAD)),
+    "backend-repository-agent": added(
+        'model_repository_agents { agents [ { name: "vault" } ] }\n',
+        'model_repository_agents { agents [ { name: "checksum" } ] }\n',
+    ),
+    "backend-model-metrics": added(
+        'model_metrics { metric_control [ { metric_identifier { family: "f" } } ] }\n',
+        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n',
+    ),
+    "backend-model-metrics: no family": added(
+        "model_metrics { metric_control [ { histogram_options { buckets: [ 1 ] } } ] }\n",
+        'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n',
+    ),
+    "backend-pytorch-names": foreign(
+        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0"),
+        'backend: "pytorch"\nmax_batch_size: 8\n' + IO.replace("X", "INPUT__0").replace('"Y"', '"OUTPUT__0"'),
+        "model.pt",
+    ),
+}

@@ -1,0 +1,108 @@
+"""Twins of the checks of SageMaker's front end and the endpoint."""
+
+# Configurations read best unbroken.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from check_twins.repositories import (
+    BIG,
+    CLASS,
+    DECOUPLED,
+    HEAD,
+    IO,
+    MULTI,
+    ONE_STEP,
+    ONNX,
+    PLAN,
+    SINGLE,
+    Twin,
+    added,
+    ensemble,
+    foreign,
+    one,
+    pipe,
+    step,
+)
+from constructs_triton.model_config.target import Target
+
+NESTED = pipe(step("inner", "X", "Y"))
+METRICS = 'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n'
+
+TWINS: dict[str, Twin] = {
+    "sagemaker-config-at-root": Twin({**one(HEAD), "config.pbtxt": HEAD}, one(HEAD), SINGLE),
+    "sagemaker-no-model": Twin({"notes.txt": "x"}, one(HEAD), Target()),
+    "sagemaker-no-model: link": Twin({"m": "->../elsewhere"}, one(HEAD), Target()),
+    "sagemaker-default-model": Twin({**one(HEAD), "assets": None}, one(HEAD), Target()),
+    "sagemaker-default-model-absent": Twin(one(HEAD), one(HEAD), Target(default_model="n"), SINGLE),
+    "sagemaker-name-blank": Twin(
+        {name.replace("m/", "my model/", 1): text for name, text in one(HEAD).items()}, one(HEAD), Target()
+    ),
+    "sagemaker-archive-order": Twin(
+        ensemble(ONE_STEP.replace("platform:", "platform :")), ensemble(ONE_STEP), MULTI
+    ),
+    "sagemaker-archive-order: nested ensembles": Twin(
+        ensemble(NESTED, inner=ONE_STEP),
+        ensemble(NESTED, inner=ONE_STEP),
+        MULTI,
+        Target(default_model="pipe"),
+    ),
+    "sagemaker-archive-order: another ensemble": Twin(
+        ensemble(NESTED.replace("platform:", "platform :"), inner=ONE_STEP, b=HEAD),
+        ensemble(NESTED, inner=ONE_STEP, b=HEAD),
+        MULTI,
+        Target(default_model="pipe"),
+    ),
+    "sagemaker-archive-order: stray folder": Twin({**one(HEAD), "assets": None}, one(HEAD), MULTI),
+    "sagemaker-archive-link": Twin(
+        {"n/config.pbtxt": HEAD, "n/1/model.py": CLASS, "m": "->n"}, one(HEAD), MULTI
+    ),
+    "sagemaker-name-out-of-memory": Twin(
+        {name.replace("m/", "BLOOM/", 1): text for name, text in one(HEAD).items()}, one(HEAD), MULTI
+    ),
+    "sagemaker-decoupled": added(DECOUPLED, "", SINGLE),
+    "sagemaker-decoupled: step": Twin(
+        ensemble(ONE_STEP, a=HEAD + DECOUPLED), ensemble(ONE_STEP), Target(default_model="pipe")
+    ),
+    "sagemaker-decoupled-stream": added(DECOUPLED, "", Target(default_model="m", image_version="26.05")),
+    "target-field-too-new": added(
+        'runtime: "libtriton_python.so"\n', "", Target(default_model="m", image_version="23.12")
+    ),
+    "target-field-too-new: model_metrics": added(
+        METRICS, "", Target(default_model="m", image_version="24.10")
+    ),
+    "target-field-too-new: max_inflight_requests": Twin(
+        ensemble(ONE_STEP.replace("step [", "max_inflight_requests: 4 step [")),
+        ensemble(ONE_STEP),
+        Target(default_model="pipe", image_version="25.10"),
+    ),
+    "target-field-too-new: non-linear format": foreign(
+        PLAN.replace("dims: [ 4 ]", "dims: [ 3, 4, 4 ] is_non_linear_format_io: true", 1),
+        PLAN,
+        "model.plan",
+        Target(default_model="m", image_version="24.07"),
+    ),
+    "target-backend-removed": foreign(
+        f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
+        ONNX,
+        "model.onnx",
+        Target(default_model="m", image_version="26.05"),
+    ),
+    "target-tensorrt-without-gpu": foreign(PLAN, ONNX, "model.onnx", Target(default_model="m", gpu_count=0)),
+    "target-shared-memory": added(
+        "instance_group [ { kind: KIND_CPU count: 200 } ]\n",
+        "instance_group [ { kind: KIND_CPU count: 2 } ]\n",
+        Target(default_model="m", memory_gib=4),
+    ),
+    "target-request-size": Twin(
+        one('backend: "python"\nmax_batch_size: 64\n' + BIG % 150528),
+        one('backend: "python"\nmax_batch_size: 8\n' + BIG % 150528),
+        SINGLE,
+    ),
+    "target-storage": Twin(one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE),
+    "target-gpu-memory": Twin(
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": b"\0" * (2 << 20)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+        Target(default_model="m", gpu_count=1, gpu_memory_mib=1),
+    ),
+}
