@@ -255,10 +255,17 @@ def _listen(port: int) -> Iterator[socket.socket]:
 
 @asynccontextmanager
 async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    runner = web.AppRunner(application, access_log=None, read_bufsize=READ_BUFFER_BYTES)
+    # SageMaker does not look into bodies, so a compressed one reaches the container as it is.
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        read_bufsize=READ_BUFFER_BYTES,
+        auto_decompress=False,
+        shutdown_timeout=1.0,
+    )
     await runner.setup()
     try:
-        await web.SockSite(runner, listener, shutdown_timeout=1.0).start()
+        await web.SockSite(runner, listener).start()
         yield
     finally:
         await runner.cleanup()

@@ -31,6 +31,9 @@ _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
 #: Headers of the API that a local endpoint does not support.
 _UNSUPPORTED = (f"{_PREFIX}S3OutputPathExtension", f"{_PREFIX}Filename")
 
+#: More digits than any accepted number has; ``int`` itself rejects thousands of them with another error.
+_MOST_DIGITS = 9
+
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
 """Sends headers and a body to the container, with a timeout in seconds, and returns the response body."""
 
@@ -152,6 +155,6 @@ def _headers(request: web.Request) -> dict[str, str]:
 
 def _seconds(request: web.Request, name: str, least: int, most: int, default: int) -> int:
     text = request.headers.get(name, str(default))
-    if not text.isdecimal() or not least <= int(text) <= most:
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or not least <= int(text) <= most:
         raise validation_error(f"{name.removeprefix(_PREFIX)} must be {least} to {most}, got {text!r}")
     return int(text)

@@ -21,6 +21,7 @@ from constructs_triton.local.gateway.async_inference import AsyncInvocations, Bu
 from constructs_triton.local.gateway.freed_memory import keep_freed_memory
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton.local.gateway.relay import body_of, headers_to_container, relay, relay_as_events
+from constructs_triton.local.gateway.request_checks import check_target_model, refuse_foreign_requests
 from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
 
@@ -113,7 +114,7 @@ class _Gateway:
         shadows = endpoint.shadows_of_next()
         return _Invocation(
             endpoint=endpoint,
-            target_model=request.headers.get(TARGET_MODEL_HEADER),
+            target_model=check_target_model(request.headers.get(TARGET_MODEL_HEADER)),
             headers=headers_to_container(request),
             body=await body_of(request, is_copied=bool(shadows)),
             shadows=shadows,
@@ -181,7 +182,9 @@ def gateway_application(
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
-    application = web.Application(client_max_size=INVOCATION_PAYLOAD_BYTES)
+    application = web.Application(
+        client_max_size=INVOCATION_PAYLOAD_BYTES, middlewares=[refuse_foreign_requests]
+    )
     application.router.add_post("/endpoints/{name}/invocations", gateway.invoke)
     application.router.add_post(
         "/endpoints/{name}/invocations-response-stream", gateway.invoke_with_response_stream

@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import blake2b
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 import aiohttp
@@ -146,11 +146,8 @@ class MultiModelContainer:
         load.result()
 
     def _archive(self, target_model: str) -> Path:
-        path = self.prefix / target_model
-        is_below = self.prefix in path.parents and ".." not in path.parts
-        if is_below and not path.is_file():
-            self._fetch(target_model)
-        if not is_below or not path.is_file():
+        path = self._find(target_model)
+        if path is None:
             bucket, _, prefix = self._server.container.model_data_url.removeprefix("s3://").partition("/")
             raise validation_error(
                 f"Failed to download model data(bucket: {bucket}, key: {prefix}{target_model}). Please "
@@ -158,6 +155,20 @@ class MultiModelContainer:
                 "has permissions to download the model. " + self.archives_note()
             )
         return path
+
+    def _find(self, target_model: str) -> Path | None:
+        """Return the archive's file, downloaded if needed; ``None`` if there is no object with this key."""
+        key = PurePosixPath(target_model)
+        # S3 compares keys character by character, while a path may be written in several ways.
+        if str(key) != target_model or key.is_absolute() or ".." in key.parts:
+            return None
+        path = self.prefix / key
+        try:
+            if not path.is_file():
+                self._fetch(target_model)
+            return path if path.is_file() else None
+        except OSError:  # no file can have this name, for instance one of over 255 bytes
+            return None
 
     def archives_note(self) -> str:
         """Return a sentence that lists the archives that can be called, for messages."""

@@ -195,7 +195,7 @@ async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None
     """A multi-model endpoint without TargetModel; with it, the model's own path is called."""
     server, loader = fake_server(tmp_path), FakeLoader(200)
     async with running_container(server, loader) as container:
-        endpoint = _multi_model_endpoint(server, container)
+        endpoint = multi_model_endpoint(server, container)
         async with serving({"e": endpoint}, None) as client:
             run = Run(client, server)
             assert (await run.message()).endswith("Its archives: a.tar.gz, b.tar.gz")
@@ -205,7 +205,7 @@ async def test_a_missing_target_model_lists_the_archives(tmp_path: Path) -> None
             assert (response.status, loader.calls) == (200, ["POST a.tar.gz", "POST a.tar.gz"])
 
 
-def _multi_model_endpoint(server: TritonServer, container: MultiModelContainer) -> RunningEndpoint:
+def multi_model_endpoint(server: TritonServer, container: MultiModelContainer) -> RunningEndpoint:
     variant = VariantSpec("A", server.container)
     return RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, container)])
 

@@ -221,6 +221,21 @@ async def test_an_unknown_archive_lists_those_there_are(tmp_path: Path, target_m
         assert str(error).endswith("Its archives: a.tar.gz, b.tar.gz")
 
 
+@pytest.mark.parametrize(
+    "target_model",
+    ["./a.tar.gz", "a.tar.gz/", "a.tar.gz/.", "x/../a.tar.gz", "x//a.tar.gz", ".", "a.tar.gz/b", "a" * 300],
+)
+@in_loop
+async def test_a_target_model_is_compared_as_an_s3_key(tmp_path: Path, target_model: str) -> None:
+    """Another way to write an archive's path is another key, and a key that no file can have is unknown."""
+    (tmp_path / "x").mkdir()
+    async with running_container(fake_server(tmp_path), FakeLoader(200), ("a", "x/a")) as container:
+        error = await refusal(container, target_model)
+        assert (error.status, error.code) == (400, "ValidationError")
+        assert f"(bucket: bucket, key: models/{target_model})" in str(error)
+        await call(container, "a", "x/a")
+
+
 @in_loop
 async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
     """A catalog of many archives does not fill the message; an empty prefix has none."""
