@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import socket
 import statistics
 import sys
 import tempfile
@@ -27,20 +26,8 @@ from local_assembly import AssemblyBuilder, adding_model, below
 
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server.private_address import SOCKET_NAME
+from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.wire import EncodedRequest, encode_request
-
-
-class UnixConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost")
-        self._path = path
-
-    def connect(self) -> None:
-        """Connect to the socket."""
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.connect(str(self._path))
 
 
 class Road:
@@ -78,7 +65,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         LocalEndpoint.from_assembly(assembly(Path(folder))) as local,
     ):
-        direct = Road(UnixConnection(server_socket(local)), "/invocations")
+        direct = Road(UnixHTTPConnection(server_socket(local)), "/invocations")
         url = urlsplit(local.endpoint_url)
         connection = http.client.HTTPConnection(str(url.hostname), url.port)
         gateway = Road(connection, "/endpoints/Benchmark/invocations")

@@ -26,7 +26,7 @@ from urllib.parse import quote
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.installation import TritonInstallation, find_installation, inspect_python
-from constructs_triton.local.server.ports import reserve_port
+from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.model_config import format_model_config
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
@@ -40,6 +40,7 @@ STAND_INS = frozenset(
 """Backends of NVIDIA's images that stand-ins replace. The server reports any other name as missing."""
 
 _KIND_GPU = 1
+_SOCKET_NAME = "http.sock"
 _START_SECONDS, _LOAD_SECONDS = 60.0, 30.0
 # The only required function. It responds without outputs, because a warm-up waits for a response.
 _STAND_IN_SOURCE = """
@@ -75,8 +76,8 @@ def ask_server(path: Path) -> dict[str, str]:
         check_run = _CheckRun.prepare(repository, Path(folder))
         answers: dict[str, str] = {}
         while len(answers) < len(repository.models):
-            with check_run.server() as port:
-                check_run.ask(port, answers)
+            with check_run.server():
+                check_run.ask(answers)
     return dict(sorted(answers.items()))
 
 
@@ -108,17 +109,14 @@ class _CheckRun:
         return cls(directory, notes, installation)
 
     @contextmanager
-    def server(self) -> Iterator[int]:
-        """Start a server without models and yield its port."""
-        with reserve_port() as reservation:
-            yield from self._serve(int(reservation.getsockname()[1]))
-
-    def _serve(self, port: int) -> Iterator[int]:
-        prefix = f"triton_check_{os.getpid()}_{port}_"
+    def server(self) -> Iterator[None]:
+        """Start a server without models, on a Unix socket in the private folder."""
+        prefix = f"triton_{self.directory.name}_"
+        (self.directory / _SOCKET_NAME).unlink(missing_ok=True)  # of the server before
         python = inspect_python()
         with (self.directory / "server.log").open("ab") as log:
             process = subprocess.Popen(
-                [str(self.installation.executable), *self._flags(port, prefix)],
+                [str(self.installation.executable), *self._flags(prefix)],
                 env={
                     "HOME": str(self.directory / "home"),
                     "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
@@ -130,18 +128,17 @@ class _CheckRun:
                 start_new_session=True,
             )
         try:
-            self._wait(process, port)
-            yield port
+            self._wait(process)
+            yield
         finally:
             _end(process, prefix)
 
-    def _flags(self, port: int, prefix: str) -> list[str]:
+    def _flags(self, prefix: str) -> list[str]:
         return [
             f"--model-repository={self.directory / 'models'}",
             f"--backend-directory={self.directory / 'backends'}",
             "--model-control-mode=explicit",
-            "--http-address=127.0.0.1",
-            f"--http-port={port}",
+            f"--http-address=unix:{_SOCKET_NAME}",  # relative to the server's working directory
             "--allow-grpc=false",
             "--allow-metrics=false",
             "--allow-sagemaker=false",
@@ -149,26 +146,39 @@ class _CheckRun:
             "--backend-config=python,shm-default-byte-size=1048576",
         ]
 
-    def _wait(self, process: subprocess.Popen[bytes], port: int) -> None:
+    def _wait(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline and process.poll() is None:
-            if _request(port, "GET", "/v2/health/live", 2.0)[0] == 200:
+            if self._request("GET", "/v2/health/live", 2.0)[0] == 200:
                 return
             time.sleep(0.05)
         tail = (self.directory / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
         raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
 
-    def ask(self, port: int, answers: dict[str, str]) -> None:
+    def ask(self, answers: dict[str, str]) -> None:
         """Load the models that have no answer yet, until the server ends or does not answer."""
         for name, note in self.models.items():
             if name in answers:
                 continue
             path = f"/v2/repository/models/{quote(name, safe='')}/load"
-            status, text = _request(port, "POST", path, _LOAD_SECONDS)
+            status, text = self._request("POST", path, _LOAD_SECONDS)
             if status is None:
                 answers[name] = f"rejected: {text}{note}"
                 return
             answers[name] = ("loads" if status == 200 else f"rejected: {_reason(text)}") + note
+
+    def _request(self, method: str, path: str, timeout: float) -> tuple[int | None, str]:
+        connection = UnixHTTPConnection(self.directory / _SOCKET_NAME, timeout=timeout)
+        try:
+            connection.request(method, path, body=b"{}" if method == "POST" else None)
+            response = connection.getresponse()
+            return response.status, response.read().decode("utf-8", "replace")
+        except TimeoutError:
+            return None, f"no answer within {timeout:.0f} s: the server hangs"
+        except (OSError, http.client.HTTPException):
+            return None, "the server ended"
+        finally:
+            connection.close()
 
 
 def _copy(model: ModelFolder, target: Path) -> str:
@@ -211,20 +221,6 @@ def _compile_stand_in(directory: Path, backend: str) -> None:
     )
     if done.returncode:
         raise LocalEndpointError(f"backend {backend}: its stand-in cannot be compiled: {done.stderr.strip()}")
-
-
-def _request(port: int, method: str, path: str, timeout: float) -> tuple[int | None, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
-    try:
-        connection.request(method, path, body=b"{}" if method == "POST" else None)
-        response = connection.getresponse()
-        return response.status, response.read().decode("utf-8", "replace")
-    except TimeoutError:
-        return None, f"no answer within {timeout:.0f} s: the server hangs"
-    except (OSError, http.client.HTTPException):
-        return None, "the server ended"
-    finally:
-        connection.close()
 
 
 def _reason(text: str) -> str:

@@ -6,6 +6,7 @@ import ctypes
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 
@@ -23,6 +24,16 @@ def processes_of(local: LocalEndpoint) -> set[int]:
     while found != before:
         before = set(found)
         found |= {process for process, parent in parents.items() if parent in found}
+    return found
+
+
+def processes_in(folder: Path) -> set[int]:
+    """The processes whose working directory is this folder."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # the process has ended
+            if (path / "cwd").readlink() == folder:
+                found.add(int(path.name))
     return found
 
 

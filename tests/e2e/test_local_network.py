@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
-from local_network import connects_as_nobody, listening, processes_of
+from local_network import connects_as_nobody, listening, processes_in, processes_of
 from local_processes import folders, process_ids
 from refused_seccomp import without_seccomp
 from test_local_endpoints import Caller
@@ -19,6 +19,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server.namespaces import why_no_network_isolation
 from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
+from constructs_triton.local.server_check import _CheckRun
+from constructs_triton.model_repository import ModelRepository
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_network")]
 
@@ -53,6 +55,7 @@ FRONT_ENDS = {
     "SAGEMAKER_TRITON_GRPC_PORT": str(GRPC_PORT),
     "SAGEMAKER_TRITON_ALLOW_METRICS": "true",
     "SAGEMAKER_TRITON_METRICS_PORT": str(METRICS_PORT),
+    "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--grpc-address=0.0.0.0 --metrics-address=0.0.0.0",
 }
 
 
@@ -109,6 +112,21 @@ def test_an_isolated_endpoint_has_no_network_and_others_have_one(local: LocalEnd
         port = float(listener.getsockname()[1])
         assert caller.add("Open", port) == 1
         assert caller.add("Isolated", port) == 0
+
+
+def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
+    """`check --server` asks its server over a Unix socket."""
+    for name, text in below("m", adding_model(1)).items():
+        (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "models" / name).write_text(text)
+    (tmp_path / "private").mkdir()
+    repository = ModelRepository.from_directory(tmp_path / "models")
+    check = _CheckRun.prepare(repository, tmp_path / "private")
+    with check.server():
+        answers: dict[str, str] = {}
+        check.ask(answers)
+        processes = processes_in(tmp_path / "private")
+        assert (answers, len(processes) > 1, listening(processes)) == ({"m": "loads"}, True, set())
 
 
 class _WithoutSeccomp(LocalEndpoint):

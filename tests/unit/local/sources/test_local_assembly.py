@@ -66,6 +66,21 @@ def test_follows_endpoint_to_archive(tmp_path: Path) -> None:
     assert not container.is_multi_model
 
 
+@pytest.mark.parametrize(
+    ("isolation", "is_isolated"),
+    [({}, False), ({"EnableNetworkIsolation": False}, False)]
+    + [({"EnableNetworkIsolation": value}, True) for value in (True, "true")],
+)
+def test_network_isolation_is_that_of_the_model(
+    tmp_path: Path, isolation: dict[str, Any], is_isolated: bool
+) -> None:
+    """A boolean, or the string that a template may have in its place."""
+    template = _template()
+    template["Resources"]["Model"]["Properties"].update(isolation)
+    (spec,) = read_endpoints(_write(tmp_path, template))
+    assert spec.variants[0].container.is_isolated == is_isolated
+
+
 def test_an_endpoint_without_a_name_has_its_logical_id(tmp_path: Path) -> None:
     """CloudFormation would generate a name that changes with each deployment."""
     assert read_endpoints(_write(tmp_path, _template()))[0].name == "Endpoint"

@@ -1,0 +1,37 @@
+"""HTTP over a Unix socket, with the standard library."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import socket
+from pathlib import Path
+
+__all__ = ["UnixHTTPConnection"]
+
+
+class UnixHTTPConnection(http.client.HTTPConnection):
+    """An HTTP connection to the socket file at ``path``, which may be of any length."""
+
+    def __init__(self, path: Path, *, timeout: float | None = None) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        """Connect to the socket file.
+
+        Raises:
+            OSError: it does not exist, or no server listens on it.
+        """
+        # The address of a Unix socket has room for 107 bytes, so the folder is named by a descriptor.
+        folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(self.timeout)
+        try:
+            client.connect(f"/proc/self/fd/{folder}/{self._path.name}")
+        except OSError:
+            client.close()
+            raise
+        finally:
+            os.close(folder)
+        self.sock = client

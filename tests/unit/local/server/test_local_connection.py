@@ -1,0 +1,100 @@
+"""HTTP between the gateway and a server: over the Unix socket in the server's folder, or over TCP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from constructs_triton.local.server.connection import ServerConnection
+from constructs_triton.local.server.private_address import SOCKET_NAME
+from constructs_triton.local.server.unix_http import UnixHTTPConnection
+
+URL = "http://127.0.0.1:8080/ping"
+
+
+async def answer(request: web.Request) -> web.Response:
+    return web.Response(text=request.path)
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[None]:
+    """A server on the socket of this folder, which may have a path of any length."""
+    application = web.Application()
+    application.router.add_get("/ping", answer)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    descriptor = os.open(folder, os.O_PATH)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(f"/proc/self/fd/{descriptor}/{SOCKET_NAME}")
+    os.close(descriptor)
+    await web.SockSite(runner, listener).start()
+    try:
+        yield
+    finally:
+        await runner.cleanup()
+        (folder / SOCKET_NAME).unlink()
+
+
+@pytest.mark.parametrize("name", ["short", "long" * 50])
+def test_the_socket_is_reached_in_a_folder_of_any_path(tmp_path: Path, name: str) -> None:
+    """The gateway's session and the blocking connection reach it, also after the server's restart."""
+    folder = tmp_path / name
+    folder.mkdir()
+
+    async def scenario() -> None:
+        connection = ServerConnection(folder, 5.0)
+        for _ in range(2):
+            async with serving(folder):
+                async with connection.session.get(URL) as response:
+                    assert await response.text() == "/ping"
+                assert await asyncio.to_thread(ping, folder) == b"/ping"
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+def ping(folder: Path) -> bytes:
+    connection = UnixHTTPConnection(folder / SOCKET_NAME, timeout=5.0)
+    connection.request("GET", "/ping")
+    content = connection.getresponse().read()
+    connection.close()
+    return content
+
+
+def test_a_server_that_is_not_there_is_an_error_of_the_client(tmp_path: Path) -> None:
+    """No socket, and a socket on which nothing listens: what the gateway turns into a response."""
+
+    async def scenario() -> None:
+        connection = ServerConnection(tmp_path, 5.0)
+        for _ in range(2):
+            with pytest.raises(aiohttp.ClientError):
+                await connection.session.get(URL)
+            with pytest.raises(OSError, match=r"No such file|refused"):
+                ping(tmp_path)
+            if not (tmp_path / SOCKET_NAME).exists():
+                with socket.socket(socket.AF_UNIX) as unused:
+                    unused.bind(str(tmp_path / SOCKET_NAME))
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+def test_closing_releases_the_folder(tmp_path: Path) -> None:
+    """No descriptor stays open, and closing twice does no harm."""
+
+    async def scenario() -> int:
+        before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208 - descriptors, not files
+        connection = ServerConnection(tmp_path, 5.0)
+        await connection.close()
+        await connection.close()
+        return len(os.listdir("/proc/self/fd")) - before  # noqa: PTH208
+
+    assert asyncio.run(scenario()) == 0
