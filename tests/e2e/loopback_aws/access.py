@@ -1,4 +1,4 @@
-"""IAM for real: what a role's own credentials may do is decided by the policies that were deployed.
+"""Enforces IAM: the deployed policies decide what a role's credentials may do.
 
 moto counts requests and enforces everything or nothing, and knows no conditions. Here exactly the sessions
 that were handed out by :meth:`Access.assume` are held to their role's policies; the administrator's requests
@@ -24,7 +24,7 @@ from .service_api import ServiceApi
 
 __all__ = ["Access", "RoleCredentials"]
 
-_TRANSPORT = {"aws:SecureTransport": "true"}  # loopback stands for TLS
+_TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
 _Needs = Iterator[tuple[str, str, Mapping[str, str]]]
 
 
@@ -51,13 +51,13 @@ class RoleCredentials:
 
 @dataclass
 class Access:
-    """The sessions that are held to their policies."""
+    """The sessions whose policies are enforced."""
 
     api: ServiceApi
     _sessions: dict[str, RoleCredentials] = field(default_factory=dict)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
-        """Credentials of a role for a service; ``StackError`` where its trust policy does not let it."""
+        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that."""
         name = role_arn.rpartition("/")[2]
         trust = self.api.client("iam").get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
         verdict = decide(
@@ -81,7 +81,7 @@ class Access:
         return verdict is Decision.ALLOWED
 
     def patches(self) -> list[Any]:
-        """The places in moto where it asks for permission; active while the loopback AWS runs."""
+        """Patches of moto's permission checks; active while the loopback AWS runs."""
         return [
             mock.patch.object(
                 ActionAuthenticatorMixin, "_authenticate_and_authorize_action", self._authorizer()
@@ -105,7 +105,7 @@ class Access:
         return all(self.allows(role_arn, *need) for need in self._needs(request, resource))
 
     def _needs(self, request: Any, resource: str) -> _Needs:
-        """The actions that a request stands for, the resource and the context of each."""
+        """The actions of a request, with the resource and context of each."""
         service = _credential_scope(request)[3]
         if service == "s3":
             yield from self._s3_needs(request, resource)
@@ -121,7 +121,7 @@ class Access:
         if source is not None:
             yield "s3:GetObject", f"arn:aws:s3:::{unquote(source).lstrip('/')}", {}
         if action == "GetObject" and not self._exists(resource):
-            # Who may not list a bucket does not learn from S3 which keys are missing: 403, not 404.
+            # Without permission to list the bucket, S3 answers 403 for a missing key, not 404.
             yield "s3:ListBucket", resource.partition("/")[0], {}
 
     def _exists(self, resource: str) -> bool:
@@ -166,7 +166,7 @@ def _other_need(service: str, request: Any, api: ServiceApi) -> tuple[str, str, 
 
 
 def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
-    """Descriptions concern everything; what is changed has an ARN that tells nothing of the endpoint."""
+    """Describe actions have no resource; others have an ARN that does not contain the endpoint."""
     if action.startswith("Describe"):
         return f"application-autoscaling:{action}", "*", {}
     context = {
@@ -213,7 +213,7 @@ def _access_key_id(request: Any) -> str:
 
 
 def _iam_request(request: Any, iam_request_class: Any) -> Any:
-    """moto's own view of a request, which can check its signature."""
+    """The request as moto represents it, which can check the signature."""
     query = request.uri.partition("?")[2]
     return iam_request_class(
         account_id=request.current_account,
@@ -227,7 +227,7 @@ def _iam_request(request: Any, iam_request_class: Any) -> Any:
 
 
 def _bucket_permission(bucket: Any, action: str, resource: str) -> PermissionResult:
-    """A bucket policy with its conditions, which moto leaves out: so that "deny without TLS" is just that."""
+    """A bucket policy with its conditions, which moto ignores."""
     if bucket.policy is None:
         return PermissionResult.NEUTRAL
     document = json.loads(bucket.policy)

@@ -1,4 +1,4 @@
-"""The answers that functions put to the URL which CloudFormation gave them."""
+"""The responses that functions send to the URL in CloudFormation's request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["Answers"]
 
 @dataclass
 class Answers:
-    """Answers by token; ``base_url`` is where they arrive."""
+    """Responses by token; ``base_url`` receives them."""
 
     functions_are_idle: Callable[[], bool]
     base_url: str = ""
     _received: dict[str, dict[str, Any] | None] = field(default_factory=dict)
 
     def expect(self) -> str:
-        """A token for one more answer."""
+        """Create a token for one response."""
         token = uuid4().hex
         self._received[token] = None
         return token
@@ -28,14 +28,14 @@ class Answers:
         return f"{self.base_url}/answers/{token}"
 
     def receive(self, token: str, answer: dict[str, Any]) -> bool:
-        """Keep an answer; False where nobody waits for it."""
+        """Store a response; returns False if its token is unknown."""
         if token not in self._received:
             return False
         self._received[token] = answer
         return True
 
     def take(self, token: str) -> dict[str, Any] | None:
-        """The answer, once; ``None`` while there is none."""
+        """Take the response; ``None`` if it has not arrived."""
         answer = self._received[token]
         if answer is not None:
             del self._received[token]

@@ -1,4 +1,4 @@
-"""A cloud assembly without the CDK's command line: its assets published, its stacks known."""
+"""Reads a cloud assembly and publishes its assets without the CDK's command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Assembly"]
 
 @dataclass(frozen=True)
 class Assembly:
-    """What a synth left in a directory."""
+    """A synthesized assembly in a directory."""
 
     directory: Path
 
@@ -29,17 +29,17 @@ class Assembly:
         return Template.parse((self.directory / file).read_text())
 
     def stack_name(self, artifact: str) -> str:
-        """What the stack is called when it is deployed."""
+        """The name of the stack in AWS."""
         name: str = self._artifacts[artifact]["properties"].get("stackName", artifact)
         return name
 
     def environment(self, artifact: str) -> str:
-        """Where a stack belongs, as ``aws://<account>/<Region>``, either of which may be unknown."""
+        """The environment of a stack, ``aws://<account>/<Region>``; either may be unknown."""
         environment: str = self._artifacts[artifact]["environment"]
         return environment
 
     def stacks(self) -> list[str]:
-        """The artifacts that are stacks, each after those that it depends on."""
+        """The stack artifacts, each after the stacks that it depends on."""
         artifacts = self._artifacts
         names = [name for name, each in artifacts.items() if each["type"] == "aws:cloudformation:stack"]
         return sorted(names, key=lambda name: len(_ancestors(name, artifacts)))
@@ -56,11 +56,11 @@ class Assembly:
         return artifacts
 
     def publish(self, api: ServiceApi) -> None:
-        """Put the file assets where the templates look for them, as ``cdk deploy`` does."""
+        """Upload the file assets to the bucket that the templates use, as ``cdk deploy`` does."""
         for path in sorted(self.directory.glob("*.assets.json")):
             manifest = json.loads(path.read_text())
             if manifest.get("dockerImages"):
-                raise StackError(f"{path.name}: images are not published here")
+                raise StackError(f"{path.name}: image assets are not supported")
             for asset in manifest["files"].values():
                 body = self._content(asset["source"])
                 for bucket, key in _destinations(asset, api):

@@ -1,4 +1,4 @@
-"""Change sets: what a template would change in a stack, told before it is done."""
+"""Change sets: what a template would change in a stack."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ATTRIBUTES = {"DeletionPolicy": "deletion_policy", "UpdateReplacePolicy": "upda
 
 @dataclass
 class ChangeSet:
-    """A change that waits to be executed."""
+    """A change set that can be executed."""
 
     id: str
     name: str
@@ -35,14 +35,14 @@ class ChangeSet:
     created: float = field(default_factory=time.time)
 
     def fail(self, reason: str) -> None:
-        """There is nothing to execute."""
+        """Whether there is nothing to execute."""
         self.status, self.execution_status, self.reason = "FAILED", "UNAVAILABLE", reason
 
 
 def resource_changes(
     stack: Stack, template: Template, parameters: Mapping[str, Any], wanted: set[str]
 ) -> list[dict[str, Any]]:
-    """What ``DescribeChangeSet`` lists: resources to add, to modify and to remove, with the reasons."""
+    """The resources to add, modify and remove, with reasons, as ``DescribeChangeSet`` lists them."""
     walk = _Walk(stack, template, parameters)
     changes = [walk.change(template.resources[name]) for name in template.order if name in wanted]
     removed = [name for name in stack.resources if name not in wanted]
@@ -51,7 +51,7 @@ def resource_changes(
 
 
 class _Walk:
-    """Goes through the resources in order, so that what a replacement drags along is known."""
+    """Visits the resources in order, to find what a replacement affects."""
 
     def __init__(self, stack: Stack, template: Template, parameters: Mapping[str, Any]) -> None:
         self._stack = stack

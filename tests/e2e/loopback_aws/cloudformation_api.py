@@ -26,7 +26,7 @@ _NO_CHANGES = (
 
 
 class CloudFormationApi:
-    """Answers one action at a time; operations on stacks go on in threads of their own."""
+    """Answers one action at a time; operations on stacks run in separate threads."""
 
     def __init__(self, stacks: Stacks, deployer: Deployer) -> None:
         self._stacks = stacks
@@ -35,11 +35,11 @@ class CloudFormationApi:
         self.threads: list[threading.Thread] = []
 
     def answer(self, request: _Request) -> _Answer:
-        """The result of ``request["Action"]``; raises ``ApiError`` where it is refused."""
+        """Execute ``request["Action"]``; raises ``ApiError`` if it is refused."""
         action = request.get("Action", "")
         method: Callable[[_Request], _Answer] | None = getattr(self, f"_{action}", None)
         if not action[:1].isupper() or method is None:
-            raise ApiError("InvalidAction", f"the action {action} is not known to this stand-in")
+            raise ApiError("InvalidAction", f"the action {action} is not supported by this stand-in")
         try:
             return method(request)
         except StackError as error:

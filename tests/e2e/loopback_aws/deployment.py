@@ -1,4 +1,4 @@
-"""The operations on a stack: create, update, delete, and the ways back when one of them fails.
+"""The operations on a stack: create, update, delete, and their rollbacks.
 
 Resources are made one after the other in the order of their dependencies; CloudFormation would make
 independent ones at the same time. A replacement is made before what it replaces is removed, once all else has
@@ -33,7 +33,7 @@ class Deployer:
     providers: Providers
 
     def check(self, stack: Stack, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
-        """What CloudFormation checks before it makes anything; returns the parameters' values."""
+        """Check what CloudFormation checks before it creates anything; returns the parameters' values."""
         parameters = self.stacks.read_parameters(template, given)
         resolver = self.stacks.resolver(stack, template, parameters, {})
         for name, rule in template.rules.items():
@@ -49,14 +49,14 @@ class Deployer:
         return parameters
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Create or update a stack; its status tells how it went, and a failure has been rolled back."""
+        """Create or update a stack; its status shows the result. A failure is rolled back."""
         if stack.resources:
             self._update(stack, template, dict(given))
         else:
             self._create(stack, template, dict(given))
 
     def delete(self, stack: Stack) -> None:
-        """Delete what is not retained, in reverse order; what cannot be deleted stops it."""
+        """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
         stack.enter("DELETE_IN_PROGRESS", "User Initiated")
         for deployed in _backwards(stack):
             logical_id = deployed.request.logical_id
@@ -106,7 +106,7 @@ class Deployer:
         self._clean_up(stack, "UPDATE_COMPLETE", change.superseded)
 
     def _restore(self, stack: Stack, before: _Before, change: _Change, reason: str) -> None:
-        """An update back to what was: changed resources get their old properties, new ones are removed."""
+        """Roll back an update: changed resources get their old properties, new ones are deleted."""
         stack.enter("UPDATE_ROLLBACK_IN_PROGRESS", reason)
         try:
             for logical_id in change.touched:
@@ -123,7 +123,7 @@ class Deployer:
         stack.reason = reason
 
     def _put_back(self, stack: Stack, old: Deployed) -> None:
-        """The old physical resource is still there; one that was changed in place is changed back."""
+        """Restore the old physical resource, or change the resource back in place."""
         logical_id, now = old.request.logical_id, stack.resources[old.request.logical_id]
         kind, physical_id = old.request.type, old.physical.id
         is_in_place = now.physical.id == physical_id
@@ -138,7 +138,7 @@ class Deployer:
         stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
 
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
-        """Remove what is no longer part of the stack; a removal that fails is noted and does not undo it."""
+        """Delete what is no longer part of the stack; a failure is recorded and changes nothing else."""
         if removals:
             stack.enter(f"{status}_CLEANUP_IN_PROGRESS")
         for deployed, retain in removals:
@@ -169,7 +169,7 @@ class Deployer:
 
 @dataclass(frozen=True)
 class _Before:
-    """A stack before an update, to go back to."""
+    """The state of a stack before an update, for the rollback."""
 
     template: Template
     given: dict[str, str]
@@ -188,7 +188,7 @@ class _Before:
 
 @dataclass
 class _Step:
-    """What has to be done to one resource: ``kind`` is "create", "update" or "replace"."""
+    """The operation on one resource: ``kind`` is "create", "update" or "replace"."""
 
     kind: str
     request: Request
@@ -213,16 +213,16 @@ class _Step:
 
 @dataclass
 class _Change:
-    """One create or update under way; remembers what there is to undo and what there is to remove."""
+    """A create or update in progress; records what to undo and what to delete."""
 
     deployer: Deployer
     stack: Stack
     template: Template
     touched: list[str] = field(default_factory=list)
-    """Logical ids that were changed, in order; the last may have failed half-way."""
+    """Logical ids that were changed, in order; the last one may have failed partly."""
     created: list[Deployed] = field(default_factory=list)
     superseded: list[tuple[Deployed, bool]] = field(default_factory=list)
-    """What was replaced or is no longer declared, with whether to retain it."""
+    """Resources that were replaced or are no longer declared, and whether to retain them."""
 
     def run(self, given: dict[str, str]) -> None:
         parameters = self.deployer.check(self.stack, self.template, given)
@@ -245,7 +245,7 @@ class _Change:
         return stacks.resolver(stack, self.template, stack.parameters, stack.resources)
 
     def _put(self, resource: Resource) -> None:
-        """Bring one resource to what the template declares; nothing happens to one that is there already."""
+        """Create, update or replace one resource as the template declares."""
         current = self.stack.resources.get(resource.logical_id)
         physical_id = "" if current is None else current.physical.id
         try:
@@ -343,7 +343,7 @@ def _check_properties(request: Request) -> None:
 
 
 def _backwards(stack: Stack) -> list[Deployed]:
-    """The stack's resources, each before all that it depends on."""
+    """The stack's resources, each before the resources that it depends on."""
     order = {logical_id: place for place, logical_id in enumerate(stack.template.order)}
     resources = stack.resources.values()
     return sorted(resources, key=lambda each: order.get(each.request.logical_id, -1), reverse=True)

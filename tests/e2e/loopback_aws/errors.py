@@ -1,4 +1,4 @@
-"""What can go wrong while a stack is made, changed or deleted."""
+"""The errors of stack operations."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ __all__ = ["ApiError", "ResourceFailedError", "StackError", "TemplateError"]
 
 
 class StackError(Exception):
-    """A stack operation that failed; the message is the reason CloudFormation would give."""
+    """A stack operation failed; the message is the reason that CloudFormation would give."""
 
 
 class TemplateError(StackError):
-    """A template that is wrong, or that asks for something this stand-in does not know."""
+    """A template is wrong, or uses something that is not supported here."""
 
 
 class ResourceFailedError(StackError):
-    """A resource that failed but is there, so that a rollback has to delete it by its physical id."""
+    """A resource failed but exists, so a rollback must delete it by its physical id."""
 
     def __init__(self, message: str, physical_id: str) -> None:
         super().__init__(message)
@@ -22,7 +22,7 @@ class ResourceFailedError(StackError):
 
 
 class ApiError(Exception):
-    """An answer of the CloudFormation API that is an error: its code, and a message for people."""
+    """An error of the CloudFormation API: its code and message."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""What SageMaker does with an execution role while it makes a model: it looks at the model data."""
+"""Checks the model data with the execution role, as CreateModel does."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ __all__ = ["ExecutionRoleCheck"]
 
 @dataclass
 class ExecutionRoleCheck:
-    """Asks S3 with the role's own credentials, so that the deployed policies decide."""
+    """Sends requests to S3 with the role's credentials, so that the deployed policies decide."""
 
     api: ServiceApi
     access: Access
 
     def assume(self, role_arn: str) -> RoleCredentials:
-        """Credentials as SageMaker gets them: its trust is bound to this account's resources."""
+        """Assume the role as SageMaker, for this account's resources."""
         source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
         context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
         return self.access.assume(role_arn, service="sagemaker.amazonaws.com", context=context)
 
     def model_data_is_readable(self, model: Mapping[str, Any]) -> None:
-        """Raise ``PermissionError`` unless the role may read the data of every container."""
+        """Raise ``PermissionError`` if the role may not read the data of a container."""
         containers = [*model.get("Containers", []), model.get("PrimaryContainer", {})]
         locations = [
             (each["ModelDataUrl"], each.get("Mode")) for each in containers if "ModelDataUrl" in each

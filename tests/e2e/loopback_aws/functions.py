@@ -1,4 +1,4 @@
-"""Lambda functions, run: the code that was uploaded, in a process of its own, with its role's credentials."""
+"""Runs Lambda functions: the uploaded code, in a separate process, with the role's credentials."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ __all__ = ["Functions"]
 
 @dataclass
 class Functions:
-    """Runs what is invoked through the Lambda API, by CloudFormation or by a function itself."""
+    """Runs functions that CloudFormation, a function or a client invokes."""
 
     api: ServiceApi
     access: Access
     endpoint_urls: dict[str, str] = field(default_factory=dict)
-    """Variables with the addresses of services that answer elsewhere."""
+    """Environment variables with the URLs of services outside moto."""
     invocations: list[str] = field(default_factory=list)
     """Names of the functions that were invoked, in order."""
     _running: int = 0
     _idle: threading.Condition = field(default_factory=threading.Condition)
 
     def patches(self) -> list[Any]:
-        """moto would run the code in a container; here the place where it does so is ours."""
+        """Replace moto's way to run the code, which is a container."""
         return [
             mock.patch.object(LambdaFunction, "invoke", self._invoker()),
             mock.patch.object(LambdaFunction, "__init__", _keeping_log_group(LambdaFunction.__init__)),
@@ -58,7 +58,7 @@ class Functions:
             return self._running == 0
 
     def wait(self) -> None:
-        """Until no invocation is running: one may go on after it has answered."""
+        """Wait until no invocation is running; one may continue after its response."""
         with self._idle:
             self._idle.wait_for(lambda: self._running == 0)
 
@@ -100,7 +100,7 @@ class Functions:
     def _environment(self, function: Any) -> dict[str, str]:
         if not str(function.run_time).startswith("python"):
             raise StackError(
-                f"only Python functions run here, {function.function_name} is {function.run_time}"
+                f"only Python functions are supported, {function.function_name} is {function.run_time}"
             )
         return {
             **{name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")},
@@ -120,7 +120,7 @@ class Functions:
         }
 
     def _write_logs(self, function: Any, text: str, credentials: dict[str, str]) -> None:
-        """With the function's role, as Lambda does; and as there, a role that may not write leaves no log."""
+        """Write logs with the function's role, as Lambda does; without permission there is no log."""
         logs = client("logs", self.api.endpoint_url, self.api.region, credentials)
         place = {"logGroupName": function.logs_group_name, "logStreamName": f"run/{uuid4().hex}"}
         events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
@@ -132,7 +132,7 @@ class Functions:
 
 
 def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
-    """What the handler returns, as JSON; ``None`` if it raised, died or took too long."""
+    """The handler's result as JSON; ``None`` if it raised, died or timed out."""
     processes = _fork_server()
     receiver, sender = processes.Pipe(duplex=False)
     process = processes.Process(target=loopback_function.run, args=(invocation, sender), daemon=True)
@@ -153,17 +153,17 @@ def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
 
 @cache
 def _fork_server() -> ForkServerContext:
-    """One server forks all functions: starting Python and importing boto3 takes longer than any handler."""
+    """One server forks all functions, since starting Python and importing boto3 is slow."""
     server = multiprocessing.get_context("forkserver")
     server.set_forkserver_preload(["loopback_function"])
-    # Before Python 3.13 the server does not take over this process's sys.path, and says nothing of it.
+    # Before Python 3.13 the server does not get this process's sys.path.
     with mock.patch.dict(os.environ, PYTHONPATH=str(Path(loopback_function.__file__).parent)):
         forkserver.ensure_running()
     return server
 
 
 def _keeping_log_group(original: Callable[..., None]) -> Callable[..., None]:
-    """moto forgets ``LoggingConfig``; the group is where a function's output goes."""
+    """Keep the log group of ``LoggingConfig``, which moto ignores."""
 
     def initialize(function: Any, account_id: str, spec: dict[str, Any], *rest: Any, **more: Any) -> None:
         original(function, account_id, spec, *rest, **more)

@@ -1,4 +1,4 @@
-"""Intrinsic functions: what stands in a template becomes the value that an API is given."""
+"""Resolves intrinsic functions of a template to values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["NO_VALUE", "Resolver", "Scope"]
 
 
 class _NoValue:
-    """``AWS::NoValue``: the property it stands for is left out."""
+    """``AWS::NoValue``, which removes its property."""
 
 
 NO_VALUE = _NoValue()
@@ -24,7 +24,7 @@ _SUBSTITUTION = re.compile(r"\$\{([^}]+)\}")
 
 @dataclass
 class Scope:
-    """What names stand for: pseudo parameters, parameters, resources made so far, exports of other stacks."""
+    """The values of names: pseudo parameters, parameters, existing resources, exports of other stacks."""
 
     pseudo: Mapping[str, Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -32,11 +32,11 @@ class Scope:
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
     availability_zones: Callable[[str], list[str]] | None = None
-    """The zones of a Region, asked for only where a template wants them."""
+    """The Availability Zones of a Region, looked up only if a template uses them."""
 
 
 class Resolver:
-    """Resolves the values of one template; an intrinsic that is not known is an error, never passed on."""
+    """Resolves the values of one template; an unknown intrinsic function is an error."""
 
     def __init__(self, template: Template, scope: Scope) -> None:
         self._template = template
@@ -64,7 +64,7 @@ class Resolver:
         }
 
     def resolve(self, value: Any) -> Any:
-        """The value without intrinsics; members that are ``AWS::NoValue`` are left out."""
+        """The value without intrinsic functions and without members that are ``AWS::NoValue``."""
         if isinstance(value, list):
             return [each for each in map(self.resolve, value) if each is not NO_VALUE]
         if not isinstance(value, dict):
@@ -75,23 +75,23 @@ class Resolver:
                 return self._functions[name](operand)
         for name in value:
             if name.startswith("Fn::") or name == "Ref":
-                raise TemplateError(f"intrinsic function {name} is not known here, got {value!r}")
+                raise TemplateError(f"intrinsic function {name} is not supported, got {value!r}")
         resolved = {name: self.resolve(each) for name, each in value.items()}
         return {name: each for name, each in resolved.items() if each is not NO_VALUE}
 
     def condition(self, name: str) -> bool:
-        """Whether the condition of this name holds."""
+        """Whether the condition of this name is true."""
         if name not in self._template.conditions:
             raise TemplateError(f"condition {name} is not declared")
         return self.holds(self._template.conditions[name])
 
     def holds(self, expression: Any) -> bool:
-        """Whether a condition function holds."""
+        """Whether a condition function is true."""
         if isinstance(expression, dict) and len(expression) == 1:
             ((name, operand),) = expression.items()
             if name in self._conditions:
                 return self._conditions[name](operand)
-        raise TemplateError(f"condition function is not known here, got {expression!r}")
+        raise TemplateError(f"condition function is not supported, got {expression!r}")
 
     def _ref(self, name: str) -> Any:
         scope = self._scope

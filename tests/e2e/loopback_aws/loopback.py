@@ -1,4 +1,4 @@
-"""An AWS account on loopback: moto for the services, a CloudFormation of its own, IAM where it matters."""
+"""An AWS account on loopback: moto's services, and stand-ins for CloudFormation and IAM."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BOOTSTRAP_VERSION = "33"
 
 
 class LoopbackAws:
-    """A context manager; what it starts is gone when it ends, and the process's environment is untouched.
+    """A context manager that stops everything it started and does not change the process's environment.
 
     moto's state belongs to the process: one at a time. ``account`` and ``region`` matter to stacks that are
     bound to theirs.
@@ -94,18 +94,18 @@ class LoopbackAws:
 
     @property
     def endpoint_url(self) -> str:
-        """Where all services but CloudFormation answer."""
+        """The URL of all services but CloudFormation."""
         return self.api.endpoint_url
 
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
-        """A boto3 client of the administrator, or of a role, which may then do what its policies grant."""
+        """A boto3 client with the administrator's or a role's permissions."""
         url = self.server.url if service == "cloudformation" else self.endpoint_url
         return client(
             service, url, self.api.region, None if credentials is None else credentials.as_arguments()
         )
 
     def stack(self, name: str) -> Stack:
-        """A stack as it stands."""
+        """The current state of a stack."""
         found = self.stacks.find(name)
         if found is None:
             raise StackError(f"Stack with id {name} does not exist")
@@ -114,7 +114,7 @@ class LoopbackAws:
     # Without the command line.
 
     def bootstrap(self) -> str:
-        """What ``cdk bootstrap`` leaves behind, as far as file assets need it; returns the asset bucket."""
+        """Create what file assets need of ``cdk bootstrap``; returns the asset bucket."""
         bucket = f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
         self.api.call("s3", "CreateBucket", Bucket=bucket, **location(self.api.region))
         name = f"/cdk-bootstrap/{_QUALIFIER}/version"
@@ -129,7 +129,7 @@ class LoopbackAws:
         stack_name: str | None = None,
         template: Template | None = None,
     ) -> Stack:
-        """Publish the assets of an assembly and deploy one of its stacks; the stack's status tells the end.
+        """Publish the assets of an assembly and deploy one of its stacks; the status shows the result.
 
         ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
         """
@@ -142,7 +142,7 @@ class LoopbackAws:
         return stack
 
     def destroy(self, stack_name: str) -> Stack:
-        """Delete a stack; its status tells how it went."""
+        """Delete a stack; its status shows the result."""
         stack = self.stack(stack_name)
         self.deployer.delete(stack)
         return stack
@@ -150,7 +150,7 @@ class LoopbackAws:
     # With the command line.
 
     def environment(self) -> dict[str, str]:
-        """The environment in which the AWS tools, the CDK's too, talk to loopback and to nothing else."""
+        """The environment variables with which AWS tools and the CDK connect only to loopback."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         port = self.endpoint_url.rpartition(":")[2]
         return {
@@ -174,7 +174,7 @@ class LoopbackAws:
         }
 
     def run_cdk(self, cdk: Path, *arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-        """Run the CDK's command line against this account; its output comes back with the exit code."""
+        """Run the CDK's command line against this account; returns its output and exit code."""
         return subprocess.run(
             [str(cdk), *arguments],
             cwd=cwd,

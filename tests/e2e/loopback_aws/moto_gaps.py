@@ -1,4 +1,4 @@
-"""What moto leaves out of SageMaker and a few others, added in its process while the loopback AWS runs.
+"""Adds what moto lacks of SageMaker and a few other services while the loopback AWS runs.
 
 * ``UpdateEndpoint``, with the rules for retained variant properties and for variants under auto scaling
   (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic scaling).
@@ -43,7 +43,7 @@ _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
 def patches(check: ExecutionRoleCheck) -> list[Any]:
-    """Everything that is added or replaced."""
+    """All patches."""
     return [
         mock.patch.object(FakeEndpointConfig, "validate_instance_type", return_value=None),
         mock.patch.object(FakeBucket, "_log_permissions_enabled_policy", return_value=True),
@@ -143,7 +143,7 @@ def _update_endpoint(response: Any) -> ActionResult:
 
 
 def _deregistering() -> Callable[..., None]:
-    """The backend's method, which leaves neither policies nor scheduled actions of the target."""
+    """Delete the policies and scheduled actions of a target with it."""
     original = ApplicationAutoscalingBackend.deregister_scalable_target
 
     def deregister(backend: Any, namespace: str, resource_id: str, dimension: str) -> None:
@@ -178,7 +178,7 @@ def _refuse_scaled_variants(
 
 
 def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded: set[str]) -> None:
-    """Carry over what a deployment must not undo: the instance count that scaling has reached, the weight."""
+    """Keep the current instance count and weight, which a deployment must not change."""
     old = {each["VariantName"]: each for each in before}
     for retained in {"DesiredInstanceCount", "DesiredWeight"} - excluded:
         for variant in after:

@@ -1,6 +1,6 @@
-"""IAM policy documents, evaluated: actions, resources, principals and the conditions that are in use here.
+"""Evaluates IAM policy documents: actions, resources, principals and the conditions that the stacks use.
 
-An element or an operator that is not known raises, so that no statement is ever taken for less than it says.
+An unknown element or operator raises an error, so that no statement is evaluated in part.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _PATTERNS = ("StringLike", "ArnLike", "ArnEquals")
 
 
 class PolicyError(Exception):
-    """A policy that says something this evaluation does not know."""
+    """A policy uses something that is not supported here."""
 
 
 class Decision(Enum):
-    """What policies say about one request."""
+    """The decision of policies about a request."""
 
     ALLOWED = "allowed"
     DENIED = "explicitly denied"
@@ -43,7 +43,7 @@ def decide(
     context: Mapping[str, str],
     principal: str | None = None,
 ) -> Decision:
-    """The verdict of all documents together; ``resource`` is ``None`` for a trust policy, which has none."""
+    """The decision of all documents; ``resource`` is ``None`` for a trust policy."""
     decision = Decision.NOT_GRANTED
     for document in documents:
         for statement in _listed(document["Statement"]):
@@ -90,7 +90,7 @@ def _is_principal(declared: Any, principal: str | None) -> bool:
 def _all_hold(conditions: Mapping[str, Any], context: Mapping[str, str]) -> bool:
     for operator in conditions:
         if operator not in (*_EXACT, *_PATTERNS):
-            raise PolicyError(f"condition operator {operator} is not known to this evaluation")
+            raise PolicyError(f"condition operator {operator} is not supported")
     return all(
         _test(operator, values, context.get(key))
         for operator, tests in conditions.items()

@@ -27,7 +27,7 @@ def decode_request(body: str) -> dict[str, Any]:
 
 
 def encode_answer(action: str, result: dict[str, Any]) -> str:
-    """The answer to an action."""
+    """The response to an action."""
     return (
         f'<{action}Response xmlns="{_NAMESPACE}"><{action}Result>{_xml(result)}</{action}Result>'
         f"{_METADATA}</{action}Response>"
@@ -35,7 +35,7 @@ def encode_answer(action: str, result: dict[str, Any]) -> str:
 
 
 def encode_error(code: str, message: str) -> str:
-    """The answer to a request that was refused."""
+    """The response to a refused request."""
     error = f"<Error><Type>Sender</Type><Code>{code}</Code><Message>{escape(message)}</Message></Error>"
     return f'<ErrorResponse xmlns="{_NAMESPACE}">{error}<RequestId>loopback</RequestId></ErrorResponse>'
 

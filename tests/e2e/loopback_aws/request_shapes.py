@@ -1,4 +1,4 @@
-"""Requests held against the service models that botocore ships, including what botocore itself skips.
+"""Checks requests against botocore's service models, including constraints that botocore ignores.
 
 botocore checks names, types, required members and minima; the models also carry enumerations, maxima and
 patterns. A scalar is converted to the type the service wants, as CloudFormation does.
@@ -18,7 +18,7 @@ __all__ = ["conform"]
 
 
 def conform(service: str, operation: str, request: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The request with its scalars converted, and all that is wrong with it."""
+    """The request with its scalars converted, and its errors."""
     check = _Check()
     shape = _service_model(service).operation_model(operation).input_shape
     assert shape is not None
@@ -32,7 +32,7 @@ def _service_model(name: str) -> ServiceModel:
 
 
 class _Check:
-    """One walk over a request and its shape."""
+    """Walks over a request and its shape."""
 
     def __init__(self) -> None:
         self.errors: list[str] = []

@@ -1,4 +1,4 @@
-"""CloudFormation's own resource schemas, which cfn-lint ships: properties, types, what forces a replacement.
+"""CloudFormation's resource schemas, from cfn-lint: properties, types, what causes a replacement.
 
 They are read as data, without importing cfn-lint, which takes seconds.
 """
@@ -25,7 +25,7 @@ _REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class ResourceSchema:
-    """What CloudFormation knows of one resource type."""
+    """The schema of one resource type."""
 
     type: str
     body: Mapping[str, Any]
@@ -36,7 +36,7 @@ class ResourceSchema:
         return {path[0] for path in self._paths("readOnlyProperties") if len(path) == 1}
 
     def check(self, properties: Mapping[str, Any]) -> None:
-        """Raise ``TemplateError`` unless the properties are all known, complete and of their types."""
+        """Raise ``TemplateError`` if a property is unknown, missing or of the wrong type."""
         errors = sorted(self._errors(properties))
         if errors:
             raise TemplateError(f"Properties validation failed for resource type {self.type}: {errors}")
@@ -65,7 +65,7 @@ class ResourceSchema:
 
 @cache
 def resource_schema(type: str) -> ResourceSchema:
-    """The schema of a type; a type that CloudFormation does not have raises ``TemplateError``."""
+    """The schema of a type; raises ``TemplateError`` for a type that CloudFormation does not have."""
     folder = _data_folder()
     index = json.loads((folder / "providers" / f"{_REGION}.json").read_text())
     if type not in index:
@@ -120,7 +120,7 @@ def _maximum(_: Any, limit: float, value: Any, __: Any) -> Iterator[jsonschema.V
         yield jsonschema.ValidationError(f"{value!r} is greater than the maximum of {limit}")
 
 
-# CloudFormation takes every scalar as a text as well, which is what a parameter always is.
+# CloudFormation accepts a string for every scalar: parameters are always strings.
 _Validator = jsonschema.validators.extend(
     jsonschema.Draft7Validator,
     {"pattern": _pattern, "enum": _enum, "minimum": _minimum, "maximum": _maximum},

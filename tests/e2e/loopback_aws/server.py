@@ -1,4 +1,4 @@
-"""The HTTP server of the stand-in: CloudFormation's API, and the URLs that custom resources answer to."""
+"""The HTTP server of CloudFormation's API and of the response URLs of custom resources."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _handler(api: CloudFormationApi, answers: Answers) -> type[BaseHTTPRequestHa
                 body, status = encode_answer(request.get("Action", ""), api.answer(request)), 200
             except ApiError as error:
                 body, status = encode_error(error.code, str(error)), 400
-            except Exception as error:  # a client must not wait for an answer that never comes
+            except Exception as error:  # otherwise the client would wait forever
                 body, status = encode_error("InternalFailure", repr(error)), 400
             self._reply(status, body)
 

@@ -1,4 +1,4 @@
-"""The service APIs behind the stacks: boto3 against moto, every request checked and kept."""
+"""Calls moto's services through boto3; checks and records every request."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CREDENTIALS = {"aws_access_key_id": "testing", "aws_secret_access_key": "testing
 
 
 def client(service: str, endpoint_url: str, region: str, credentials: dict[str, str] | None = None) -> Any:
-    """A boto3 client that asks once and finds buckets by path, since loopback has no subdomains."""
+    """A boto3 client without retries, with path-style buckets since loopback has no subdomains."""
     config = Config(s3={"addressing_style": "path"}, retries={"total_max_attempts": 1})
-    make: Any = boto3.client  # typed by the service's name, which is only known here
+    make: Any = boto3.client  # the type depends on the service's name
     return make(
         service,
         endpoint_url=endpoint_url,
@@ -33,7 +33,7 @@ def client(service: str, endpoint_url: str, region: str, credentials: dict[str, 
 
 @dataclass
 class ServiceApi:
-    """Calls services as CloudFormation does; ``calls`` keeps what was asked: service, operation, request."""
+    """Calls services as CloudFormation does; ``calls`` records service, operation and request."""
 
     endpoint_url: str
     account: str
@@ -48,7 +48,7 @@ class ServiceApi:
         return self._clients[service]
 
     def call(self, service: str, operation: str, **request: Any) -> Any:
-        """Call an operation; raises ``StackError`` with the service's words, or with all faulty members."""
+        """Call an operation; raises ``StackError`` with the service's message or all invalid members."""
         conformed, errors = conform(service, operation, request)
         if errors:
             raise StackError(f"Invalid request provided: {'; '.join(errors)}")

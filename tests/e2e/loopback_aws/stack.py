@@ -1,4 +1,4 @@
-"""A stack: what is deployed, what happened to it, and the scope its names are resolved in."""
+"""A stack: its resources, its events, and the scope of its names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EMPTY = Template({})
 
 @dataclass(frozen=True)
 class Event:
-    """One line of the stack's history."""
+    """One event of the stack."""
 
     logical_id: str
     type: str
@@ -34,7 +34,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Output:
-    """A stack output, with the name it is exported under."""
+    """A stack output and its export name."""
 
     key: str
     value: str
@@ -44,7 +44,7 @@ class Output:
 
 @dataclass
 class Stack:
-    """One stack. ``given`` are the parameters as passed, ``parameters`` what they stand for."""
+    """A stack. ``given`` are the parameters as passed, ``parameters`` their values."""
 
     name: str
     id: str
@@ -61,12 +61,12 @@ class Stack:
     termination_protection: bool = False
 
     def enter(self, status: str, reason: str = "") -> None:
-        """Take a status of the whole stack, and write it into the history."""
+        """Set the status of the stack and record an event."""
         self.events.append(Event(self.name, "AWS::CloudFormation::Stack", self.id, status, reason))
         self.status, self.reason = status, reason
 
     def record(self, logical_id: str, type: str, physical_id: str, status: str, reason: str = "") -> None:
-        """Write what happens to a resource into the history."""
+        """Record an event of a resource."""
         self.events.append(Event(logical_id, type, physical_id, status, reason))
 
     @property
@@ -76,20 +76,20 @@ class Stack:
 
 @dataclass
 class Stacks:
-    """All stacks of the account in the Region, deleted ones too."""
+    """All stacks of the account in the Region, including deleted ones."""
 
     api: ServiceApi
     all: list[Stack] = field(default_factory=list)
 
     def find(self, name_or_id: str) -> Stack | None:
-        """By name, unless it is deleted, or by id."""
+        """Find a stack by id, or by name if it is not deleted."""
         for stack in reversed(self.all):
             if stack.id == name_or_id or (stack.name == name_or_id and stack.status != "DELETE_COMPLETE"):
                 return stack
         return None
 
     def add(self, name: str) -> Stack:
-        """A new stack that holds nothing yet."""
+        """Create an empty stack."""
         arn = f"arn:aws:cloudformation:{self.api.region}:{self.api.account}:stack/{name}/{uuid4()}"
         stack = Stack(name, arn)
         self.all.append(stack)
@@ -114,7 +114,7 @@ class Stacks:
         return Resolver(template, scope)
 
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
-        """The values of the template's parameters: as given or by default, from SSM where they say so."""
+        """The values of the template's parameters: given, default, or from SSM."""
         unknown = sorted(given.keys() - template.parameters.keys())
         if unknown:
             raise TemplateError(f"Parameters: {unknown} do not exist in the template")
@@ -139,7 +139,7 @@ class Stacks:
             return str(value).split(",")
         if kind in ("String", "Number"):
             return value
-        raise TemplateError(f"parameter type {kind} is not known here")
+        raise TemplateError(f"parameter type {kind} is not supported")
 
     def _pseudo_parameters(self, stack: Stack) -> dict[str, Any]:
         return {

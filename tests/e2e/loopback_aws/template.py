@@ -33,7 +33,7 @@ _POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
 
 @dataclass(frozen=True)
 class Resource:
-    """One resource as declared: properties still hold their intrinsic functions."""
+    """One resource as declared, with its intrinsic functions."""
 
     logical_id: str
     type: str
@@ -65,12 +65,12 @@ class Resource:
 
     @property
     def references(self) -> set[str]:
-        """The names this resource refers to or depends on: logical ids and parameters."""
+        """The logical ids and parameters that this resource refers to or depends on."""
         return references(self.properties) | set(self.depends_on)
 
 
 class Template:
-    """A template whose sections are known and whose references all lead somewhere."""
+    """A template whose sections are known and whose references can be resolved."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         _expect_known("template", body, _SECTIONS)
@@ -91,14 +91,14 @@ class Template:
         try:
             body = json.loads(text)
         except ValueError:
-            body = yaml.load(text, _ShortForms)  # a SafeLoader with a few more tags
+            body = yaml.load(text, _ShortForms)  # a SafeLoader with CloudFormation's tags
         if not isinstance(body, dict):
             raise TemplateError("Template format error: unsupported structure")
         return cls(body)
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Logical ids, each after all that it depends on, otherwise as declared."""
+        """Logical ids, each after those that it depends on, otherwise in the declared order."""
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for name, resource in self.resources.items():
             sorter.add(name, *sorted(resource.references & self.resources.keys()))
@@ -119,7 +119,7 @@ class Template:
 
 
 def references(value: Any) -> set[str]:
-    """The names that ``Ref``, ``Fn::GetAtt`` and ``Fn::Sub`` lead to, pseudo parameters apart."""
+    """The names in ``Ref``, ``Fn::GetAtt`` and ``Fn::Sub``, without pseudo parameters."""
     return {name for name in _references(value) if not name.startswith("AWS::")}
 
 
@@ -146,7 +146,7 @@ def _references(value: Any) -> Iterator[str]:
 def _expect_known(where: str, given: Mapping[str, Any], known: set[str]) -> None:
     unknown = sorted(given.keys() - known)
     if unknown:
-        raise TemplateError(f"{where}: {', '.join(unknown)} is not known here; known are {sorted(known)}")
+        raise TemplateError(f"{where}: {', '.join(unknown)} is not supported; supported are {sorted(known)}")
 
 
 class _ShortForms(yaml.SafeLoader):  # type: ignore[misc]  # untyped
@@ -168,5 +168,5 @@ def _construct_short_form(loader: yaml.SafeLoader, suffix: str, node: yaml.Node)
 
 
 _ShortForms.add_multi_constructor("!", _construct_short_form)
-# A date stays a text: CloudFormation's policy version "2012-10-17" is none of YAML's business.
+# Dates stay strings, such as the policy version "2012-10-17".
 _ShortForms.add_constructor("tag:yaml.org,2002:timestamp", yaml.SafeLoader.construct_yaml_str)

@@ -85,5 +85,5 @@ def test_conditions_combine(resolver: Resolver) -> None:
     verdicts = {name: resolver.condition(name) for name in BODY["Conditions"]}
     assert verdicts == {"IsLive": True, "IsTest": False, "Both": False, "Either": True}
     assert resolver.holds({"Fn::Contains": [["test", "live"], {"Ref": "Stage"}]})
-    with pytest.raises(TemplateError, match="condition function is not known"):
+    with pytest.raises(TemplateError, match="condition function is not supported"):
         resolver.holds({"Fn::EachMemberIn": [[], []]})

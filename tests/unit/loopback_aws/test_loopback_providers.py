@@ -95,7 +95,7 @@ def test_properties_that_no_call_would_carry_are_refused(
     template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
     aws.deployer.deploy(stack, template, {})
     assert stack.status == "ROLLBACK_COMPLETE"
-    assert "is not known to this stand-in" in stack.reason
+    assert "is not supported by this stand-in" in stack.reason
 
 
 NETWORK: dict[str, tuple[str, dict[str, Any]]] = {

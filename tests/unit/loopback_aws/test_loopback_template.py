@@ -30,8 +30,8 @@ def test_order_follows_every_kind_of_reference() -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"Transform": "AWS::Serverless"}, "Transform is not known"),
-        ({"Resources": {"A": {**TOPIC, "CreationPolicy": {}}}}, "CreationPolicy is not known"),
+        ({"Transform": "AWS::Serverless"}, "Transform is not supported"),
+        ({"Resources": {"A": {**TOPIC, "CreationPolicy": {}}}}, "CreationPolicy is not supported"),
         ({"Resources": {"A": {**TOPIC, "DeletionPolicy": "Forget"}}}, "unknown policy"),
         ({"Resources": {"A": {**TOPIC, "DependsOn": "B"}}}, "Unresolved resource dependencies"),
         ({"Resources": {"A": {"Properties": {}}}}, "must have a Type"),

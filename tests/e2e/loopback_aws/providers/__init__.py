@@ -1,4 +1,4 @@
-"""One provider a resource type; a type that has none is an error."""
+"""One provider for each resource type; a type without a provider is an error."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Providers:
         self._answers = answers
 
     def of(self, type: str) -> Provider:
-        """The provider of a type; raises ``TemplateError`` for a type that is not known here."""
+        """The provider of a type; raises ``TemplateError`` for an unknown type."""
         if is_custom(type):
             return functions.CustomResource(self._api, self._answers)
         if type not in _CLASSES:
@@ -51,5 +51,5 @@ class Providers:
 
 
 def is_custom(type: str) -> bool:
-    """Whether a function answers for resources of this type."""
+    """Whether this is the type of a custom resource."""
     return type.startswith("Custom::") or type == "AWS::CloudFormation::CustomResource"

@@ -41,7 +41,7 @@ class ScalableTarget(Provider):
         return Physical(joined, {"Id": joined})
 
     def _expect_variant(self, properties: Mapping[str, Any]) -> None:
-        """The service looks whether the endpoint has such a variant; moto does not."""
+        """Check that the endpoint has the variant, as the service does; moto does not."""
         match properties["ResourceId"].split("/"):
             case ["endpoint", endpoint, "variant", variant]:
                 found = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=endpoint)

@@ -1,4 +1,4 @@
-"""Lambda functions, and custom resources, which a function answers for."""
+"""Lambda functions and custom resources."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Function(Provider):
         self.api.call("lambda", "DeleteFunction", FunctionName=current.physical.id)
 
     def _code(self, request: Request) -> dict[str, Any]:
-        """Where the code is; CloudFormation packs code that is written in the template as ``index.py``."""
+        """The location of the code; inline code of the template becomes ``index.py``."""
         code: dict[str, Any] = dict(request.properties["Code"])
         if "ZipFile" in code:
             if not request.properties["Runtime"].startswith("python"):
-                raise StackError(f"{self.type}: inline code is known for Python only")
+                raise StackError(f"{self.type}: inline code is supported for Python only")
             buffer = io.BytesIO()
             with zipfile.ZipFile(buffer, "w") as archive:
                 archive.writestr("index.py", code["ZipFile"])
@@ -71,7 +71,7 @@ class Permission(Provider):
 
 
 class CustomResource(Provider):
-    """Sends the function what CloudFormation sends, and waits for the answer that it puts to the URL."""
+    """Sends CloudFormation's request to the function and waits for its response."""
 
     type = "AWS::CloudFormation::CustomResource"
 
@@ -116,7 +116,7 @@ class CustomResource(Provider):
         timeout = float(request.properties.get("ServiceTimeout", _DEFAULT_TIMEOUT_SECONDS))
         deadline = time.monotonic() + timeout
         while time.monotonic() < deadline:
-            is_idle = self._answers.functions_are_idle()  # looked at first: an answer may come in between
+            is_idle = self._answers.functions_are_idle()  # checked first: a response may arrive in between
             answer = self._answers.take(token)
             if answer is not None:
                 return answer
@@ -139,7 +139,7 @@ class CustomResource(Provider):
 
 
 def _as_texts(value: Any) -> Any:
-    """CloudFormation hands a custom resource every scalar as a text."""
+    """CloudFormation passes every scalar to a custom resource as a string."""
     if isinstance(value, dict):
         return {name: _as_texts(each) for name, each in value.items()}
     if isinstance(value, list):

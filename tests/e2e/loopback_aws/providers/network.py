@@ -12,13 +12,13 @@ __all__ = ["PROVIDERS"]
 
 
 class _NetworkProvider(Provider):
-    """Made by one call whose members are the properties' names; a property it does not take is an error."""
+    """Created by one call with the properties as members; an unknown property is an error."""
 
     operation: ClassVar[str]
     """Without ``Create`` and ``Delete``."""
     id_member: ClassVar[str]
     tagged_as: ClassVar[str]
-    """What EC2 calls the type in ``TagSpecifications``."""
+    """The type's name in ``TagSpecifications``."""
     set_later: ClassVar[tuple[str, ...]] = ()
     """Properties that other calls set."""
 
@@ -43,7 +43,7 @@ class _NetworkProvider(Provider):
         self.api.call("ec2", f"Delete{self.operation}", **{self.id_member: physical_id})
 
     def _finish(self, physical_id: str, properties: Mapping[str, Any]) -> None:
-        """What other calls have to set."""
+        """Set the properties that need other calls."""
 
     def _attributes(self, found: Mapping[str, Any]) -> dict[str, Any]:
         return {self.id_member: found[self.id_member]}
@@ -166,7 +166,7 @@ class SecurityGroup(_NetworkProvider):
             self.api.call("ec2", "AuthorizeSecurityGroupIngress", GroupId=physical_id, IpPermissions=wanted)
         if "SecurityGroupEgress" not in properties:
             return
-        everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # what EC2 begins with
+        everything = [{"IpProtocol": "-1", "IpRanges": [{"CidrIp": "0.0.0.0/0"}]}]  # EC2's default rule
         self.api.call("ec2", "RevokeSecurityGroupEgress", GroupId=physical_id, IpPermissions=everything)
         for rule in properties["SecurityGroupEgress"]:
             wanted = [self._permission(rule)]

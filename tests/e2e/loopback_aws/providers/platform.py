@@ -1,4 +1,4 @@
-"""Smaller resources that stacks lean on: keys, topics, parameters, image repositories, CDK's own metadata."""
+"""Keys, topics, parameters, image repositories and the CDK's metadata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Key(Provider):
         created = {"KeyPolicy", "Description", "KeySpec"}
         unknown = request.properties.keys() - created - {"Tags", "EnableKeyRotation", "PendingWindowInDays"}
         if unknown:
-            raise StackError(f"{self.type}: {sorted(unknown)} is not known to this stand-in")
+            raise StackError(f"{self.type}: {sorted(unknown)} is not supported by this stand-in")
         return sorted(created & request.properties.keys())
 
 
@@ -68,7 +68,7 @@ class Topic(Provider):
     def create(self, request: Request) -> Physical:
         unknown = sorted(request.properties.keys() - {*self._ATTRIBUTES, "TopicName", "Tags"})
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not known to this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
         attributes = {
             name: request.properties[name] for name in self._ATTRIBUTES if name in request.properties
         }
@@ -99,7 +99,7 @@ class TopicPolicy(Provider):
         return Physical(request.logical_id, {"Id": request.logical_id})
 
     def delete(self, current: Deployed) -> None:
-        """The topics go back to letting in their owner only."""
+        """Restore the topics' default policy, which allows the owner only."""
         nothing = json.dumps({"Version": "2012-10-17", "Statement": []})
         for arn in current.properties["Topics"]:
             self._set(arn, nothing)
@@ -129,7 +129,7 @@ class Parameter(Provider):
 
     def _request(self, request: Request, name: str) -> dict[str, Any]:
         wanted = {**without(request.properties, "Tags"), "Name": name}
-        tags = request.properties.get("Tags", {})  # a map, unlike everywhere else
+        tags = request.properties.get("Tags", {})  # a map, unlike in other types
         if tags:
             wanted["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
         return wanted
@@ -146,7 +146,7 @@ class Repository(Provider):
         properties = request.properties
         known = {"RepositoryName", "ImageTagMutability", "LifecyclePolicy", "RepositoryPolicyText"}
         if properties.keys() - known:
-            raise StackError(f"{self.type}: {sorted(properties.keys() - known)} is not known here")
+            raise StackError(f"{self.type}: {sorted(properties.keys() - known)} is not supported")
         name = self.name(request).lower()
         mutability = properties.get("ImageTagMutability", "MUTABLE")
         wanted = {"repositoryName": name, "imageTagMutability": mutability}
@@ -171,7 +171,7 @@ class Repository(Provider):
 
 
 class CdkMetadata(Provider):
-    """Nothing but a note of which constructs were used."""
+    """The list of constructs in use, which needs no call."""
 
     type = "AWS::CDK::Metadata"
 

@@ -1,4 +1,4 @@
-"""What every resource provider is: create, update in place, delete, by calling a service."""
+"""The base of resource providers: create, update and delete by calling a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALPHABET = string.ascii_uppercase + string.digits
 
 @dataclass(frozen=True)
 class Request:
-    """A resource to be made: where it belongs, and its properties without intrinsics."""
+    """A resource to create: its stack, logical id, and properties without intrinsic functions."""
 
     stack_name: str
     stack_id: str
@@ -29,7 +29,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Physical:
-    """A resource that is there: what ``Ref`` gives, and what ``Fn::GetAtt`` gives."""
+    """An existing resource: the values of ``Ref`` and ``Fn::GetAtt``."""
 
     id: str
     attributes: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class Physical:
 
 @dataclass(frozen=True)
 class Deployed:
-    """A resource of a stack as it stands."""
+    """A resource of a stack in its current state."""
 
     request: Request
     physical: Physical
@@ -50,11 +50,11 @@ class Deployed:
 
 
 class Provider:
-    """One resource type; a subclass names it and calls the service."""
+    """A resource type; subclasses call the service."""
 
     type: ClassVar[str]
     name_property: ClassVar[str | None] = None
-    """The property that gives the resource a name of its own."""
+    """The property that contains the resource's name."""
     name_limit: ClassVar[int] = 63
 
     def __init__(self, api: ServiceApi) -> None:
@@ -64,19 +64,19 @@ class Provider:
         raise NotImplementedError
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        """Change in place; only asked for changes that force no replacement."""
+        """Update in place; called only for changes that need no replacement."""
         changed = sorted(
             name
             for name in current.properties.keys() | request.properties.keys()
             if current.properties.get(name) != request.properties.get(name)
         )
-        raise StackError(f"{self.type}: an update of {changed} is not known to this stand-in")
+        raise StackError(f"{self.type}: an update of {changed} is not supported by this stand-in")
 
     def delete(self, current: Deployed) -> None:
         raise NotImplementedError
 
     def name(self, request: Request) -> str:
-        """The name from the template, or one made up like CloudFormation's: stack, logical id, 12 letters."""
+        """The name from the template, or a generated one: stack, logical id, 12 letters."""
         given = request.properties.get(self.name_property or "")
         if given:
             return str(given)
@@ -85,10 +85,10 @@ class Provider:
 
 
 def without(properties: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """The properties but these."""
+    """The properties without these."""
     return {name: value for name, value in properties.items() if name not in names}
 
 
 def tags_as_map(tags: list[Mapping[str, str]]) -> dict[str, str]:
-    """CloudFormation's list of tags as the map that some services want."""
+    """Convert CloudFormation's list of tags to a map."""
     return {tag["Key"]: tag["Value"] for tag in tags}

@@ -9,10 +9,10 @@ __all__ = ["PROVIDERS"]
 
 
 class _SageMakerProvider(Provider):
-    """All three are named in an ARN that ``Ref`` gives; the name itself is an attribute."""
+    """``Ref`` returns the ARN of all three types; the name is an attribute."""
 
     def update(self, current: Deployed, request: Request) -> Physical:
-        """Only tags may differ: everything else on models and endpoint configurations is create-only."""
+        """Update the tags; all other properties are create-only."""
         if without(current.properties, "Tags") != without(request.properties, "Tags"):
             return super().update(current, request)
         self._retag(current, request)
@@ -76,7 +76,7 @@ class Endpoint(_SageMakerProvider):
     def update(self, current: Deployed, request: Request) -> Physical:
         name = current.physical.attributes["EndpointName"]
         self._retag(current, request)
-        # CloudFormation asks for an update only where the endpoint has to become another one.
+        # CloudFormation calls this only if the endpoint changes.
         if current.properties["EndpointConfigName"] != request.properties["EndpointConfigName"]:
             wanted = without(request.properties, "Tags", "EndpointName")
             self.api.call("sagemaker", "UpdateEndpoint", **{**wanted, "EndpointName": name})

@@ -13,7 +13,7 @@ __all__ = ["PROVIDERS", "location"]
 
 
 def location(region: str) -> dict[str, Any]:
-    """What makes a bucket in a Region; the first Region must not be named."""
+    """The CreateBucket configuration of a Region; us-east-1 must not be named."""
     if region == "us-east-1":
         return {}
     return {"CreateBucketConfiguration": {"LocationConstraint": region}}
@@ -30,7 +30,7 @@ def _encryption(value: Mapping[str, Any]) -> dict[str, Any]:
 def _logging(value: Mapping[str, Any]) -> dict[str, Any]:
     names = {"DestinationBucketName": "TargetBucket", "LogFilePrefix": "TargetPrefix"}
     if value.keys() - names.keys():
-        raise StackError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())} is not known here")
+        raise StackError(f"LoggingConfiguration: {sorted(value.keys() - names.keys())} is not supported")
     return {"BucketLoggingStatus": {"LoggingEnabled": {names[name]: each for name, each in value.items()}}}
 
 
@@ -41,7 +41,7 @@ def _lifecycle(value: Mapping[str, Any]) -> dict[str, Any]:
 def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
     known = {"Id", "Status", "Prefix", "ExpirationInDays"} | {*_SAME_IN_LIFECYCLE}
     if rule.keys() - known:
-        raise StackError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not known here")
+        raise StackError(f"LifecycleConfiguration: {sorted(rule.keys() - known)} is not supported")
     wanted: dict[str, Any] = {"Status": rule["Status"], "Filter": {"Prefix": rule.get("Prefix", "")}}
     if "Id" in rule:
         wanted["ID"] = rule["Id"]
@@ -52,14 +52,14 @@ def _lifecycle_rule(rule: Mapping[str, Any]) -> dict[str, Any]:
 
 _SAME_IN_LIFECYCLE = ("NoncurrentVersionExpiration", "AbortIncompleteMultipartUpload")
 _LOG_DELIVERY = "uri=http://acs.amazonaws.com/groups/s3/LogDelivery"
-#: The service model does not list the canned ACL of log buckets; these are its grants.
+#: The grants of the canned ACL of log buckets, which is not in the service model.
 _ACL = {
     "Private": {"ACL": "private"},
     "LogDeliveryWrite": {"GrantWrite": _LOG_DELIVERY, "GrantReadACP": _LOG_DELIVERY},
 }
 _Setting = tuple[str, Callable[[Any], dict[str, Any]], str | None]
 
-#: Property, the operation that sets it, how its value is put there, the operation that takes it away.
+#: Property, the operation that sets it, the conversion of its value, the operation that removes it.
 _SETTINGS: Mapping[str, _Setting] = {
     "OwnershipControls": (
         "PutBucketOwnershipControls",
@@ -91,7 +91,7 @@ class Bucket(Provider):
     def create(self, request: Request) -> Physical:
         unknown = sorted(request.properties.keys() - _SETTINGS.keys() - {"BucketName"})
         if unknown:
-            raise StackError(f"{self.type}: {unknown} is not known to this stand-in")
+            raise StackError(f"{self.type}: {unknown} is not supported by this stand-in")
         name = self.name(request).lower()
         self.api.call("s3", "CreateBucket", Bucket=name, **location(self.api.region))
         self._set(name, {}, request.properties)
@@ -102,7 +102,7 @@ class Bucket(Provider):
         return current.physical
 
     def delete(self, current: Deployed) -> None:
-        """Fails on a bucket that still holds objects, as the service does."""
+        """Delete the bucket; fails if it contains objects, as the service does."""
         self.api.call("s3", "DeleteBucket", Bucket=current.physical.id)
 
     def _set(self, name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -112,7 +112,7 @@ class Bucket(Provider):
             if setting in new:
                 self.api.call("s3", put, Bucket=name, **render(new[setting]))
             elif delete is None:
-                raise StackError(f"{self.type}: {setting} cannot be taken away again")
+                raise StackError(f"{self.type}: {setting} cannot be removed")
             else:
                 self.api.call("s3", delete, Bucket=name)
 
