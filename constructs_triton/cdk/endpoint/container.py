@@ -1,4 +1,4 @@
-"""What the container is started with, and what follows from it for the models and the host."""
+"""The image, variables and host of a container, and the checks that depend on them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
 @dataclass(frozen=True, slots=True)
 class ContainerSettings:
-    """Image, variables and host of the container, and what is worth a warning about them."""
+    """Image, variables and AMI of a container, and warnings about them."""
 
     image: TritonImage
     environment: dict[str, str]
@@ -37,7 +37,11 @@ class ContainerSettings:
 
 
 def container_settings(scope: Construct, models: ServedModels, options: EndpointOptions) -> ContainerSettings:
-    """Decide everything; raises ``InvalidValueError`` for what the image or its Region would refuse."""
+    """Return the settings of a container.
+
+    Raises:
+        InvalidValueError: the image, its Region or SageMaker would refuse a value.
+    """
     image = options["image"] or TritonImage.dlc()
     image.check(scope)
     environment, overrides = _environment(options["environment"])
@@ -59,7 +63,11 @@ def container_settings(scope: Construct, models: ServedModels, options: Endpoint
 def check_models(
     models: ServedModels, settings: ContainerSettings, options: EndpointOptions
 ) -> list[Finding]:
-    """Judge the repository for this endpoint; errors raise ``RepositoryError``, new warnings come back."""
+    """Check the models for this endpoint, and return warnings that the repository has not printed yet.
+
+    Raises:
+        RepositoryError: Triton would not load the models.
+    """
     instance_type = options["instance_type"]
     target = Target(
         mode=models.mode,
@@ -70,9 +78,9 @@ def check_models(
         image_version=settings.image.version,
         default_model=models.default_model,
     )
-    told = {(finding.code, finding.path) for finding in models.repository.warnings}
+    known = {(finding.code, finding.path) for finding in models.repository.warnings}
     found = models.check(target)
-    return [*settings.findings, *(each for each in found if (each.code, each.path) not in told)]
+    return [*settings.findings, *(each for each in found if (each.code, each.path) not in known)]
 
 
 def _known_volume_size_gb(volume_size: Size | None) -> int | None:
@@ -84,7 +92,7 @@ def _known_volume_size_gb(volume_size: Size | None) -> int | None:
 def _environment(
     given: TritonEnvironment | Mapping[str, str] | None,
 ) -> tuple[TritonEnvironment, dict[str, str]]:
-    """Typed settings, and those of a plain mapping that have a typed name but are taken as they are."""
+    """The typed settings, and the variables of a plain mapping that have a keyword but are not typed."""
     if given is None:
         return TritonEnvironment(), {}
     if isinstance(given, TritonEnvironment):
@@ -92,7 +100,7 @@ def _environment(
     for name, value in given.items():
         if not isinstance(value, str):
             raise InvalidValueError(
-                f'environment["{name}"]: must be a text, got {value!r}; write "{str(value).lower()}"'
+                f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
             )
     typed = {row.name for row in variables().values()} | {_PING_MODE}
     others = {name: value for name, value in given.items() if name not in typed}
@@ -107,8 +115,8 @@ def _with_default_model(
     given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)
     if given is not None and given != default_model:
         raise InvalidValueError(
-            f'environment: {_DEFAULT_MODEL} is "{default_model}", the model of this endpoint, '
-            f'got "{given}"; leave it out'
+            f'environment: {_DEFAULT_MODEL} must be the model of this endpoint, "{default_model}", '
+            f'got "{given}"; remove the variable'
         )
     return replace(environment, default_model_name=default_model)
 
@@ -126,7 +134,7 @@ def _compatibility_findings(
         has_gpu_load_limit=_GPU_LOAD_LIMIT in environment,
     )
     found = check_compatibility(variant)
-    # An image of one's own may be built for any processor.
+    # Your own image may be built for any processor.
     return [each for each in found if image.is_prebuilt or each.code != "instance-type-arm"]
 
 

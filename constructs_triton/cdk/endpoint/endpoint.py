@@ -1,4 +1,4 @@
-"""The endpoints: one model, an ensemble, or many models behind one endpoint."""
+"""The endpoint constructs: one model, an ensemble, or many models."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ class TritonEndpoint(NewEndpoint):
     """An endpoint that serves one model of a repository.
 
     ``model_repository``
-        Where the model is.
+        The repository that contains the model.
     ``model``
-        Its name; Triton loads it before the endpoint is in service.
+        The name of the model. Triton loads it before the endpoint is in service.
 
-    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
-    ``variants`` has one. Raises
-    ``InvalidValueError`` for a property that is out of range and ``RepositoryError`` for models that Triton
-    would refuse on this machine and image; in both cases nothing is added to the stack.
+    The other properties are those of ``EndpointOptions``. After an error, nothing has been added to the
+    stack.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a property has the wrong type or is out of range.
+        RepositoryError: Triton would not load the models with this instance type and image.
     """
 
     def __init__(
@@ -46,17 +49,15 @@ class TritonEndpoint(NewEndpoint):
 
 @takes_options(EndpointOptions)
 class TritonEnsembleEndpoint(NewEndpoint):
-    """An endpoint that serves an ensemble: the archive holds it and all its step models.
+    """An endpoint that serves an ensemble and the models of its steps.
 
     ``model_repository``
-        Where the ensemble and its steps are.
+        The repository that contains the ensemble and the models of its steps. They become one archive.
     ``ensemble``
-        Its name, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: with several models in the archive
-        the image does not start without it.
+        The name of the ensemble, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``. The image does not
+        start without it when an archive contains several models.
 
-    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
-    ``variants`` has one. Raises as
-    :class:`TritonEndpoint` does.
+    The other properties are those of ``EndpointOptions``. The errors are those of :class:`TritonEndpoint`.
     """
 
     def __init__(
@@ -76,19 +77,16 @@ class TritonEnsembleEndpoint(NewEndpoint):
 
 @takes_options(EndpointOptions)
 class TritonMultiModelEndpoint(NewEndpoint):
-    """An endpoint that serves all models of a repository, each loaded when it is first asked for.
+    """An endpoint that serves all models of a repository and loads each at its first request.
 
     ``model_repository``
-        Where the models are. At deployment each model, and each ensemble with its steps, becomes one archive
-        under the repository's prefix; ``model_repository.target_models`` says what to send as
-        ``TargetModel``.
+        The repository that contains the models. Each model, and each ensemble with its steps, becomes one
+        archive. ``model_repository.target_models`` contains the ``TargetModel`` of each.
     ``model_cache_setting``
-        ``"Disabled"`` unloads a model after each request, which suits many models that are each asked for
-        once in a while; ``"Enabled"`` is SageMaker's default.
+        ``"Disabled"`` unloads a model after each request, for many models with few requests each. Default:
+        ``"Enabled"``.
 
-    The other properties are those of ``EndpointOptions``; ``instance_type`` is required, unless each of its
-    ``variants`` has one. Raises as
-    :class:`TritonEndpoint` does.
+    The other properties are those of ``EndpointOptions``. The errors are those of :class:`TritonEndpoint`.
     """
 
     _imported_serves_many = True

@@ -1,4 +1,4 @@
-"""What can be done with any endpoint, made here or imported: grants, metrics, scaling, outputs."""
+"""The methods of every endpoint, new or imported: grants, metrics, scaling and outputs."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ _MATCHES_ARCHIVES = re.compile(r"[*?]|\.tar\.gz$")
 
 @jsii.implements(sagemaker.IEndpoint)
 class EndpointBase(VariantMetrics, Resource):
-    """An endpoint by its name, its ARN and its variants; the subclasses set them.
+    """An endpoint with a name, an ARN and variants, which the subclasses set.
 
-    ``_serves_many`` is whether each request names its model, ``None`` where that is not known;
-    ``_repository`` is where those models are named, ``None`` for an import.
+    ``_serves_many`` is whether each request names its model, or ``None`` if that is not known.
+    ``_repository`` contains the models, or is ``None`` for an imported endpoint.
     """
 
     _endpoint_name: str
@@ -50,7 +50,7 @@ class EndpointBase(VariantMetrics, Resource):
 
     @property
     def endpoint_name(self) -> str:
-        """The endpoint's name, as it is known at deployment."""
+        """The endpoint's name, a token until the deployment."""
         return self._endpoint_name
 
     @property
@@ -60,7 +60,7 @@ class EndpointBase(VariantMetrics, Resource):
 
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
-        """How other constructs of the CDK refer to the endpoint."""
+        """The reference that other constructs of the CDK use."""
         return sagemaker_references.EndpointReference(endpoint_arn=self._endpoint_arn)
 
     @property
@@ -70,26 +70,30 @@ class EndpointBase(VariantMetrics, Resource):
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether requests are queued; of an imported endpoint as far as that was said."""
+        """Whether requests are queued. For an imported endpoint: the value that was passed."""
         return bool(self._is_asynchronous)
 
     @property
     def is_multi_model(self) -> bool:
-        """Whether each request names its model; of an imported endpoint as far as that was said."""
+        """Whether each request names its model. ``False`` for an imported endpoint of unknown type."""
         return bool(self._serves_many)
 
     def variant(self, variant_name: str) -> EndpointVariant:
-        """The production variant of that name; raises ``InvalidValueError`` where there is none."""
+        """Return a production variant by its name.
+
+        Raises:
+            InvalidValueError: there is no such variant.
+        """
         for each in self._variants:
             if each.variant_name == variant_name:
                 return each
         names = ", ".join(f'"{each.variant_name}"' for each in self._variants)
         raise InvalidValueError(f'{self.node.path}: has no variant "{variant_name}"; use one of {names}')
 
-    # Who may call it.
+    # Permissions.
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow a principal any actions on this endpoint, for example ``"sagemaker:DescribeEndpoint"``."""
+        """Allow a principal some actions on this endpoint, for example ``"sagemaker:DescribeEndpoint"``."""
         return self._grant(grantee, list(actions), {})
 
     def grant_invoke(
@@ -99,20 +103,26 @@ class EndpointBase(VariantMetrics, Resource):
 
         ``target_models`` restricts a multi-model endpoint to some of its models: each is the name of a model
         in the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a pattern such as
-        ``"tenant-a/*"``. Raises ``InvalidValueError`` for them on an endpoint that serves one model.
+        ``"tenant-a/*"``.
+
+        Raises:
+            InvalidValueError: the endpoint serves one model, or no model has such a name.
         """
         return self._grant(grantee, ["sagemaker:InvokeEndpoint"], self._model_condition(target_models))
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to queue requests, and to fetch the answers from S3.
+        """Allow a principal to queue requests and to read the responses from S3.
 
-        On an imported endpoint the buckets are not known, and only ``sagemaker:InvokeEndpointAsync`` is
-        granted. Raises ``InvalidValueError`` for an endpoint without ``async_inference``.
+        The buckets of an imported endpoint are not known, so only ``sagemaker:InvokeEndpointAsync`` is
+        granted.
+
+        Raises:
+            InvalidValueError: the endpoint has no ``async_inference``.
         """
         if self._is_asynchronous is False:
             raise InvalidValueError(
-                f"{self.node.path}: answers at once, got no async_inference; "
-                "give the endpoint async_inference, or use grant_invoke"
+                f"{self.node.path}: grant_invoke_async needs an asynchronous endpoint; "
+                "set async_inference, or use grant_invoke"
             )
         grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"], {})
         if self._async_inference is not None:
@@ -121,15 +131,16 @@ class EndpointBase(VariantMetrics, Resource):
         return grant
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call the endpoint and read the answer as it is generated.
+        """Allow a principal to call the endpoint and receive the response as a stream.
 
-        Raises ``InvalidValueError`` for a multi-model endpoint: the streaming call has no ``TargetModel``
-        (botocore sagemaker-runtime service model).
+        Raises:
+            InvalidValueError: the endpoint is a multi-model endpoint. The streaming call has no
+                ``TargetModel`` (botocore sagemaker-runtime service model).
         """
         if self._serves_many:
             raise InvalidValueError(
-                f"{self.node.path}: cannot stream, since the streaming call names no TargetModel, "
-                "got a multi-model endpoint; serve the model with TritonEndpoint"
+                f"{self.node.path}: multi-model endpoints do not support response streaming; "
+                "serve the model with TritonEndpoint"
             )
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
         return self._grant(grantee, actions, {})
@@ -150,12 +161,11 @@ class EndpointBase(VariantMetrics, Resource):
         if isinstance(target_models, str) or not target_models:
             raise InvalidValueError(
                 f"target_models: must be a list of at least one model, got {target_models!r}; "
-                "leave it out to allow all of them"
+                "remove it to allow all of them"
             )
         if self._serves_many is False:
             raise InvalidValueError(
-                f"target_models: only a multi-model endpoint is asked for one of several, got "
-                f'"{target_models[0]}"; leave it out'
+                f'target_models: only multi-model endpoints support it, got "{target_models[0]}"; remove it'
             )
         for name in target_models:
             check_name("target_models", name, limits.TARGET_MODEL)
@@ -172,13 +182,20 @@ class EndpointBase(VariantMetrics, Resource):
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
     ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count of the endpoint's only variant."""
+        """Let Application Auto Scaling choose the instance count of the only variant.
+
+        SageMaker refuses a later deployment that changes the instance type of a scaled variant or removes
+        it, unless the endpoint has ``scaling_guard=True``.
+
+        Raises:
+            InvalidValueError: the endpoint has several variants, or a capacity is out of range.
+        """
         return self._only_variant().auto_scale_instance_count(
             min_capacity=min_capacity, max_capacity=max_capacity
         )
 
     def apply_plan(self, plan: PlannedCapacity) -> TritonScalableInstanceCount:
-        """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`."""
+        """Scale the only variant as a plan says; see :meth:`EndpointVariant.apply_plan`."""
         return self._only_variant().apply_plan(plan)
 
     def add_alarms(
@@ -189,7 +206,7 @@ class EndpointBase(VariantMetrics, Resource):
         alarm_name_prefix: str | None = None,
         **thresholds: Unpack[AlarmThresholds],
     ) -> TritonAlarms:
-        """Alarms on the endpoint, once its scaling is set up; properties as of :class:`TritonAlarms`."""
+        """Add alarms, after scaling is set up; the properties are those of :class:`TritonAlarms`."""
         return TritonAlarms(
             self, id, endpoint=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
         )
@@ -202,7 +219,7 @@ class EndpointBase(VariantMetrics, Resource):
         model_latency_objective: Duration | None = None,
         default_interval: Duration | None = None,
     ) -> TritonDashboard:
-        """A dashboard of the endpoint, once its scaling is set up; see :class:`TritonDashboard`."""
+        """Add a dashboard, after scaling is set up; see :class:`TritonDashboard`."""
         return TritonDashboard(
             self,
             id,
@@ -213,7 +230,7 @@ class EndpointBase(VariantMetrics, Resource):
         )
 
     def export_outputs(self, *, export_name_prefix: str | None = None) -> None:
-        """Make outputs of the stack: the endpoint's name and ARN.
+        """Add the endpoint's name and ARN to the outputs of the stack.
 
         With ``export_name_prefix`` other stacks can import them as ``<prefix>-endpoint-name`` and
         ``<prefix>-endpoint-arn``.
@@ -240,7 +257,7 @@ class EndpointBase(VariantMetrics, Resource):
 
 
 def _refuse_unknown_model(name: str, known: Mapping[str, str]) -> None:
-    """A grant for what can be no archive's name would be accepted, and allow nothing."""
+    """Raise an error for a name that no archive can have: the grant would allow nothing."""
     if known and name not in known and is_concrete(name) and not _MATCHES_ARCHIVES.search(name):
         hint = did_you_mean(name, known, 'write "<name>.tar.gz", or a pattern with "*"')
         raise InvalidValueError(

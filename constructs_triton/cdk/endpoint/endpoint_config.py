@@ -20,7 +20,7 @@ __all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
 
 @dataclass(frozen=True, slots=True)
 class BoundVariant:
-    """A planned variant with its image and models in place; ``scope`` is what its parts hang from."""
+    """A variant with its image and models. ``scope`` is the parent of its resources."""
 
     resolved: ResolvedVariant
     scope: Construct
@@ -37,7 +37,7 @@ def make_model(
     enable_network_isolation: bool | None,
     vpc_config: sagemaker.CfnModel.VpcConfigProperty | None,
 ) -> sagemaker.CfnModel:
-    """The model, made once the role may read image and archive; unnamed, since any change replaces it."""
+    """Create the model after the role's policies. It has no name, since changes replace it."""
     model = sagemaker.CfnModel(
         variant.scope,
         "Model",
@@ -79,7 +79,7 @@ def make_endpoint_config(
     variants: Sequence[BoundVariant],
     models: Sequence[sagemaker.CfnModel],
 ) -> sagemaker.CfnEndpointConfig:
-    """The configuration; it has no name either."""
+    """Create the endpoint configuration. It has no name, since changes replace it."""
     rendered = [_production_variant(each, model) for each, model in zip(variants, models, strict=True)]
     shadows = [part for part, each in zip(rendered, variants, strict=True) if each.resolved.is_shadow]
     capture, asynchronous = options["data_capture"], options["async_inference"]
@@ -123,7 +123,7 @@ def _routing(
 ) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
     strategy = resolved.options["routing_strategy"]
     if strategy is None:
-        # A multi-model endpoint routes by which instance holds the model; an asynchronous one has a queue.
+        # A multi-model endpoint uses the instances that have loaded the model; an asynchronous one, a queue.
         if resolved.models.serves_many or resolved.options["async_inference"] is not None:
             return None
         strategy = "LEAST_OUTSTANDING_REQUESTS"

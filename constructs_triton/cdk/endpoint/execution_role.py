@@ -1,4 +1,4 @@
-"""The role a Triton container runs with: the archives, the image, its logs and its metrics, nothing else."""
+"""The execution role: permissions for archives, image, logs, metrics and the features in use."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRole:
-    """A role, and the policy that has to exist before the role can do what it was granted.
+    """A role and its policy.
 
-    SageMaker reads the image and the archive with the role while it creates the model, so that the model
-    depends on ``policy``: the role alone exists before its policy does.
+    SageMaker reads image and archive with the role while it creates the model. The model therefore depends
+    on ``policy``, which is created after the role.
     """
 
     role: iam.IRole
@@ -38,10 +38,10 @@ class ExecutionRole:
     def make(
         cls, scope: Construct, statements: Sequence[iam.PolicyStatement], given: iam.IRole | None
     ) -> ExecutionRole:
-        """A role trusted by SageMaker for this account only, or the given one, and a policy for it.
+        """Create a role that trusts SageMaker for this account only, or use ``given``, and add a policy.
 
-        The policy belongs to the endpoint and not to a given role, which may serve other endpoints or come
-        from another stack; a role that CDK must not change is left alone, and the policy is then not made.
+        The policy is a child of the endpoint and not of ``given``, which may belong to several endpoints or
+        to another stack. An immutable role gets no policy.
         """
         role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
         policy = iam.Policy(scope, "ExecutionPolicy", statements=merge_statements(statements))
@@ -50,9 +50,9 @@ class ExecutionRole:
 
 
 def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-    """One statement for all that differ only in their resources, each with an id of its own.
+    """Merge statements that differ in their resources only, and give each statement its own id.
 
-    IAM refuses a policy in which two statements have the same id, as those of two variants would.
+    IAM refuses a policy in which two statements have the same id.
     """
     merged: dict[str, iam.PolicyStatement] = {}
     for statement in statements:
@@ -82,7 +82,7 @@ def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.Po
 
 
 def observability_statements(scope: Construct) -> list[iam.PolicyStatement]:
-    """Write to the endpoints' log groups and publish the instance metrics that scaling is based on."""
+    """Permissions to write logs and to publish the instance metrics that scaling uses."""
     log_groups = Stack.of(scope).format_arn(
         service="logs",
         resource="log-group",
@@ -94,14 +94,14 @@ def observability_statements(scope: Construct) -> list[iam.PolicyStatement]:
         iam.PolicyStatement(
             sid="PublishMetrics",
             actions=["cloudwatch:PutMetricData"],
-            resources=["*"],  # CloudWatch knows no resource for this action, only the namespace
+            resources=["*"],  # This action supports the namespace as a condition, but no resource.
             conditions={"StringEquals": {"cloudwatch:namespace": _METRIC_NAMESPACES}},
         ),
     ]
 
 
 def network_statements() -> list[iam.PolicyStatement]:
-    """Attach the container's network interfaces to a VPC."""
+    """Permissions to attach the network interfaces of the containers to a VPC."""
     return [
         iam.PolicyStatement(
             sid="AttachToVpc",
@@ -123,7 +123,7 @@ def network_statements() -> list[iam.PolicyStatement]:
 
 
 def key_statements(key_arn: str) -> list[iam.PolicyStatement]:
-    """Let SageMaker encrypt the instances' volumes with a key."""
+    """Permissions to encrypt the storage volumes with a key."""
     return [
         iam.PolicyStatement(
             sid="EncryptVolume",

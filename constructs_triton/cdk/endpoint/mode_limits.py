@@ -1,4 +1,4 @@
-"""What an endpoint's kind or size does not allow: refused, or warned about."""
+"""Checks of properties against the type and the size of an endpoint."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endp
 
 
 def check_deployment(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
-    """Warn about a deployment in steps where a variant starts with too few instances to be split.
+    """Return a warning for each variant that has too few instances for a deployment in steps.
 
-    No step may be larger than half of a variant's instances, and none is smaller than one.
+    A step is at least one instance and at most half of a variant's instances.
     """
     deployment = options["deployment"]
     if deployment is None or deployment.size is None:
@@ -35,14 +35,18 @@ def check_deployment(options: EndpointOptions, variants: Sequence[ResolvedVarian
 
 
 def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
-    """Warn about what AWS does not list as supported; ``InvalidValueError`` for what it excludes."""
+    """Return warnings for properties that AWS does not list as supported.
+
+    Raises:
+        InvalidValueError: AWS excludes a property.
+    """
     if variants[0].models.serves_many:
         _refuse_on_multi_model(options)
         return list(_multi_model_warnings(options, variants))
     if options["shadow_variant"] is not None and options["async_inference"] is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
-            "shadow_variant: real-time endpoints only, got async_inference as well; leave one of them out"
+            "shadow_variant: not supported together with async_inference; remove one of them"
         )
     return []
 
@@ -57,20 +61,22 @@ def _refuse_on_multi_model(options: EndpointOptions) -> None:
     if metrics is not None and metrics.enable_enhanced_metrics:
         raise InvalidValueError(
             "metrics_config.enable_enhanced_metrics: not supported on multi-model endpoints, got True; "
-            "leave it out"
+            "remove it"
         )
 
 
 def _multi_model_warnings(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> Iterator[Finding]:
     if options["data_capture"] is not None:
-        yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read what is captured")
+        yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read the captured data")
     if options["async_inference"] is not None:
         yield _unlisted("async", "async_inference", "requests may not reach their models")
     if len(variants) > 1:
-        yield _unlisted("variants", "variants", "each variant loads the models for itself")
+        yield _unlisted("variants", "variants", "each variant loads its own copy of the models")
     if any(each.options["routing_strategy"] is not None for each in variants):
         yield _unlisted(
-            "routing", "routing_strategy", "requests stay at the instances that have loaded their model"
+            "routing",
+            "routing_strategy",
+            "SageMaker sends requests to the instances that have loaded the model",
         )
 
 
@@ -79,9 +85,9 @@ def _too_few(count: float, needed: int) -> Finding:
         "deployment-step-exceeds-fleet",
         Severity.WARNING,
         "deployment",
-        f"a step is at most half of a variant's instances, which takes {needed} of them, got {count:g}",
-        f"start with {needed} instances, use Deployment.all_at_once(), "
-        "or acknowledge this where scaling sees to it",
+        f"a step is at most half of a variant's instances, so it needs {needed} instances, got {count:g}",
+        f"set initial_instance_count={needed}, use Deployment.all_at_once(), "
+        "or acknowledge this if scaling keeps enough instances",
         source="botocore sagemaker service model: TrafficRoutingConfig, RollingUpdatePolicy",
     )
 
@@ -92,6 +98,6 @@ def _unlisted(name: str, path: str, consequence: str) -> Finding:
         Severity.WARNING,
         path,
         f"AWS does not list this for multi-model endpoints: {consequence}",
-        "leave it out, use single-model endpoints, or acknowledge this",
+        "remove it, use single-model endpoints, or acknowledge this",
         source=_MATRIX,
     )

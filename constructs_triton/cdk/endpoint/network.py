@@ -1,4 +1,4 @@
-"""The VPC of an endpoint: its subnets, and whether the models can reach them."""
+"""The VPC of an endpoint: its subnets, and whether they have a route to S3."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["check_routes", "selected_subnets"]
 
 
 def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
-    """The subnets of a selection, by default those that CDK chooses."""
+    """Return the subnets of a selection, or the default of the CDK."""
     if selection is None:
         return vpc.select_subnets()
     return vpc.select_subnets(
@@ -25,7 +25,7 @@ def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec
 
 
 def check_routes(options: EndpointOptions) -> list[Finding]:
-    """A warning where the models' download has no way into the subnets that can be seen from here."""
+    """Return a warning if the subnets are isolated and their VPC has no endpoint for S3 in this app."""
     vpc = options["vpc"]
     if vpc is None:
         return []
@@ -38,10 +38,10 @@ def check_routes(options: EndpointOptions) -> list[Finding]:
             "vpc-without-route-to-s3",
             Severity.WARNING,
             "vpc_subnets",
-            "the models are downloaded through these subnets, which have no route to S3 in this app, "
-            "got isolated subnets",
-            "add TritonVpcEndpoints to the VPC before the endpoint, or acknowledge this where S3 is reached "
-            "by another way",
+            "SageMaker downloads the models through these isolated subnets, which have no route to S3 in "
+            "this app",
+            "add TritonVpcEndpoints to the VPC before the endpoint, or acknowledge this if there is another "
+            "route to S3",
             source="AWS documentation: give SageMaker hosted endpoints access to resources in your VPC",
         )
     ]

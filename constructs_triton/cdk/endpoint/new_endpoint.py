@@ -1,4 +1,4 @@
-"""What the three kinds of endpoint share: role, models, endpoint configuration, endpoint."""
+"""The base of the endpoint constructs: role, models, endpoint configuration and endpoint."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ __all__ = ["NewEndpoint"]
 
 @jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
 class NewEndpoint(EndpointBase):
-    """A SageMaker endpoint that runs Triton; see the three classes of ``endpoint.py``.
+    """A SageMaker endpoint that runs Triton, the base of the three endpoint constructs.
 
-    Everything that can be judged beforehand is judged before the construct joins the tree, so that a refused
-    endpoint leaves nothing behind.
+    All checks run before the construct is added to the tree, so an error leaves nothing behind.
     """
 
     _imported_serves_many: bool | None = None
@@ -125,27 +124,27 @@ class NewEndpoint(EndpointBase):
 
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
-        """How other constructs of the CDK refer to the endpoint."""
+        """The reference that other constructs of the CDK use."""
         return self._cfn_endpoint.endpoint_ref
 
     @property
     def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
-        """The ``AWS::SageMaker::Endpoint`` underneath, also ``node.default_child``."""
+        """The ``AWS::SageMaker::Endpoint``, also ``node.default_child``."""
         return self._cfn_endpoint
 
     @property
     def cfn_endpoint_config(self) -> sagemaker.CfnEndpointConfig:
-        """The ``AWS::SageMaker::EndpointConfig``; it has no name of its own, since any change replaces it."""
+        """The ``AWS::SageMaker::EndpointConfig``. It has no name, since changes replace it."""
         return self._cfn_endpoint_config
 
     @property
     def cfn_model(self) -> sagemaker.CfnModel:
-        """The ``AWS::SageMaker::Model`` of the only variant; each of several variants has its own."""
+        """The ``AWS::SageMaker::Model`` of the only variant. Each of several variants has its own."""
         return self._only_variant().cfn_model
 
     @property
     def shadow_variant(self) -> EndpointVariant | None:
-        """The shadow variant, where there is one: its metrics and its scaling."""
+        """The shadow variant with its metrics and scaling, or ``None``."""
         return self._shadow_variant
 
     @property
@@ -155,33 +154,39 @@ class NewEndpoint(EndpointBase):
 
     @property
     def grant_principal(self) -> iam.IPrincipal:
-        """The principal that grants on other resources go to: the execution role."""
+        """The principal of grants on other resources: the execution role."""
         return self._execution.role.grant_principal
 
     @property
     def connections(self) -> ec2.Connections:
-        """The network connections; raises ``InvalidValueError`` for an endpoint without a VPC."""
+        """The network connections.
+
+        Raises:
+            InvalidValueError: the endpoint has no ``vpc``.
+        """
         if self._connections is None:
             raise InvalidValueError(
-                f"{self.node.path}: has no network connections to manage, got no vpc; "
-                "give the endpoint the property vpc"
+                f"{self.node.path}: has no network connections without a VPC; set vpc on the endpoint"
             )
         return self._connections
 
-    # What can be done with it.
+    # Additions.
 
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Allow the containers something more, before the models are made."""
+        """Add a statement to the execution role. The models are created after it."""
         result = self._execution.role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
             for model in self._cfn_models:
                 model.node.add_dependency(result.policy_dependable)
 
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
-        """Roll a deployment back when one of the alarms goes off; 10 at most.
+        """Roll a deployment back when one of at most 10 alarms goes into alarm.
 
-        Without a ``deployment`` it is blue/green, all at once. An alarm on metrics of this endpoint needs an
-        ``alarm_name``, so that neither of the two waits for the other; otherwise ``InvalidValueError``.
+        Without a ``deployment`` property, the deployment is blue/green, all at once. An alarm on metrics of
+        this endpoint needs an ``alarm_name``, since endpoint and alarm would otherwise depend on each other.
+
+        Raises:
+            InvalidValueError: there are more than 10 alarms, or an alarm needs an ``alarm_name``.
         """
         check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
         found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
@@ -191,7 +196,7 @@ class NewEndpoint(EndpointBase):
         deployment = self._options["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
 
-    # How it is made.
+    # Creation.
 
     def _make_connections(self) -> ec2.Connections | None:
         vpc, groups = self._options["vpc"], self._options["security_groups"]
@@ -272,7 +277,7 @@ class NewEndpoint(EndpointBase):
 
     def _make_variant(self, resolved: ResolvedVariant, model: sagemaker.CfnModel) -> EndpointVariant:
         return EndpointVariant(
-            # The attribute itself: what scales has to be made after the endpoint, and be gone before it.
+            # A reference to the resource: scaling is created after the endpoint and deleted before it.
             VariantOwner(
                 self,
                 self._cfn_endpoint.attr_endpoint_name,
@@ -301,7 +306,7 @@ class NewEndpoint(EndpointBase):
         self._cfn_endpoint.apply_removal_policy(policy)
         if policy is RemovalPolicy.DESTROY:
             return
-        # A serving endpoint goes on needing all of these. What an update replaces is not kept.
+        # The endpoint still needs all of these. What an update replaces is deleted.
         parts = [*self._cfn_models, self._cfn_endpoint_config, self._execution.policy.node.default_child]
         if self._options["role"] is None:
             parts.append(self._execution.role.node.default_child)
@@ -316,6 +321,6 @@ class NewEndpoint(EndpointBase):
             for finding in (*each.resolved.findings, *each.sizing.findings):
                 scopes.setdefault(finding, []).append(each.scope)
         for finding, found_in in scopes.items():
-            # What several variants have in common is annotated once, on the endpoint.
+            # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
         annotate(self, [*findings, *check_routes(self._options)])

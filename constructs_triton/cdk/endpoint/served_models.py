@@ -1,4 +1,4 @@
-"""What an endpoint serves: one archive unpacked at start, or a prefix of archives loaded on demand."""
+"""The models of an endpoint: one archive loaded at start, or a prefix of archives loaded on demand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["MultipleModels", "ServedModels", "SingleModel"]
 
 
 class ServedModels(ABC):
-    """The part in which the kinds of endpoint differ."""
+    """The part in which the types of endpoints differ."""
 
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"]
@@ -37,27 +37,35 @@ class ServedModels(ABC):
     @property
     @abstractmethod
     def default_model(self) -> str | None:
-        """The model that ``/invocations`` reaches; ``None`` where each request names its own."""
+        """The model that answers ``/invocations``; ``None`` if each request names its model."""
 
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
-        """Raise ``InvalidValueError`` where an endpoint in ``scope`` could not reach the models."""
+        """Check that an endpoint in ``scope`` can load the models.
+
+        Raises:
+            InvalidValueError: the models are in another account or Region.
+        """
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
-        """Warnings about the models for this endpoint; errors raise ``RepositoryError``."""
+        """Return warnings about the models for this endpoint.
+
+        Raises:
+            RepositoryError: Triton would not load the models.
+        """
 
     @abstractmethod
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> ServedModels:
-        """What a variant serves that has a repository, or a model, of its own."""
+        """Return the models of a variant that sets ``model_repository`` or ``model``."""
 
     @abstractmethod
     def bind(self, scope: Construct) -> ModelLocation:
-        """Publish the archives for the endpoint ``scope``."""
+        """Add the archives to the stack of the endpoint ``scope``."""
 
 
 @dataclass(frozen=True, slots=True)
 class SingleModel(ServedModels):
-    """One model, or an ensemble with its steps: Triton loads all of it before the endpoint is in service."""
+    """One model, or an ensemble with its steps, which Triton loads before the endpoint is in service."""
 
     repository: TritonModelRepository
     model: str
@@ -72,7 +80,7 @@ class SingleModel(ServedModels):
 
     @classmethod
     def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
-        """A model of the repository that has to be an ensemble."""
+        """An ensemble of the repository."""
         _check_model("ensemble", repository, ensemble)
         repository.refuse_no_ensemble(ensemble)
         return cls(repository, ensemble)
@@ -93,7 +101,7 @@ class SingleModel(ServedModels):
 
 @dataclass(frozen=True, slots=True)
 class MultipleModels(ServedModels):
-    """All models of the repository, each loaded when it is first asked for."""
+    """All models of the repository. SageMaker loads each at its first request."""
 
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"] = "multi-model"
@@ -111,19 +119,19 @@ class MultipleModels(ServedModels):
         return self.repository.check(target)
 
     def check_scope(self, scope: Construct) -> None:
-        # CDK would refuse it at synth, with the bucket's logical id and no word about what to do.
+        # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
         there, here = Stack.of(self.repository).environment, Stack.of(scope).environment
         if self.repository.makes_bucket and there != here:
             raise InvalidValueError(
-                "model_repository: its bucket has to be in the account and Region of the multi-model "
-                f"endpoint, {here}, got {there}; make a TritonModelRepository in a stack of {here}"
+                "model_repository: its bucket must be in the account and Region of the multi-model "
+                f"endpoint, {here}, got {there}; create a TritonModelRepository in a stack of {here}"
             )
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
         if model is not None:
             raise InvalidValueError(
                 f'model: a multi-model endpoint serves all models of its repository, got "{model}"; '
-                "leave it out, or give the variant a model_repository"
+                "remove it, or set model_repository on the variant"
             )
         return self if repository is None else replace(self, repository=repository)
 

@@ -1,7 +1,7 @@
-"""Volume and time-outs that follow from the size of the archive, where nobody set them.
+"""Volume size and timeouts that are derived from the size of the archive.
 
-SageMaker publishes neither its default time-outs nor how fast it loads, so that these are assumptions, made
-to be too generous rather than too tight: a time-out that is too long costs nothing where all goes well.
+SageMaker publishes neither its default timeouts nor how fast it loads models. The timeouts are therefore
+assumptions, and generous ones: a timeout that is too long costs nothing if the deployment succeeds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from constructs_triton.findings import Finding, Severity
 __all__ = ["Sizing"]
 
 _BYTES_A_MINUTE = 3 * 10**9
-"""Assumed of download and loading alike: 50 MB/s, below the 128 MB/s at least that gp2 volumes sustain."""
+"""Assumed for download and start: 50 MB/s. gp2 volumes sustain at least 128 MB/s."""
 _LEAST_MINUTES = 10
 _GIB = 1 << 30
 _DEFAULT_VOLUME_GIB = 30
@@ -26,7 +26,7 @@ _DEFAULT_VOLUME_GIB = 30
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
-    """Volume size in GiB and time-outs in seconds of one variant; ``None`` leaves it to SageMaker."""
+    """Volume size in GiB and timeouts in seconds of a variant. ``None`` uses SageMaker's default."""
 
     volume_size_gib: float | None
     model_data_download_timeout: float | None
@@ -35,11 +35,11 @@ class Sizing:
 
     @classmethod
     def of(cls, options: EndpointOptions, location: ModelLocation) -> Sizing:
-        """What was given, else what the archive's size asks for.
+        """Return the values that are set, and derive the others from the size of the archive.
 
-        Ten minutes, and one more for each 3 GB: of the archive for the download, of its content for the
-        start. A volume is asked for where the archive and its content would not fit on the default one; types
-        with local NVMe take none. A multi-model endpoint loads later and gets no time-outs.
+        Each timeout is 10 minutes, plus one for each 3 GB: of the archive for the download, of its content
+        for the start. The volume size is set if archive and content do not fit on the default volume.
+        Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts.
         """
         volume, findings = _volume(options, location)
         download = seconds(options["model_data_download_timeout"])
@@ -65,7 +65,7 @@ def _volume(options: EndpointOptions, location: ModelLocation) -> tuple[float | 
         return volume_size.to_gibibytes(), ()
     if options["instance_type"].supports_volume_size is not True or location.unpacked_size_bytes is None:
         return None, ()
-    # Archive and content lie on it together while the one is unpacked; a tenth more for all else.
+    # While the archive is unpacked, the volume holds archive and content; a tenth more for everything else.
     needed = ((location.size_bytes or 0) + location.unpacked_size_bytes) * 11 // 10 // _GIB + 1
     most = int(limits.VOLUME_SIZE_GB.maximum or needed)
     if needed <= _DEFAULT_VOLUME_GIB:
@@ -79,6 +79,6 @@ def _too_large(needed: int, most: int) -> Finding:
         Severity.WARNING,
         "volume_size",
         f"the archive and its content need {needed} GiB, and a volume has {most} GiB at most",
-        "choose an instance type with local NVMe, or a smaller model",
+        "use an instance type with local NVMe storage, or a smaller model",
         source="botocore sagemaker service model: ProductionVariantVolumeSizeInGB",
     )

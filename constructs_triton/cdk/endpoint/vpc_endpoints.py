@@ -1,4 +1,4 @@
-"""``TritonVpcEndpoints``: what an endpoint in subnets without internet access needs."""
+"""``TritonVpcEndpoints``: VPC endpoints for subnets without internet access."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ __all__ = ["TritonVpcEndpoints"]
 
 
 class TritonVpcEndpoints(Construct):
-    """VPC endpoints for models in subnets that have no route to the internet.
+    """VPC endpoints for SageMaker endpoints in subnets without a route to the internet.
 
-    The models come through the VPC, hence the gateway endpoint of S3, which costs nothing. Image and logs do
-    not: SageMaker pulls the one and ships the other outside of the VPC.
+    SageMaker downloads models through the VPC, so the VPC needs a gateway endpoint for S3, which is free.
+    The image and the logs do not use the VPC.
 
     ``vpc``
-        Where to; the endpoints go into all of its route tables.
+        The VPC. The gateway endpoint is added to all its route tables.
     ``runtime_access``
-        Adds the interface endpoint of ``sagemaker.runtime``, through which callers in the VPC reach the
-        endpoint; off by default, since it is charged by the hour.
+        Adds an interface endpoint for ``sagemaker.runtime``, so callers in the VPC can call the SageMaker
+        endpoint. AWS charges for it by the hour. Default: ``False``.
     """
 
     def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, runtime_access: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""``AsyncInferenceConfig``: requests that are queued, read from S3 and answered into S3."""
+"""``AsyncInferenceConfig``: requests are queued, and responses are written to S3."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AsyncInferenceConfig:
-    """Makes an endpoint asynchronous: it then takes ``InvokeEndpointAsync`` only.
+    """Makes an endpoint asynchronous. Only ``InvokeEndpointAsync`` can call it.
 
     ``bucket``, ``output_prefix``, ``failure_prefix``
-        Where answers and failures are written: ``"async/output"`` and ``"async/failure"`` by default.
+        Where responses and failures are written. Default: ``"async/output"`` and ``"async/failure"``.
     ``input_bucket``, ``input_prefix``
-        Where callers put their requests; the same bucket and ``"async/input"`` by default. Execution role
-        and callers (``grant_invoke_async``) are granted these prefixes, and nothing else.
+        Where callers put their requests. Default: the same bucket and ``"async/input"``. The execution role
+        and the callers (``grant_invoke_async``) get permissions for these prefixes only.
     ``encryption_key``
-        KMS key of answers; by default the bucket's own encryption.
+        KMS key of the responses. Default: the encryption of the bucket.
     ``success_topic``, ``error_topic``
-        SNS topics that are told of each answer and each failure.
+        SNS topics that receive a message for each response and each failure.
     ``include_inference_response_in``
-        The topics that get the answer itself, up to 128 KB.
+        The topics whose messages contain the response itself, up to 128 KB.
     ``max_concurrent_invocations_per_instance``
-        1 to 1000; SageMaker's own choice by default.
+        1 to 1000. Default: SageMaker chooses.
 
-    Raises ``InvalidValueError`` for a value that SageMaker would refuse.
+    Raises:
+        InvalidValueError: SageMaker would refuse a value.
     """
 
     bucket: s3.IBucket
@@ -74,13 +75,12 @@ class AsyncInferenceConfig:
         for name in self.include_inference_response_in:
             if topics.get(name) is None:
                 raise InvalidValueError(
-                    "async_inference.include_inference_response_in: names a topic that is not set, "
-                    f'got "{name}"; '
-                    "set success_topic or error_topic, or leave it out"
+                    f'async_inference.include_inference_response_in: the topic of "{name}" is not set; '
+                    "set success_topic or error_topic, or remove the entry"
                 )
 
     def statements(self) -> list[iam.PolicyStatement]:
-        """What the execution role needs: read requests, write answers, tell the topics."""
+        """Permissions of the execution role: read requests, write responses, publish to the topics."""
         return [
             iam.PolicyStatement(
                 sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[self._input.objects_arn]
@@ -92,7 +92,7 @@ class AsyncInferenceConfig:
         ]
 
     def caller_statements(self) -> list[iam.PolicyStatement]:
-        """What a caller needs beside ``InvokeEndpointAsync``: put requests, fetch answers and failures."""
+        """Permissions of a caller besides ``InvokeEndpointAsync``: write requests, read responses."""
         results = [
             self._output.objects_arn,
             Destination(self.bucket, self.failure_prefix).objects_arn,
@@ -106,7 +106,7 @@ class AsyncInferenceConfig:
         ]
 
     def render(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
-        """The property of the endpoint configuration."""
+        """Return the property of the endpoint configuration."""
         config = sagemaker.CfnEndpointConfig
         concurrency = self.max_concurrent_invocations_per_instance
         return config.AsyncInferenceConfigProperty(

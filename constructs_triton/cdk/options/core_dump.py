@@ -1,4 +1,4 @@
-"""``CoreDump``: what a container leaves behind when it crashes."""
+"""``CoreDump``: where the core dump of a crashed container is written."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ __all__ = ["CoreDump"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoreDump:
-    """Where SageMaker puts the core dump of a container that crashed.
+    """Where SageMaker writes the core dump of a container that crashed.
 
-    It holds the memory of the process, weights and requests included: treat the bucket accordingly. The
-    execution role is granted to write below ``prefix``, ``"core-dumps"`` by default, and nowhere else.
+    A core dump contains the memory of the process, including weights and requests, so restrict access to the
+    bucket. The execution role may write below ``prefix`` only. Default: ``"core-dumps"``.
+
+    Raises:
+        InvalidValueError: a value has the wrong type, or the prefix is empty or ends with "/".
     """
 
     bucket: s3.IBucket
@@ -31,11 +34,11 @@ class CoreDump:
         check_prefix("core_dump.prefix", self.prefix)
 
     def statements(self) -> list[iam.PolicyStatement]:
-        """What the execution role needs."""
+        """Permissions of the execution role."""
         return Destination(self.bucket, self.prefix, self.encryption_key).write_statements("CoreDump")
 
     def render(self) -> sagemaker.CfnEndpointConfig.CoreDumpConfigProperty:
-        """The property of the production variant."""
+        """Return the property of the production variant."""
         destination = Destination(self.bucket, self.prefix, self.encryption_key)
         return sagemaker.CfnEndpointConfig.CoreDumpConfigProperty(
             destination_s3_uri=destination.uri, kms_key_id=destination.key_arn

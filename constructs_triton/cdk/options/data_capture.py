@@ -1,4 +1,4 @@
-"""``DataCapture``: requests and answers of an endpoint, kept in S3."""
+"""``DataCapture``: writes requests and responses of an endpoint to S3."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ _CONTENT_TYPE = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*/[a-zA-Z0-9](-*[a-zA-Z0-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataCapture:
-    """What of the traffic is written to S3; the execution role is granted to write there, and only there.
+    """Writes requests and responses to S3. The execution role may write below the prefix only.
 
     ``bucket``, ``prefix``
-        Where to; ``"data-capture"`` by default. SageMaker appends endpoint, variant and time.
+        Where the objects are written. SageMaker appends endpoint, variant and time. Default prefix:
+        ``"data-capture"``.
     ``initial_sampling_percentage``
-        Share of the requests, 0 to 100; all by default.
+        Percentage of the requests, 0 to 100. Default: 100.
     ``capture_modes``
-        ``"Input"`` and ``"Output"`` by default.
+        What is written. Default: ``"Input"`` and ``"Output"``.
     ``encryption_key``
-        KMS key of the objects; by default the bucket's own encryption.
+        KMS key of the objects. Default: the encryption of the bucket.
     ``json_content_types``, ``csv_content_types``
-        What is written as text. All else is base64, as Triton's binary format is.
+        Content types that are written as text. Others are written as base64, as is Triton's binary format.
     ``enable_capture``
-        ``False`` keeps the settings and captures nothing.
+        ``False`` keeps the settings and captures nothing. Default: ``True``.
 
-    Raises ``InvalidValueError`` for a value that SageMaker would refuse.
+    Raises:
+        InvalidValueError: SageMaker would refuse a value.
     """
 
     bucket: s3.IBucket
@@ -66,17 +68,17 @@ class DataCapture:
         if not self.capture_modes or not set(self.capture_modes) <= set(_MODES):
             raise InvalidValueError(
                 f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, "
-                f"got {list(self.capture_modes)}; name at least one"
+                f"got {list(self.capture_modes)}; use at least one of them"
             )
         for name in ("json_content_types", "csv_content_types"):
             _check_content_types(f"data_capture.{name}", getattr(self, name))
 
     def statements(self) -> list[iam.PolicyStatement]:
-        """What the execution role needs."""
+        """Permissions of the execution role."""
         return self._destination.write_statements("DataCapture")
 
     def render(self) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
-        """The property of the endpoint configuration."""
+        """Return the property of the endpoint configuration."""
         config = sagemaker.CfnEndpointConfig
         return config.DataCaptureConfigProperty(
             enable_capture=self.enable_capture,
@@ -105,6 +107,6 @@ def _check_content_types(property: str, values: Sequence[str]) -> None:
     for value in values:
         if is_concrete(value) and _CONTENT_TYPE.fullmatch(value) is None:
             raise InvalidValueError(
-                f'{property}: must be a type without parameters, got "{value}"; '
-                'write it as "application/json"'
+                f'{property}: must be a content type without parameters, got "{value}"; '
+                'write for example "application/json"'
             )

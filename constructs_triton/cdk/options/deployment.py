@@ -1,4 +1,4 @@
-"""``Deployment``: how an update reaches the fleet, and what rolls it back."""
+"""``Deployment``: how an update replaces the fleet, and which alarms roll it back."""
 
 from __future__ import annotations
 
@@ -23,36 +23,43 @@ _INSTANCES = limits.RangeLimit(1, None, "instances")
 
 @dataclass(frozen=True, slots=True)
 class CapacitySize:
-    """A part of a variant's fleet; made by :meth:`percent` or :meth:`instances`."""
+    """A part of the fleet of a variant. Create it with :meth:`percent` or :meth:`instances`."""
 
     type: Literal["CAPACITY_PERCENT", "INSTANCE_COUNT"]
     value: float
 
     @classmethod
     def percent(cls, value: float) -> CapacitySize:
-        """So many percent of the variant's instances."""
+        """A percentage of the variant's instances."""
         return cls("CAPACITY_PERCENT", value)
 
     @classmethod
     def instances(cls, count: float) -> CapacitySize:
-        """So many instances; the limits in percent apply to them as well."""
+        """A number of instances. SageMaker applies the limits in percent to it as well."""
         return cls("INSTANCE_COUNT", count)
 
     def check(self, property: str, percent: limits.RangeLimit) -> None:
-        """Raise ``InvalidValueError`` outside of ``percent``, or below one instance."""
+        """Check the value.
+
+        Raises:
+            InvalidValueError: a percentage outside the limit, or less than one instance.
+        """
         check_range(property, self.value, percent if self.type == "CAPACITY_PERCENT" else _INSTANCES)
 
     def render(self) -> sagemaker.CfnEndpoint.CapacitySizeProperty:
-        """The property of the endpoint."""
+        """Return the property of the endpoint."""
         return sagemaker.CfnEndpoint.CapacitySizeProperty(type=self.type, value=self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """How a new configuration replaces the old one; made by one of its class methods.
+    """How a new configuration replaces the old one. Create it with one of the class methods.
 
-    ``alarms`` roll the update back when one of them goes off. An alarm on the endpoint's own metrics is made
-    after the endpoint: hand it to ``endpoint.add_rollback_alarms`` instead.
+    SageMaker rolls the update back when one of ``alarms`` goes into alarm. An alarm on the endpoint's own
+    metrics is created after the endpoint: pass it to ``endpoint.add_rollback_alarms`` instead.
+
+    Raises:
+        InvalidValueError: SageMaker would refuse a size or a duration.
     """
 
     strategy: Literal["ALL_AT_ONCE", "CANARY", "LINEAR", "ROLLING"]
@@ -71,7 +78,10 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: all traffic moves at once; the old fleet stays for ``termination_wait`` (0 s)."""
+        """Blue/green: shift all traffic at once.
+
+        The old fleet is deleted after ``termination_wait``. Default: 0 seconds.
+        """
         return cls(
             strategy="ALL_AT_ONCE",
             termination_wait=termination_wait,
@@ -89,9 +99,10 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: ``canary_size`` (10 percent, at most 50) first, the rest after ``wait_interval``.
+        """Blue/green: shift a small part of the traffic first, and the rest after ``wait_interval``.
 
-        The interval is 10 minutes by default, at most an hour.
+        ``canary_size`` is at most 50 percent. Default: 10 percent. ``wait_interval`` is at most 1 hour.
+        Default: 10 minutes.
         """
         return cls(
             strategy="CANARY",
@@ -112,7 +123,11 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: step by step (25 percent, 10 to 50), 10 minutes apart by default."""
+        """Blue/green: shift the traffic in equal steps.
+
+        ``step_size`` is 10 to 50 percent. Default: 25 percent. ``wait_interval`` is the time between two
+        steps, at most 1 hour. Default: 10 minutes.
+        """
         return cls(
             strategy="LINEAR",
             size=CapacitySize.percent(25) if step_size is None else step_size,
@@ -132,9 +147,10 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """In batches (25 percent, 5 to 50) that replace instances, so that no second fleet is paid for.
+        """Replace the instances in batches, without a second fleet. Supports one variant only.
 
-        Each batch is watched for ``wait_interval``, 5 minutes by default. Not for several variants.
+        ``maximum_batch_size`` is 5 to 50 percent. Default: 25 percent. ``wait_interval`` is how long the
+        alarms are monitored after each batch. Default: 5 minutes.
         """
         return cls(
             strategy="ROLLING",
@@ -175,12 +191,12 @@ class Deployment:
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
         if timeout.to_seconds() <= sum(waits):
             raise InvalidValueError(
-                f"deployment.maximum_execution_timeout: must be longer than the waits of {sum(waits):g} s, "
-                f"got {timeout.to_seconds():g} s; raise it"
+                "deployment.maximum_execution_timeout: must be longer than the waits of "
+                f"{sum(waits):g} seconds, got {timeout.to_seconds():g} seconds; raise it"
             )
 
     def render(self, alarm_names: Sequence[str]) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
-        """The property of the endpoint, rolled back by the alarms of these names."""
+        """Return the property of the endpoint, with the names of the alarms that roll it back."""
         endpoint = sagemaker.CfnEndpoint
         rollback = endpoint.AutoRollbackConfigProperty(
             alarms=[endpoint.AlarmProperty(alarm_name=name) for name in alarm_names]
@@ -193,7 +209,7 @@ class Deployment:
         )
 
     def _rolling(self) -> sagemaker.CfnEndpoint.RollingUpdatePolicyProperty:
-        assert self.size is not None  # the class methods see to both
+        assert self.size is not None  # the class methods set both
         assert self.wait_interval is not None
         return sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
             maximum_batch_size=self.size.render(),
@@ -209,7 +225,7 @@ class Deployment:
                 type=self.strategy,
                 canary_size=size if self.strategy == "CANARY" else None,
                 linear_step_size=size if self.strategy == "LINEAR" else None,
-                # The API wants it always; there is nothing to wait for when all traffic moves at once.
+                # The API requires it, although nothing waits when all traffic shifts at once.
                 wait_interval_in_seconds=0 if self.wait_interval is None else seconds(self.wait_interval),
             ),
             termination_wait_in_seconds=seconds(self.termination_wait),

@@ -1,7 +1,7 @@
 """The environment variables of the Triton container, as typed keywords.
 
-``facts/environment.json`` says what each variable does and which releases read it. This module finds values
-that the image would refuse, ignore or misread, before anything is deployed.
+``facts/environment.json`` lists what each variable does and which releases read it. This module reports
+values that the image would refuse, ignore or misread.
 """
 
 from __future__ import annotations
@@ -42,39 +42,41 @@ _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TritonEnvironment:
-    """Settings of the Triton container; what is ``None`` is left to the image.
+    """Environment variables of the Triton container. ``None`` uses the default of the image.
 
     ``default_model_name``
-        Model that is loaded and that ``/invocations`` reaches. Single-model endpoints only.
+        The model that is loaded and that answers ``/invocations``. Single-model endpoints only.
     ``ping_mode``
-        What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server).
+        What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server). Default on
+        multi-model endpoints: ``"live"``.
     ``inference_type``
-        What ``/invocations`` calls; from 25.03 on, single-model endpoints only.
+        What ``/invocations`` calls. Image 25.03 or later, single-model endpoints only.
     ``model_namespacing``
-        Whether archives may hold models of the same name. (The variable is called
-        ``..._DISABLE_MODEL_NAMESPACING`` but holds the value that it seems to negate.)
+        Whether several archives may contain models of the same name. (The variable is called
+        ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
     ``thread_count``, ``buffer_manager_thread_count``
-        Threads that answer requests; threads that copy tensors.
+        Number of threads that answer requests, and of threads that copy tensors.
     ``model_load_gpu_limit``
-        Share of each GPU's memory, 0 to 1, above which no further model is loaded.
+        Fraction of the memory of each GPU, 0 to 1. Above it, no further model is loaded.
     ``shm_default_byte_size``, ``shm_growth_byte_size``
-        Shared memory of each instance of a Python backend model, at its start (1 MiB or more) and by step:
-        ``Size.mebibytes(64)``, or a number of bytes.
+        Shared memory of each instance of a Python backend model: its initial size, at least 1 MiB, and the
+        step by which it grows. ``Size.mebibytes(64)``, or a number of bytes.
     ``log_verbose``
-        Off by default here; the image's own default is on, which logs every request.
+        Verbose logging. Default: ``False``. The default of the image is on, which logs every request.
     ``allow_metrics``, ``metrics_port``, ``allow_grpc``, ``grpc_port``
         Ports inside the container, which SageMaker does not expose.
     ``tensorflow_version``
-        1 or 2; without effect from 25.03 on, where TensorFlow is gone.
+        1 or 2. Images from 25.03 on contain no TensorFlow and ignore it.
     ``additional_models``
-        Models to load beside the default one: what a business logic script calls. Single-model endpoints
-        only.
+        Further models to load besides the default model, for example those that business logic scripting
+        calls. Single-model endpoints only.
     ``additional_args``
-        More arguments of ``tritonserver``, a word each: the image's script cannot quote.
+        Further arguments of ``tritonserver``, without white space: the script of the image cannot quote.
     ``extra``
-        Any other variable, passed as it is.
+        Any other variable.
 
-    Raises ``InvalidValueError`` for a value the image would refuse. A text that is a CDK token passes.
+    Raises:
+        InvalidValueError: the image would refuse a value. Strings that are CDK tokens are not checked.
     """
 
     default_model_name: str | None = None
@@ -106,9 +108,9 @@ class TritonEnvironment:
         _check_extra(self.extra)
 
     def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
-        """What the image of ``image_version`` would refuse, ignore or misread of these settings.
+        """Return what an image would refuse, ignore or misread.
 
-        An ``image_version`` of ``None``, or a CDK token, judges nothing by version.
+        Without ``image_version``, or with a CDK token, nothing is checked that depends on the version.
         """
         known_version = None if image_version is None or is_token(image_version) else image_version
         return [
@@ -118,10 +120,11 @@ class TritonEnvironment:
         ]
 
     def to_variables(self, *, image_version: str | None = None, multi_model: bool = False) -> dict[str, str]:
-        """The container's environment, sorted by name.
+        """Return the environment variables of the container, sorted by name.
 
-        Raises ``InvalidValueError`` where :meth:`check` finds an error or the result breaks SageMaker's
-        limits (100 entries, 32 KiB, 1024 characters a value).
+        Raises:
+            InvalidValueError: :meth:`check` reports an error, or the variables exceed the limits of
+                SageMaker: 100 entries, 32 KiB, 1024 characters per value.
         """
         found = self.check(image_version=image_version, multi_model=multi_model)
         errors = [finding for finding in found if finding.severity is Severity.ERROR]
@@ -137,7 +140,7 @@ class TritonEnvironment:
             for keyword, row in variables().items()
             if keyword != "additional_args"
             and getattr(self, keyword) is not None
-            # The only value that is there without being asked for is left out where it would mean nothing.
+            # The only variable with a default of ours is omitted for images that ignore it.
             and (keyword != "log_verbose" or _reads(row, image_version))
         }
         return _append_arguments(rendered, self._arguments(), image_version)
@@ -147,10 +150,10 @@ class TritonEnvironment:
         return " ".join((*loads, *self.additional_args))
 
     def _ping_variables(self, multi_model: bool) -> dict[str, str]:
-        """What makes the ping mode reach the server.
+        """Return the variable that passes the ping mode to the server.
 
-        The image's script sets this variable but does not export it, unless it is there already. Without it,
-        one model that fails to load makes a multi-model endpoint's health check fail for good.
+        The script of the image sets this variable, but exports it only if it exists already. Without it, one
+        model that fails to load makes the health check of a multi-model endpoint fail permanently.
         """
         mode = self.ping_mode or ("live" if multi_model else None)
         return {_SERVER_PING_MODE: mode} if mode else {}
@@ -174,18 +177,18 @@ class TritonEnvironment:
             yield _error(
                 "additional-models-multi-model",
                 "environment.additional_models",
-                "a multi-model endpoint starts with an empty repository and would not start, got "
+                "a multi-model endpoint cannot load models at its start, got "
                 + ", ".join(f'"{name}"' for name in self.additional_models),
-                "put the models into the archive of the one that calls them, below an ensemble",
+                "remove it, and put these models into one ensemble with the model that calls them",
             )
 
 
 def check_variables(
     given: Mapping[str, str], *, image_version: str | None = None, multi_model: bool = False
 ) -> list[Finding]:
-    """What :meth:`TritonEnvironment.check` finds, for variables that are written under their own names.
+    """Return what :meth:`TritonEnvironment.check` reports, for a mapping of variables.
 
-    Of their values only the ping mode is judged, and that for multi-model endpoints alone.
+    Of the values, only the ping mode of multi-model endpoints is checked.
     """
     known_version = None if image_version is None or is_token(image_version) else image_version
     rows = [row for row in variables().values() if row.name in given]
@@ -196,7 +199,7 @@ def check_variables(
             found += _version_finding(row, path, given[row.name], known_version)
         if multi_model and row.mode == "single":
             found.append(_single_model_only(row, path))
-    # The image's script puts the first in place of the second.
+    # The script of the image copies the first to the second.
     for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
         mode = given.get(name, "live")
         if multi_model and mode != "live" and not is_token(mode):
@@ -205,7 +208,11 @@ def check_variables(
 
 
 def check_limits(environment: Mapping[str, str]) -> None:
-    """Refuse an environment that SageMaker would refuse, with ``InvalidValueError``; tokens pass."""
+    """Check names, values and total size; tokens pass.
+
+    Raises:
+        InvalidValueError: SageMaker would refuse the environment.
+    """
     check_count("environment", environment, limits.ENVIRONMENT_ENTRIES)
     for name, value in environment.items():
         check_name(f'environment["{name}"]', name, limits.ENVIRONMENT_KEY)
@@ -218,7 +225,8 @@ def check_limits(environment: Mapping[str, str]) -> None:
 def _refuse_no_mapping(extra: object) -> None:
     if not isinstance(extra, Mapping):
         raise InvalidValueError(
-            f'environment.extra: must map names to texts, got {extra!r}; write {{"NAME": "value"}}'
+            f"environment.extra: must be a mapping of names to strings, got {extra!r}; "
+            'write {"NAME": "value"}'
         )
 
 
@@ -228,7 +236,7 @@ def _check_extra(extra: Mapping[str, str]) -> None:
     for name, value in extra.items():
         if name in keywords:
             raise InvalidValueError(
-                f'environment.extra["{name}"]: has a keyword of its own, got "{value}"; '
+                f'environment.extra["{name}"]: must be set by its keyword, got "{value}"; '
                 f"set {keywords[name]} instead"
             )
 
@@ -238,11 +246,11 @@ def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
     for name in extra:
         path = f'environment.extra["{name}"]'
         if name in facts["set_by_sagemaker"]:
-            message, hint = "SageMaker sets this variable itself", "leave it out"
+            message, hint = "SageMaker sets this variable", "remove it"
             yield Finding("environment-variable-reserved", Severity.WARNING, path, message, hint)
         elif name.startswith(_PREFIX) and name not in facts["other_variables"]:
             known = [*(row.name for row in variables().values()), *facts["other_variables"]]
-            hint = did_you_mean(name, known) or "leave it out"
+            hint = did_you_mean(name, known) or "remove it"
             message = f'no Triton image reads this variable, got "{name}"'
             yield Finding(
                 "environment-variable-unknown",
@@ -255,13 +263,13 @@ def _extra_findings(extra: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _append_arguments(rendered: dict[str, str], arguments: str, image_version: str | None) -> dict[str, str]:
-    """Add ``arguments`` in the form that the image's script understands."""
+    """Add ``arguments`` in the form that the script of the image understands."""
     if not arguments:
         return rendered
     row = variables()["additional_args"]
     if _reads(row, image_version):
         return {**rendered, row.name: arguments}
-    # Older scripts read no arguments of their own but paste this value, unquoted, onto the command line.
+    # Older scripts have no variable for arguments, but add this value, unquoted, to the command line.
     log_info = variables()["log_info"].name
     return {**rendered, log_info: f"{rendered.get(log_info, 'true')} {arguments}"}
 
@@ -285,7 +293,7 @@ def _version_finding(row: VariableFacts, path: str, value: object, image_version
             "environment-variable-too-new",
             path,
             f"image {image_version} does not read {row.name}, got {value!r}",
-            f"use image {row.since} or later, or leave it out",
+            f"use image {row.since} or later, or remove it",
         )
     elif row.until is not None and is_at_least(image_version, row.until):
         yield _without_effect(path, f"image {image_version} no longer reads {row.name}")
@@ -299,8 +307,8 @@ def _not_live(path: str, mode: str) -> Finding:
     return _error(
         "ping-mode-multi-model",
         path,
-        f'one model that fails to load would make the endpoint unhealthy for good, got "{mode}"',
-        'leave it out, or set "live"',
+        f'one model that fails to load would make the endpoint permanently unhealthy, got "{mode}"',
+        'remove it, or set "live"',
     )
 
 
@@ -310,7 +318,7 @@ def _without_effect(path: str, message: str) -> Finding:
         severity=Severity.WARNING,
         path=path,
         message=message,
-        hint="leave it out",
+        hint="remove it",
         source=load("environment")["sources"]["variables"],
     )
 

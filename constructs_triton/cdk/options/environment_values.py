@@ -1,4 +1,4 @@
-"""The values that the container's environment takes: ranges, choices, kinds."""
+"""Checks of the values of ``TritonEnvironment``: ranges, choices and types."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ByteSize(Protocol):
 
 
 _PORT = RangeLimit(1, 65535)
-# The script appends everything to one command line without quotes: blanks split, and the shell expands globs.
-_ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without blanks, *, ? or brackets", 1)
+# The script adds everything to one command line without quotes: spaces split, and the shell expands globs.
+_ONE_WORD = TextLimit(1024, r"[^\s*?\[\]]+", "one word without white space, *, ? or brackets", 1)
 
 _RANGES = {
     "thread_count": RangeLimit(1, None, "threads"),
@@ -50,7 +50,11 @@ _CHOICES = {"ping_mode": ("ready", "live"), "inference_type": ("infer", "generat
 
 
 def check_values(environment: Any) -> None:
-    """Raise ``InvalidValueError`` for a value of ``TritonEnvironment`` that the image would refuse."""
+    """Check all values of a ``TritonEnvironment``.
+
+    Raises:
+        InvalidValueError: the image would refuse a value.
+    """
     for keyword in _SWITCHES:
         _check_switch(keyword, getattr(environment, keyword))
     for keyword, limit in _RANGES.items():
@@ -72,8 +76,7 @@ def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
         return
     if is_token(value):
         raise InvalidValueError(
-            f"{path}: a number that is only known at deployment cannot become text, got {value:g}; "
-            "pass a text token instead"
+            f"{path}: a number token cannot be converted to a string; pass a string token instead"
         )
     check_range(path, value, limit)
     if keyword != "model_load_gpu_limit" and value != int(value):
@@ -81,7 +84,11 @@ def _check_number(keyword: str, value: Any, limit: RangeLimit) -> None:
 
 
 def in_bytes(keyword: str, value: Any) -> float | str | None:
-    """A size as a number of bytes; numbers and texts pass, to be judged with the others."""
+    """Return a size as a number of bytes. Numbers and strings are returned unchanged.
+
+    Raises:
+        InvalidValueError: the value is not a size, or it is a token.
+    """
     if value is None or isinstance(value, int | float | str):
         return value
     path = f"environment.{keyword}"
@@ -89,21 +96,23 @@ def in_bytes(keyword: str, value: Any) -> float | str | None:
         raise InvalidValueError(f"{path}: must be a size, got {value!r}; write Size.mebibytes(64)")
     if value.is_unresolved():
         raise InvalidValueError(
-            f"{path}: a size that is only known at deployment cannot become text, got a token; "
-            "pass a text token of its bytes instead"
+            f"{path}: a size token cannot be converted to a string; "
+            "pass a string token with the number of bytes instead"
         )
     return int(value.to_bytes())
 
 
 def _check_switch(keyword: str, value: object) -> None:
     if not (value is None or isinstance(value, bool) or is_token(value)):
-        raise InvalidValueError(f"environment.{keyword}: must be True or False, got {value!r}; write one")
+        raise InvalidValueError(
+            f"environment.{keyword}: must be True or False, got {value!r}; write True or False"
+        )
 
 
 def _check_choice(keyword: str, value: str | None, allowed: Sequence[str]) -> None:
     if value is not None and value not in allowed and not is_token(value):
         words = ", ".join(f'"{word}"' for word in allowed)
-        hint = did_you_mean(value, allowed) or "choose one of them, or leave it out"
+        hint = did_you_mean(value, allowed) or "use one of them, or remove it"
         raise InvalidValueError(f'environment.{keyword}: must be one of {words}, got "{value}"; {hint}')
 
 

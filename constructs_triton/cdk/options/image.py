@@ -26,18 +26,18 @@ _PULL_ACTIONS = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:Ge
 
 @dataclass(frozen=True, slots=True)
 class ContainerImage:
-    """An image bound to an endpoint: its URI, and the ECR repository to pull it from where that is known."""
+    """The image of an endpoint: its URI, and its ECR repository if that is known."""
 
     uri: str
     ecr_repository_arn: str | None = None
 
     def pull_statements(self) -> list[iam.PolicyStatement]:
-        """What the execution role has to be allowed to pull the image."""
+        """Permissions of the execution role to pull the image."""
         if self.ecr_repository_arn is None:
             return []
         return [
             iam.PolicyStatement(sid="PullImage", actions=_PULL_ACTIONS, resources=[self.ecr_repository_arn]),
-            # ECR knows no resource for this action.
+            # This action supports no resource.
             iam.PolicyStatement(
                 sid="LogInToRegistry", actions=["ecr:GetAuthorizationToken"], resources=["*"]
             ),
@@ -45,10 +45,11 @@ class ContainerImage:
 
 
 class TritonImage(ABC):
-    """The container image that serves the models; made by :meth:`dlc` or one of the ``from_*`` functions.
+    """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*`` function.
 
-    ``version`` is the Triton release inside, such as ``"26.05"``, and ``None`` where nobody said: it decides
-    about the checks of the models and about the driver of the host. ``is_prebuilt`` is whether it is AWS's.
+    ``version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not known. The
+    checks of the models and the default ``inference_ami_version`` depend on it. ``is_prebuilt`` is whether
+    AWS provides the image.
     """
 
     version: str | None
@@ -56,17 +57,19 @@ class TritonImage(ABC):
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
-        """AWS's prebuilt Triton image, for GPUs or CPUs as the instance type demands.
+        """The prebuilt Triton image of AWS. The instance type decides between GPU and CPU image.
 
-        In a stack with a Region the account is looked up now, and a Region without that version raises
-        ``FactNotFoundError``; in an environment-agnostic stack a mapping in the template holds all Regions
-        that have it, and CloudFormation refuses to deploy to others ("Unable to get mapping"). Raises
-        ``InvalidValueError`` for anything but ``YY.MM``.
+        The template of an environment-agnostic stack contains a mapping of all Regions that have the version.
+        CloudFormation refuses to deploy it to other Regions ("Unable to get mapping").
+
+        Raises:
+            InvalidValueError: the version is a token or does not have the form ``YY.MM``.
+            FactNotFoundError: no Region has the version, or, when the endpoint is created, not the stack's.
         """
         if not is_concrete(version):
             raise InvalidValueError(
-                "image_version: must be known at synth, since account, tag and host driver follow from it, "
-                'got a token; write TritonImage.dlc("26.05"), or name the image with from_registry'
+                "image_version: must be known at synth, got a token; "
+                'write TritonImage.dlc("26.05"), or use TritonImage.from_registry'
             )
         images.image_version(version)
         return _DlcImage(version)
@@ -75,15 +78,16 @@ class TritonImage(ABC):
     def from_ecr_repository(
         repository: ecr.IRepository, tag_or_digest: str = "latest", *, triton_version: str | None = None
     ) -> TritonImage:
-        """An image of one's own in ECR, by its tag or its ``sha256:...`` digest."""
+        """Your own image in ECR, by its tag or its ``sha256:...`` digest."""
         _check_version(triton_version)
         return _EcrImage(triton_version, repository, tag_or_digest)
 
     @staticmethod
     def from_registry(uri: str, *, triton_version: str | None = None) -> TritonImage:
-        """An image by its full URI; the execution role is granted nothing for it.
+        """An image by its full URI. The execution role gets no permission to pull it.
 
-        Raises ``InvalidValueError`` for a text that SageMaker would not take as an image.
+        Raises:
+            InvalidValueError: SageMaker would refuse the URI.
         """
         _check_version(triton_version)
         check_name("image", uri, limits.IMAGE)
@@ -91,27 +95,28 @@ class TritonImage(ABC):
 
     @staticmethod
     def from_asset(directory: str | PathLike[str], *, triton_version: str | None = None) -> TritonImage:
-        """An image that is built from a folder with a ``Dockerfile`` and uploaded by ``cdk deploy``.
+        """An image that ``cdk deploy`` builds from a folder with a ``Dockerfile``.
 
-        Raises ``InvalidValueError`` for a folder without one.
+        Raises:
+            InvalidValueError: the folder contains no ``Dockerfile``.
         """
         _check_version(triton_version)
         if not Path(directory, "Dockerfile").is_file():
             raise InvalidValueError(
-                f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; write one there'
+                f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; add a Dockerfile'
             )
         return _AssetImage(triton_version, fspath(directory))
 
     def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
-        """Raise what can be known before the endpoint is added to the stack of ``scope``."""
+        """Check the image before the endpoint is added to the stack of ``scope``."""
 
     def is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
-        """Whether the image for ``instance_type`` is one without CUDA; ``None`` where that is not known."""
+        """Whether the image for ``instance_type`` has no CUDA; ``None`` if that is not known."""
         return None
 
     @abstractmethod
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        """The image for an endpoint (``scope``) that runs on ``instance_type``."""
+        """Return the image for the endpoint ``scope`` that runs on ``instance_type``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ class _DlcImage(TritonImage):
     is_prebuilt = True
 
     def is_cpu_image(self, instance_type: InstanceType) -> bool:
-        # A type that only CloudFormation will know gets the GPU image, which also starts without a GPU.
+        # If the instance type is a token, the GPU image is used, which also starts without a GPU.
         return is_concrete(instance_type.name) and not instance_type.has_gpu
 
     def check(self, scope: Construct) -> None:
@@ -172,7 +177,7 @@ class _AssetImage(TritonImage):
     directory: str
 
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        # Built for the instance's processor, whatever that of this machine is.
+        # Built for the processor of the instance, not for that of this machine.
         is_arm = instance_type.architecture == "arm64"
         platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
         asset = ecr_assets.DockerImageAsset(scope, "Image", directory=self.directory, platform=platform)
@@ -185,7 +190,7 @@ def _check_version(version: str | None) -> None:
 
 
 def _account_mapping(scope: Construct, version: str) -> str:
-    """The account by ``AWS::Region``, from one mapping a stack and version."""
+    """Return the account by ``AWS::Region``, from one mapping per stack and version."""
     stack = Stack.of(scope)
     mapping_id = f"TritonImageAccounts{version.replace('.', '')}"
     mapping = stack.node.try_find_child(mapping_id)

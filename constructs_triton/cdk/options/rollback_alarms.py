@@ -1,4 +1,4 @@
-"""Alarms that roll a deployment back, without the endpoint and its alarm waiting for each other."""
+"""Alarms that roll a deployment back, without a dependency cycle between endpoint and alarm."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ __all__ = ["RollbackAlarm", "rollback_alarm"]
 
 @dataclass(frozen=True, slots=True)
 class RollbackAlarm:
-    """An alarm by the name that the endpoint may know it by, and the ARN that its role may ask about."""
+    """The name of an alarm in the endpoint's deployment configuration, and its ARN in the role's policy."""
 
     name: str
     arn: str
 
     def statement(self) -> iam.PolicyStatement:
-        """Let SageMaker see whether the alarm went off (AWS documentation: CreateModel permissions)."""
+        """Let SageMaker read the state of the alarm (AWS documentation: CreateModel permissions)."""
         return iam.PolicyStatement(actions=["cloudwatch:DescribeAlarms"], resources=[self.arn])
 
 
 def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) -> RollbackAlarm:
-    """The alarm as the endpoint refers to it.
+    """Return how the endpoint refers to the alarm.
 
-    An alarm on the endpoint's own metrics refers to the endpoint already. The endpoint may then only know it
-    by a name that is written out, since CloudFormation could create neither of the two first. Raises
-    ``InvalidValueError`` where such an alarm has no name of its own.
+    An alarm on the endpoint's metrics refers to the endpoint. If the endpoint also referred to the alarm,
+    CloudFormation could create neither of them first. The endpoint therefore uses the name of such an alarm.
+
+    Raises:
+        InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
     """
     resource = alarm.node.default_child
     if not isinstance(resource, (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)):
@@ -43,8 +45,8 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     name = resource.alarm_name
     if name is None or not is_concrete(name):
         raise InvalidValueError(
-            f"alarms: an alarm on the endpoint's own metrics needs a name that is written out, "
-            f'got none for "{alarm.node.path}"; give it alarm_name, so that neither waits for the other'
+            f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
+            "other; set alarm_name on the alarm"
         )
     return RollbackAlarm(name, _arn(resource, name))
 
@@ -53,7 +55,7 @@ def _may_depend_on(
     alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
 ) -> bool:
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
-        return True  # by way of the alarms it is made of
+        return True  # through the alarms that it combines
     stack = Stack.of(alarm)
     seen = json.dumps([stack.resolve(alarm.dimensions), stack.resolve(alarm.metrics)])
     return f'"{stack.resolve(endpoint.logical_id)}"' in seen
@@ -61,7 +63,7 @@ def _may_depend_on(
 
 def _arn(alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, name: str) -> str:
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
-        return "*"  # CloudWatch API reference, DescribeAlarms: composite alarms are seen with this scope only
+        return "*"  # CloudWatch API reference, DescribeAlarms: composite alarms need this scope
     return Stack.of(alarm).format_arn(
         service="cloudwatch", resource="alarm", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
     )

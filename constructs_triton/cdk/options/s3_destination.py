@@ -1,4 +1,4 @@
-"""A place in S3 that SageMaker writes to: its address, and what writing there takes."""
+"""A prefix in S3 that SageMaker writes to, and the permissions for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """A prefix of a bucket, and the key that objects there are encrypted with."""
+    """A prefix of a bucket, and the key that encrypts its objects."""
 
     bucket: s3.IBucket
     prefix: str
@@ -34,11 +34,11 @@ class Destination:
 
     @property
     def key_arn(self) -> str | None:
-        """The key's ARN, as the API takes it."""
+        """The ARN of the key, or ``None`` without a key."""
         return None if self.encryption_key is None else self.encryption_key.key_arn
 
     def write_statements(self, what: str) -> list[iam.PolicyStatement]:
-        """Put objects below the prefix; ``what`` names them in the statements' ids."""
+        """Permissions to write objects below the prefix; ``what`` is part of the statement ids."""
         return [
             iam.PolicyStatement(
                 sid=f"Write{what}",
@@ -50,7 +50,7 @@ class Destination:
 
 
 def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStatement]:
-    """Encrypt with those of the keys that there are."""
+    """Permissions to encrypt with the keys that are not ``None``."""
     arns = list(dict.fromkeys(key.key_arn for key in keys if key is not None))
     if not arns:
         return []
@@ -63,7 +63,11 @@ def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStat
 
 
 def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None) -> None:
-    """Refuse a bucket's name or a key's ARN in place of the bucket or the key."""
+    """Check the types of a bucket and a key.
+
+    Raises:
+        InvalidValueError: a name or an ARN is given in place of the bucket or the key.
+    """
     check_has(f"{owner}.bucket", bucket, *BUCKET)
     check_has(f"{owner}.encryption_key", encryption_key, *KEY)
 

@@ -128,7 +128,7 @@ BAD_FEATURES: list[tuple[str, Any, str]] = [
     (
         "parameters",
         lambda b: DataCapture(bucket=b, json_content_types=["application/json; charset=utf-8"]),
-        "a type without parameters",
+        "a content type without parameters",
     ),
     (
         "concurrency",
@@ -140,7 +140,7 @@ BAD_FEATURES: list[tuple[str, Any, str]] = [
         lambda b: AsyncInferenceConfig(
             bucket=b, include_inference_response_in=["SUCCESS_NOTIFICATION_TOPIC"]
         ),
-        "names a topic that is not set",
+        'the topic of "SUCCESS_NOTIFICATION_TOPIC" is not set',
     ),
     (
         "frequency",
@@ -211,7 +211,7 @@ def test_async_endpoint_scales_to_zero(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_async_callers_put_requests_and_fetch_answers(stack: cdk.Stack, path: Path) -> None:
-    """The grant covers the call and its three prefixes; an endpoint that answers at once refuses it."""
+    """The grant covers the call and its three prefixes; a real-time endpoint raises an error."""
     caller = make_caller(stack)
     endpoint = make_endpoint(
         stack, path, async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
@@ -220,7 +220,7 @@ def test_async_callers_put_requests_and_fetch_answers(stack: cdk.Stack, path: Pa
     granted = caller_statements(synthesize(stack))
     assert set(granted) == {"sagemaker:InvokeEndpointAsync", "s3:PutObject", "s3:GetObject"}
     assert flat(granted["s3:PutObject"]["Resource"]).endswith("/async/input/*")
-    with pytest.raises(InvalidValueError, match="answers at once, got no async_inference"):
+    with pytest.raises(InvalidValueError, match="needs an asynchronous endpoint; set async_inference"):
         make_endpoint(make_stack(), path).grant_invoke_async(caller)
 
 
@@ -256,7 +256,7 @@ def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) 
     """An asynchronous endpoint has no shadow variant."""
     asynchronous = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     shadow = TritonVariant(variant_name="next")
-    with pytest.raises(InvalidValueError, match="shadow_variant: real-time endpoints only"):
+    with pytest.raises(InvalidValueError, match="not supported together with async_inference"):
         make_endpoint(stack, path, async_inference=asynchronous, shadow_variant=shadow)
 
 
@@ -287,7 +287,7 @@ def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
 def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Path) -> None:
     """On an endpoint of one model, and as an empty list or a bare text, they are refused."""
     caller = make_caller(stack)
-    with pytest.raises(InvalidValueError, match="only a multi-model endpoint"):
+    with pytest.raises(InvalidValueError, match="only multi-model endpoints support it"):
         make_endpoint(stack, path, "One").grant_invoke(caller, target_models=["pipeline"])
     many = make_many(stack, path)
     empty: list[str] = []
@@ -302,7 +302,7 @@ def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path)
     make_endpoint(stack, path, "One").grant_invoke_with_response_stream(caller)
     (actions,) = caller_statements(synthesize(stack))
     assert actions == "['sagemaker:InvokeEndpoint', 'sagemaker:InvokeEndpointWithResponseStream']"
-    with pytest.raises(InvalidValueError, match="cannot stream"):
+    with pytest.raises(InvalidValueError, match="do not support response streaming"):
         make_many(make_stack(), path).grant_invoke_with_response_stream(caller)
 
 

@@ -450,8 +450,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"volume_size": cdk.Size.gibibytes(100)}, "does not support a volume size"),
     ({"container_startup_health_check_timeout": cdk.Duration.hours(2)}, "from 60 to 3600 seconds"),
     ({"model_data_download_timeout": cdk.Duration.seconds(5)}, "from 60 to 3600 seconds"),
-    ({"environment": {"SAGEMAKER_TRITON_THREAD_COUNT": 8}}, 'must be a text, got 8; write "8"'),
-    ({"environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "scale"}}, "leave it out"),
+    ({"environment": {"SAGEMAKER_TRITON_THREAD_COUNT": 8}}, 'must be a string, got 8; write "8"'),
+    ({"environment": {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "scale"}}, "remove the variable"),
     ({"inference_ami_version": "latest"}, "inference_ami"),
     ({"vpc_subnets": ec2.SubnetSelection(one_per_az=True)}, "^vpc: is required with vpc_subnets"),
 ]
@@ -508,7 +508,7 @@ def test_warnings_become_annotations(path: Path) -> None:
 
 def test_connections_need_a_vpc(path: Path) -> None:
     """Without a VPC there is nothing to connect, and the error says so."""
-    with pytest.raises(InvalidValueError, match="no network connections to manage"):
+    with pytest.raises(InvalidValueError, match="no network connections without a VPC"):
         _ = make_ensemble(make_stack(), path).connections
 
 

@@ -84,11 +84,11 @@ def test_unknown_instance_type_needs_its_gpus(stack: cdk.Stack) -> None:
 
 
 def test_kind_of_the_import_decides_about_target_models(stack: cdk.Stack) -> None:
-    """A multi-model endpoint takes them, and cannot stream."""
+    """An imported multi-model endpoint supports target models, and no streaming."""
     caller = iam.User(stack, "Caller")
     many = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "catalog")
     many.grant_invoke(caller, target_models=["tenant-a/*"])
-    with pytest.raises(InvalidValueError, match="cannot stream"):
+    with pytest.raises(InvalidValueError, match="do not support response streaming"):
         many.grant_invoke_with_response_stream(caller)
     (statement,) = only(synthesize(stack), "AWS::IAM::Policy")["PolicyDocument"]["Statement"]
     assert statement["Condition"] == {"StringLike": {"sagemaker:TargetModel": ["tenant-a/*"]}}

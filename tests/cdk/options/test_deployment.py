@@ -126,7 +126,7 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
         lambda: Deployment.blue_green_canary(
             wait_interval=MINUTES(10), termination_wait=MINUTES(5), maximum_execution_timeout=MINUTES(15)
         ),
-        "must be longer than the waits of 900 s, got 900 s",
+        "must be longer than the waits of 900 seconds, got 900 seconds",
     ),
 ]
 
@@ -193,7 +193,9 @@ def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, 
 def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
     """CloudFormation would find a circle; the error says which alarm needs a name."""
     endpoint = make_endpoint(stack, path)
-    with pytest.raises(InvalidValueError, match='got none for "Test/Errors"; give it alarm_name'):
+    with pytest.raises(
+        InvalidValueError, match='alarm "Test/Errors" monitors this endpoint, .*; set alarm_name on the alarm'
+    ):
         endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint, name=None))
     assert "DeploymentConfig" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
 
@@ -221,7 +223,7 @@ def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
     names = [each["AlarmName"] for each in config["AutoRollbackConfiguration"]["Alarms"]]
     assert names == ["shop", "both"]
     nameless = cloudwatch.CompositeAlarm(stack, "Nameless", alarm_rule=rule)
-    with pytest.raises(InvalidValueError, match="needs a name that is written out"):
+    with pytest.raises(InvalidValueError, match="set alarm_name on the alarm"):
         endpoint.add_rollback_alarms(nameless)
 
 

@@ -79,7 +79,7 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ),
         (
             {"shm_growth_byte_size": Size.mebibytes(-1.8881545897087533e289)},
-            r"shm_growth_byte_size: a size that is only known at deployment",
+            r"shm_growth_byte_size: a size token cannot be converted",
         ),
         ({"shm_default_byte_size": [64]}, r"must be a size, got \[64\]; write Size\.mebibytes\(64\)$"),
         ({"thread_count": True}, r"thread_count: must be a number, got True"),
@@ -87,14 +87,14 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ({"allow_metrics": "yes"}, r"allow_metrics: must be True or False, got 'yes'"),
         ({"default_model_name": 3}, r'default_model_name: must be a text, got 3; write "3"$'),
         ({"additional_models": [3]}, r"environment\.additional_models\[0\]: must be a text, got 3"),
-        ({"extra": None}, r"environment\.extra: must map names to texts, got None"),
+        ({"extra": None}, r"environment\.extra: must be a mapping of names to strings, got None"),
         ({"metrics_port": 70000}, r"metrics_port: must be from 1 to 65535, got 70000"),
         ({"tensorflow_version": 3}, r"tensorflow_version: must be from 1 to 2, got 3"),
         ({"log_verbose": -1}, r"log_verbose: must be at least 0, got -1"),
         ({"thread_count": "8"}, r'thread_count: must be a number, got "8"; write it without quotes$'),
         (
             {"thread_count": -1.8881545897087533e289},
-            r"thread_count: a number that is only known at deployment",
+            r"thread_count: a number token cannot be converted",
         ),
         (
             {"inference_type": "generat"},
@@ -108,7 +108,7 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
         ({"additional_args": ["--a b"]}, r"environment\.additional_args\[0\]: must match"),
         ({"additional_models": "pre"}, r'must be a list, got "pre"; write \["pre"\]$'),
         ({"additional_models": ["*"]}, r"environment\.additional_models\[0\]"),
-        ({"extra": {f"{P}THREAD_COUNT": "8"}}, r"has a keyword of its own, .*set thread_count instead$"),
+        ({"extra": {f"{P}THREAD_COUNT": "8"}}, r"must be set by its keyword, .*set thread_count instead$"),
         ({"extra": {f"{P}PING_MODE": "ready"}}, r"set ping_mode instead$"),
     ],
 )
@@ -201,7 +201,7 @@ def test_settings_that_contradict_multi_model(settings: dict[str, Any], code: st
     [
         (f"{P}TREAD_COUNT", "environment-variable-unknown", f'did you mean "{P}THREAD_COUNT"?'),
         (f"{P}MAX_BATCH_DELAY", "environment-variable-unknown", ""),
-        ("SAGEMAKER_BIND_TO_PORT", "environment-variable-reserved", "leave it out"),
+        ("SAGEMAKER_BIND_TO_PORT", "environment-variable-reserved", "remove it"),
     ],
 )
 def test_odd_names_in_extra_warn(name: str, code: str, hint: str) -> None:

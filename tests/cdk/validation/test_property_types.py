@@ -99,7 +99,7 @@ def test_plain_environment_keeps_a_multi_model_endpoint_alive(path: Path, name: 
     options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
     variable = f"SAGEMAKER_TRITON_{name}"
     with pytest.raises(
-        InvalidValueError, match=rf'"{variable}"\]: .* got "ready"\n +hint: leave it out, or set'
+        InvalidValueError, match=rf'"{variable}"\]: .* got "ready"\n +hint: remove it, or set'
     ):
         TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "ready"}, **options)
     TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "live"}, **options)
@@ -133,7 +133,7 @@ def test_repository_of_another_environment_is_refused(path: Path, account: str, 
     repository = add_repository(there, path)
     options: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
     message = (
-        rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; make a Triton"
+        rf"^model_repository: .*aws://{account}/{region}, got aws://111122223333/eu-west-1; create a Triton"
     )
     with pytest.raises(InvalidValueError, match=message):
         TritonMultiModelEndpoint(here, "Many", **options)
