@@ -194,7 +194,8 @@ def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path)
     """CloudFormation would find a circle; the error says which alarm needs a name."""
     endpoint = make_endpoint(stack, path)
     with pytest.raises(
-        InvalidValueError, match='alarm "Test/Errors" monitors this endpoint, .*; set alarm_name on the alarm'
+        InvalidValueError,
+        match=r'alarm "Test/Errors" monitors this endpoint, .*; set alarm_name on the alarm',
     ):
         endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint, name=None))
     assert "DeploymentConfig" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")

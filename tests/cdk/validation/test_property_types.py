@@ -151,7 +151,7 @@ def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None
     stack = make_stack()
     options: dict[str, Any] = {"model_repository": add_repository(stack, tmp_path), "model": "model"}
     cpu = InstanceType.of("ml.m5.xlarge")
-    with pytest.raises(RepositoryError, match=r"the models take 1\.1 GB, got 1 GB of storage"):
+    with pytest.raises(RepositoryError, match=r"the models need 1\.1 GB of storage, got 1 GB"):
         TritonEndpoint(stack, "Small", volume_size=cdk.Size.gibibytes(1), instance_type=cpu, **options)
     assert stack.node.try_find_child("Small") is None
 
