@@ -1,10 +1,10 @@
-"""What the local gateway costs: invocations through it against Triton's own /invocations, on this machine.
+"""The cost of the local gateway: invocations through it against Triton's own /invocations.
 
     python benchmarks/gateway.py [--size BYTES] [--count N] [--rounds N]
 
-Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same client and
-the same server take both roads, in turns, so that what else the machine does falls on both alike. The quick
-tenth is what a quiet machine would show.
+Prints the median of each and their ratio; a 600 KB binary body by default, both ways. The same client calls
+the same server both ways in turns, so that other load on the machine affects both. The quick tenth is close
+to the result of an idle machine.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.wire import EncodedRequest, encode_request
 
 
-class Road:
-    """One connection to one place that takes invocations."""
+class Connection:
+    """One connection to a URL that takes invocations."""
 
     def __init__(self, connection: http.client.HTTPConnection, path: str) -> None:
         self._connection = connection
@@ -49,7 +49,7 @@ class Road:
             raise SystemExit(f"{self._path}: answered {response.status} {answer[:200]!r}")
 
     def milliseconds(self) -> tuple[float, float]:
-        """The median and the first decile, without the first tenth, in which caches warm up."""
+        """The median and the first decile, without the first tenth, which warms up caches."""
         warm = self.seconds[len(self.seconds) // 10 :]
         return statistics.median(warm) * 1000, statistics.quantiles(warm, n=10)[0] * 1000
 
@@ -65,18 +65,18 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         LocalEndpoint.from_assembly(assembly(Path(folder))) as local,
     ):
-        direct = Road(UnixHTTPConnection(server_socket(local)), "/invocations")
+        direct = Connection(UnixHTTPConnection(server_socket(local)), "/invocations")
         url = urlsplit(local.endpoint_url)
         connection = http.client.HTTPConnection(str(url.hostname), url.port)
-        gateway = Road(connection, "/endpoints/Benchmark/invocations")
+        gateway = Connection(connection, "/endpoints/Benchmark/invocations")
         print(f"{arguments.size} bytes each way, {arguments.count} requests a round")
         print("                         median   quick tenth")
         for _ in range(arguments.rounds):
             run_round(direct, gateway, request, arguments.count)
 
 
-def run_round(direct: Road, gateway: Road, request: EncodedRequest, count: int) -> None:
-    """Both roads in turns, and a table of how long they took."""
+def run_round(direct: Connection, gateway: Connection, request: EncodedRequest, count: int) -> None:
+    """Send requests to both in turns and print their times."""
     direct.seconds, gateway.seconds = [], []
     for _ in range(count):
         direct.invoke(request.body, request.content_type)

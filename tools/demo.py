@@ -1,4 +1,4 @@
-"""``make demo``: synthesize app.py, run its endpoint here with the real Triton server, classify digits.
+"""``make demo``: synthesize app.py, run its endpoint with the Triton server, classify digits.
 
 The same steps by hand::
 
@@ -42,8 +42,8 @@ def synthesize() -> None:
 
 @contextmanager
 def running_endpoint(name: str) -> Iterator[str]:
-    """Start the synthesized endpoint on a free port and yield its URL; stop it as Ctrl-C would."""
-    print(f'starting endpoint "{name}" of {ASSEMBLY.name} here ...', flush=True)
+    """Start the synthesized endpoint on a free port, yield its URL, and stop it with SIGINT."""
+    print(f'starting endpoint "{name}" of {ASSEMBLY.name} on this machine ...', flush=True)
     command = [sys.executable, "-m", "constructs_triton.cli", "local", "up", str(ASSEMBLY)]
     server = subprocess.Popen(
         [*command, "--endpoint", name, "--port", "0", "--json"], stdout=subprocess.PIPE, text=True
@@ -67,8 +67,8 @@ def _wait_until_ready(server: subprocess.Popen[str]) -> str:
 
 
 def classify(url: str, pngs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Digits and the probability of each, for PNG files of any number, ``BATCH`` in a request."""
-    from constructs_triton.client import TritonClient  # noqa: PLC0415 - after synth, so that it starts soon
+    """Return the digit of each PNG file and its probability, with ``BATCH`` files per request."""
+    from constructs_triton.client import TritonClient  # noqa: PLC0415 - imported after synth
 
     client = TritonClient.for_endpoint("digits", endpoint_url=url)
     batches = [pngs[start : start + BATCH] for start in range(0, len(pngs), BATCH)]
@@ -78,8 +78,8 @@ def classify(url: str, pngs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np
 
 
 def main() -> int:
-    """Exit 0 when the endpoint is as good as its model."""
-    from split import encode_png, held_out_images  # noqa: PLC0415 - scikit-learn takes its time
+    """Return 0 if the endpoint has the accuracy of its model."""
+    from split import encode_png, held_out_images  # noqa: PLC0415 - scikit-learn loads slowly
 
     synthesize()
     images, digits = held_out_images()
@@ -87,10 +87,8 @@ def main() -> int:
         labels, probabilities = classify(url, [encode_png(image) for image in images])
     print("    PNG   predicted   probability   true label")
     for index in range(SHOWN):
-        verdict = "" if labels[index] == digits[index] else "   wrong"
-        print(
-            f"{index:7}{labels[index]:12}{probabilities[index]:14.3f}{digits[index]:13}{verdict}", flush=True
-        )
+        note = "" if labels[index] == digits[index] else "   wrong"
+        print(f"{index:7}{labels[index]:12}{probabilities[index]:14.3f}{digits[index]:13}{note}", flush=True)
     accuracy = float(np.mean(labels == digits))
     print(f"\naccuracy over {len(digits)} held-out images sent through the endpoint: {accuracy:.4f}")
     return 0 if accuracy >= WANTED_ACCURACY else 1

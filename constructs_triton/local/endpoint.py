@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from constructs_triton.errors import LocalEndpointError
 
@@ -39,7 +39,7 @@ class LocalEndpoint:
         self.process: subprocess.Popen[str] | None = None
         self._ready: dict[str, Any] = {}
         # A file, because the gateway would block on a pipe that is full.
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - closed on exit
+        self._messages: IO[bytes] | None = None
 
     @classmethod
     def from_assembly(
@@ -165,6 +165,7 @@ class LocalEndpoint:
         return [sys.executable, "-c", program, *self._arguments]
 
     def __enter__(self) -> Self:
+        self._messages = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             self._command(),
             stdin=subprocess.PIPE,
@@ -199,6 +200,7 @@ class LocalEndpoint:
             process.wait()
         process.stdout.close()
         messages = self.messages
+        assert self._messages is not None
         self._messages.close()
         return messages
 
@@ -220,6 +222,7 @@ class LocalEndpoint:
     @property
     def messages(self) -> str:
         """The messages of the run so far: containers' messages, changed models, restarts."""
+        assert self._messages is not None
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()

@@ -1,4 +1,4 @@
-"""A cloud assembly written by hand: what `cdk synth` leaves behind for a SageMaker endpoint, no more."""
+"""Writes small cloud assemblies, as `cdk synth` does for a SageMaker endpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ max_batch_size: 0
 input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
-#: Adds a constant, so that an answer shows which model gave it; knows a few ways to misbehave.
+#: Adds a constant, so that a response shows its model; some inputs make it crash, raise or hang.
 ADDING_MODEL = """
 import os, signal, time
 import numpy as np

@@ -1,4 +1,4 @@
-"""Looks at what a local run leaves on the machine: processes, folders, shared memory."""
+"""Finds what a local run leaves on the machine: processes, folders, shared memory."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def supervisor_ids(local: LocalEndpoint) -> list[int]:
 
 
 def traces(places: list[Path]) -> list[str]:
-    """What is left of runs in these folders: processes, the folders themselves, shared-memory regions."""
+    """What is left of runs in these folders: processes, folders, shared-memory regions."""
     names = [place.name for place in places]
     found = [str(place) for place in places if place.exists()]
     found += [line for name in names for line in command_lines_with(name)]

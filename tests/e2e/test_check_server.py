@@ -1,4 +1,4 @@
-"""``check --server``: the real server decides what cannot be told without executing a model."""
+"""``check --server``: the Triton server finds errors that need a model to be executed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_server_decides_each_model(models: Path) -> None:
-    """What raises when executed is refused in the server's words; a stand-in serves for TensorRT."""
+    """A model that raises is rejected with the server's message; a stand-in replaces TensorRT."""
     answers = ask_server(models)
     assert set(answers) == set(CASES)
     assert answers["ok_minimal"] == "loads"
@@ -43,10 +43,10 @@ def test_server_decides_each_model(models: Path) -> None:
     assert not list(Path("/dev/shm").glob("triton_check_*"))
 
 
-def test_command_prints_the_servers_verdict_beside_ours(
+def test_command_prints_the_answers_of_the_server(
     models: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The JSON of ``--server`` holds the server's answers by model."""
+    """The JSON of ``--server`` contains the server's answers by model."""
     (tmp_path / "ok_minimal").symlink_to(models / "ok_minimal")
     assert main(["check", str(tmp_path), "--server", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""From app.py to a prediction: the template that ``cdk synth`` writes, run here by the real Triton server."""
+"""From app.py to a prediction: the template that ``cdk synth`` writes, run by the Triton server."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ def test_both_endpoints_of_the_stack_run(endpoints: LocalEndpoint) -> None:
 
 
 def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
-    """Images that were never trained on come back with at least 95 percent right, through plain boto3."""
+    """Images that were never trained on are classified with at least 95 percent accuracy, through plain boto3."""
     from split import encode_png, held_out_images
-    from tritonclient.grpc import model_config_pb2  # noqa: F401 - a user may well have imported it
+    from tritonclient.grpc import model_config_pb2  # noqa: F401 - users may have imported it
 
     from constructs_triton.wire import decode_response, encode_request
 
@@ -71,7 +71,7 @@ def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
 
 
 def target_model(assembly: Path, name: str) -> str:
-    """The archive that the deployment would give the name of a model."""
+    """The archive to which the deployment would give a model's name."""
     template = json.loads((assembly / "TritonDemo.template.json").read_text())
     (sync,) = [each for each in template["Resources"].values() if each["Type"] == "Custom::TritonModelSync"]
     archives = json.loads((assembly / sync["Properties"]["ManifestKey"]).read_text())["archives"]
@@ -90,8 +90,8 @@ def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint, assembly
         np.testing.assert_array_equal(binary[name], plain[name])
 
 
-def test_a_request_that_is_no_picture_is_a_model_error(runtime: Any) -> None:
-    """What the model refuses comes back as SageMaker's ModelError, with the model's own words."""
+def test_a_request_that_is_not_an_image_is_a_model_error(runtime: Any) -> None:
+    """A request that the model rejects is SageMaker's ModelError, with the model's message."""
     from constructs_triton.wire import encode_request
 
     request = encode_request({"image": np.array([[b"no picture"]], dtype=object)})

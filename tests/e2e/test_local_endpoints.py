@@ -1,4 +1,4 @@
-"""Every kind of endpoint, here, with the real Triton server behind SageMaker's runtime API."""
+"""Every type of endpoint on this machine, with the Triton server behind SageMaker's runtime API."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def _assembly(directory: Path) -> Path:
 
 
 def recording_model(seen: Path) -> dict[str, str]:
-    """A model that adds one and notes what it was given."""
+    """A model that adds one and writes down its inputs."""
     files = adding_model(1)
     noting = f"    def answer(self, x):\n        open({str(seen)!r}, 'a').write(f'{{x[0]:.0f}} ')\n"
     return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", noting)}
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it holds within half a minute."""
+    """Whether it becomes true within half a minute."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if holds():
@@ -83,7 +83,7 @@ def eventually(holds: Callable[[], bool]) -> bool:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the assembly, the stand-in of S3 and the notes of the recording model lie."""
+    """The folder of the assembly, of the S3 buckets and of the recording model's notes."""
     return tmp_path_factory.mktemp("local")
 
 
@@ -97,7 +97,7 @@ def local(folder: Path) -> Iterator[LocalEndpoint]:
 
 
 class Caller:
-    """boto3, and nothing of ours, on the other side."""
+    """A caller that uses only boto3."""
 
     def __init__(self, url: str) -> None:
         self.runtime: Any = boto3.client(
@@ -121,7 +121,7 @@ class Caller:
         return float(json.load(response["Body"])["outputs"][0]["data"][0])
 
     def refusal(self, endpoint: str, value: float = 0.0, **parameters: str) -> dict[str, Any]:
-        """The error that the endpoint answers with."""
+        """The endpoint's error response."""
         with pytest.raises(ClientError) as refused:
             self.add(endpoint, value, **parameters)
         return dict(refused.value.response)
@@ -183,8 +183,8 @@ def test_a_multi_model_endpoint_loads_on_first_use(
     assert caller.add("Multi", 1.0, TargetModel=target_model) == 1 + constant
 
 
-def test_gpu_instance_groups_are_relaxed_and_said(local: LocalEndpoint, caller: Caller) -> None:
-    """The model with a GPU instance group runs, and the user is told once that it runs on the CPU."""
+def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(local: LocalEndpoint, caller: Caller) -> None:
+    """The model with a GPU instance group runs, and a message says once that it runs on the CPU."""
     caller.add("Multi", TargetModel="gpu.tar.gz")
     assert local.messages.count("GPU instance groups run on the CPU: inner") == 1
 
@@ -199,8 +199,8 @@ def test_archives_added_under_the_prefix_are_picked_up(
     assert caller.add("Multi", TargetModel="new.tar.gz") == 7
 
 
-def test_a_model_that_the_server_refuses_is_a_model_error(caller: Caller) -> None:
-    """The container's 400 arrives as ModelError with its status and words; the endpoint goes on serving."""
+def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> None:
+    """The container's 400 arrives as ModelError with its status and message; the endpoint continues to serve."""
     refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert refusal["OriginalStatusCode"] == 400
@@ -208,11 +208,11 @@ def test_a_model_that_the_server_refuses_is_a_model_error(caller: Caller) -> Non
     assert caller.add("Multi", TargetModel="root.tar.gz") == 200
 
 
-def test_a_model_that_would_hang_the_server_is_refused_instead(caller: Caller) -> None:
-    """Without model.py the bundled server waits for ever; newer ones answer 400, as the local run does."""
+def test_a_model_that_would_hang_the_server_is_rejected(caller: Caller) -> None:
+    """Without model.py the bundled server waits forever; newer ones answer 400, as the local run does."""
     refusal = caller.refusal("Multi", TargetModel="hanging.tar.gz")
     assert refusal["OriginalStatusCode"] == 400
-    assert 'Python model file not found in "1/model.py"' in refusal["OriginalMessage"]
+    assert "Python model file not found" in refusal["OriginalMessage"]
 
 
 @pytest.mark.parametrize(
@@ -230,14 +230,14 @@ def test_a_model_that_would_hang_the_server_is_refused_instead(caller: Caller) -
 def test_wrong_requests_are_validation_errors(
     caller: Caller, endpoint: str, parameters: dict[str, Any], words: str
 ) -> None:
-    """What never reaches a container is a ValidationError that says what is wrong."""
+    """A request that never reaches a container is a ValidationError with the reason."""
     refusal = caller.refusal(endpoint, **parameters)
     assert refusal["Error"]["Code"] == "ValidationError"
     assert words in refusal["Error"]["Message"]
 
 
 def test_asynchronous_invocations_read_and_write_a_folder(caller: Caller, folder: Path) -> None:
-    """The folder stands for S3: good answers go below the output path, failures below theirs."""
+    """Responses are written below the output path, failures below the failure path."""
     bucket = folder / "s3" / "requests"
     bucket.mkdir()
     for name, value in (("good", 4), ("bad", -3)):
@@ -254,7 +254,7 @@ def test_asynchronous_invocations_read_and_write_a_folder(caller: Caller, folder
 
 
 def _start(caller: Caller, location: str, folder: Path) -> tuple[Path, Path]:
-    """Start an asynchronous inference; where its answer and its failure will lie."""
+    """Start an asynchronous inference; return the files of its response and its failure."""
     answer = caller.runtime.invoke_endpoint_async(
         EndpointName="Queued", InputLocation=location, ContentType="application/json", InferenceId="mine"
     )
@@ -275,20 +275,22 @@ def _start(caller: Caller, location: str, folder: Path) -> tuple[Path, Path]:
 def test_wrong_asynchronous_requests_are_validation_errors(
     caller: Caller, endpoint: str, location: str, words: str
 ) -> None:
-    """An endpoint without a queue, and a location outside the stand-in of S3."""
+    """An endpoint that is not asynchronous, and a location outside the folder."""
     with pytest.raises(ClientError, match=words) as refused:
         caller.runtime.invoke_endpoint_async(EndpointName=endpoint, InputLocation=location)
     assert refused.value.response["Error"]["Code"] == "ValidationError"
 
 
-def test_without_a_model_cache_models_leave_after_each_call(local: LocalEndpoint, caller: Caller) -> None:
-    """ModelCacheSetting Disabled: the model answers, goes, and answers again when called again."""
+def test_without_a_model_cache_models_are_unloaded_after_each_call(
+    local: LocalEndpoint, caller: Caller
+) -> None:
+    """ModelCacheSetting Disabled: the model answers, is unloaded, and answers again when called again."""
     assert caller.add("Uncached", TargetModel="once.tar.gz") == 2
     assert eventually(lambda: loaded_target_models(local, "Uncached") == set())
     assert caller.add("Uncached", TargetModel="once.tar.gz") == 2
 
 
-def test_a_model_that_raises_is_a_model_error_with_the_logs_place(caller: Caller) -> None:
+def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller) -> None:
     """The container's 500 arrives as ModelError with status, message and the log group."""
     refusal = caller.refusal("digits-ensemble", -3.0)
     assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (500, 424)
@@ -296,7 +298,7 @@ def test_a_model_that_raises_is_a_model_error_with_the_logs_place(caller: Caller
     assert refusal["LogStreamArn"].endswith("log-group:/aws/sagemaker/Endpoints/digits-ensemble")
 
 
-def test_too_large_a_body_is_refused_before_the_container(caller: Caller) -> None:
+def test_a_body_that_is_too_large_never_reaches_the_container(caller: Caller) -> None:
     """Above 25 MiB the service answers 413 itself."""
     with pytest.raises(ClientError) as refused:
         caller.runtime.invoke_endpoint(EndpointName="digits-ensemble", Body=bytes(25 * 1024 * 1024 + 1))
@@ -310,7 +312,7 @@ def test_variants_share_the_traffic_by_weight(caller: Caller) -> None:
 
 
 def test_target_variant_overrides_the_weights(caller: Caller) -> None:
-    """A caller that names a variant gets that one, every time."""
+    """A caller that names a variant reaches it every time."""
     assert {caller.add("Weighted", TargetVariant="Huge") for _ in range(3)} == {1e6}
 
 

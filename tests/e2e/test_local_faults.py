@@ -1,4 +1,4 @@
-"""What goes wrong in a local run: crashes, kills, ports in use, bad repositories, and what is left then."""
+"""Failures of a local run: crashes, kills, ports in use, bad repositories, and what they leave."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def local(assembly: Path) -> Iterator[LocalEndpoint]:
 
 @pytest.mark.parametrize("value", [-1.0, -2.0], ids=["segmentation-fault", "exit"])
 def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEndpoint, value: float) -> None:
-    """A model that takes its stub process down answers ModelError; its neighbour does not notice."""
+    """A model that takes its stub process down answers ModelError; other models are not affected."""
     caller = Caller(local.endpoint_url)
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
@@ -77,7 +77,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
         except caller.runtime.exceptions.ClientError:
             return False
 
-    # The kernel takes the server after its supervisor: until then the old one may still answer.
+    # The kernel kills the server after its supervisor: until then the old one may still answer.
     assert eventually(lambda: f"{words}; starting it again" in local.messages)
     assert eventually(answers)
 
@@ -92,7 +92,7 @@ def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoi
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_end_of_a_run_takes_all_of_it_and_nothing_of_another(
+def test_the_end_of_a_run_removes_everything_of_it_and_nothing_of_another(
     assembly: Path,
     local: LocalEndpoint,
     number: signal.Signals,
@@ -155,10 +155,10 @@ def test_a_model_that_fills_shared_memory_fails_alone(assembly: Path) -> None:
         assert caller.add("Multi", TargetModel="one.tar.gz") == 1
 
 
-def test_a_start_that_fails_says_why_and_leaves_nothing(
+def test_a_start_that_fails_reports_the_cause_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server's own words reach the user; the server that had started beside it is gone too."""
+    """The server's error is in the message; the other server that had started is stopped too."""
     builder = AssemblyBuilder(tmp_path / "cdk.out")
     good = builder.asset("good", below("m", adding_model(1)))
     bad = builder.asset("bad", below("m", {**adding_model(1), "1/model.py": "import no_such_package"}))
@@ -166,7 +166,7 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(
     builder.single_model("Bad", bad)
     builder.endpoint("GoodEndpoint", {"AllTraffic": ("Good", 1)})
     builder.endpoint("BadEndpoint", {"AllTraffic": ("Bad", 1)})
-    # A folder of its own for temporary files: other runs may be at work on this machine.
+    # A separate folder for temporary files: other runs may use this machine.
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     monkeypatch.setenv("TMPDIR", str(scratch))
@@ -179,7 +179,7 @@ def test_a_start_that_fails_says_why_and_leaves_nothing(
     assert command_lines_with(str(scratch)) == []
 
 
-def test_a_port_in_use_is_named(assembly: Path) -> None:
+def test_a_port_in_use_is_reported(assembly: Path) -> None:
     """The port is tried before any server starts."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -193,7 +193,7 @@ def test_a_port_in_use_is_named(assembly: Path) -> None:
 
 
 def test_the_command_prints_what_to_copy(assembly: Path) -> None:
-    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and ends well on Ctrl-C."""
+    """`local up` prints name, models, URL, a boto3 snippet and `ready`, and exits with 0 on Ctrl-C."""
     program = "from constructs_triton.cli import main; raise SystemExit(main())"
     with subprocess.Popen(
         [sys.executable, "-c", program, "local", "up", str(assembly), "--port", "0"],

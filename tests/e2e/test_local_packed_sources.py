@@ -1,4 +1,4 @@
-"""`local up` of a model repository and of an archive, with no template in between."""
+"""`local up` of a model repository and of an archive, without a template."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _model_with_absolute_path() -> dict[str, str]:
 
 @needs_private_mounts
 def test_an_archive_runs_directly_and_finds_its_files_below_opt_ml(tmp_path: Path) -> None:
-    """The endpoint is named after the file; a path that is right on SageMaker is right here."""
+    """The endpoint is named after the file; a path that works on SageMaker works locally."""
     archive = write_archive(tmp_path / "ten_adder.tar.gz", _model_with_absolute_path())
     before = sorted(Path("/opt").iterdir())
     with LocalEndpoint.from_repository(archive) as local:

@@ -1,7 +1,7 @@
-"""Marks tests that start the real Triton server: they are skipped where it cannot be, and nowhere else.
+"""Marks tests that start the Triton server. They are skipped only where it cannot be installed.
 
-Where nvidia-pytriton is installed nothing is skipped, so that a broken installation fails. A machine that is
-meant to run everything sets CONSTRUCTS_TRITON_REQUIRE_SERVER, and skips nothing either.
+If nvidia-pytriton is installed, nothing is skipped, so that a broken installation fails. With
+CONSTRUCTS_TRITON_REQUIRE_SERVER nothing is skipped either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OLDEST_GLIBC = (2, 35)
 
 
 def why_absent() -> str | None:
-    """Why there is no server here; ``None`` where there is one, or where there must be one."""
+    """Return why there is no server; ``None`` if there is one or must be one."""
     if os.environ.get("CONSTRUCTS_TRITON_REQUIRE_SERVER") or _has_wheel():
         return None
     if sys.platform != "linux":

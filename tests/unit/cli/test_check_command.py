@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from constructs_triton.cli import main
+from constructs_triton.local import server_check
+from constructs_triton.model_config import Report
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
 
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
 
@@ -90,3 +95,84 @@ def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.Ca
     assert main(["check", str(repository), "--endpoint", "multi-model"]) == 0
     assert main(["check", str(repository), "--endpoint", "multi-model", "--archive"]) == 1
     assert "error[sagemaker-archive-order]" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "value"),
+    [
+        ([], "mode", "single"),
+        (["--endpoint", "multi-model"], "mode", "multi-model"),
+        (["--gpus", "4"], "gpu_count", 4),
+        (["--gpus", "0"], "gpu_count", 0),
+        ([], "gpu_count", None),
+        (["--image-version", "26.05"], "image_version", "26.05"),
+        (["--default-model", "m"], "default_model", "m"),
+        ([], "local_files", True),
+        (["--no-files"], "local_files", False),
+    ],
+)
+def test_each_option_reaches_the_check(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], field: str, value: object
+) -> None:
+    """Each option sets its own field of the target."""
+    targets: list[Target] = []
+    check = ModelRepository.check
+
+    def noting(self: ModelRepository, target: Target, **more: Any) -> Any:
+        targets.append(target)
+        return check(self, target, **more)
+
+    monkeypatch.setattr(ModelRepository, "check", noting)
+    main(["check", str(repository), *options])
+    assert getattr(targets[0], field) == value
+
+
+def test_rules_of_sagemaker_apply_when_they_are_asked_for(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --endpoint or --default-model; without them only Triton's own rules."""
+    found: list[bool] = []
+
+    def check(*_: Any, front_end: bool, **__: Any) -> Report:
+        found.append(front_end)
+        return Report("r", (), "loads")
+
+    monkeypatch.setattr(ModelRepository, "check", check)
+    for options in ([], ["--endpoint", "single"], ["--default-model", "m"]):
+        main(["check", str(repository), *options])
+    assert found == [False, True, True]
+
+
+def test_answers_of_the_server_are_printed_below_the_findings(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line per model, and a field of the JSON."""
+    monkeypatch.setattr(server_check, "ask_server", lambda _: {"m": "rejected: no"})
+    assert main(["check", str(repository), "--server"]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "server: m: rejected: no"
+    assert main(["check", str(repository), "--server", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["server"] == {"m": "rejected: no"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--gpus", "-1"], "--gpus: must be 0 or more, got -1"),
+        (["--image-version", "new"], "--image-version"),
+        (["--endpoint", "both"], "invalid choice: 'both'"),
+    ],
+)
+def test_wrong_options_are_reported(
+    capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    """With the option and the value, exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(["check", ".", *options])
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_missing_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 1 and the path."""
+    assert main(["check", str(tmp_path / "absent")]) == 1
+    assert str(tmp_path / "absent") in capsys.readouterr().err

@@ -7,14 +7,15 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from constructs_triton import client
 from constructs_triton.cli import main
 from constructs_triton.cli.invoke import read_input
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.wire import decode_request, encode_response
 
 
@@ -101,3 +102,86 @@ def test_wrong_inputs_are_reported_with_their_name(text: str, message: str) -> N
     """The error names the input and the expected form."""
     with pytest.raises(InvalidValueError, match=message):
         read_input(text, with_batch=False)
+
+
+class _Client:
+    """Notes how it was made and called; returns nothing that is printed."""
+
+    calls: ClassVar[list[Any]] = []
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        self.calls.append(("made", arguments, keywords))
+
+    @classmethod
+    def for_endpoint(cls, *arguments: Any, **keywords: Any) -> _Client:
+        return cls(*arguments, **keywords)
+
+    def infer(self, arrays: dict[str, Any], outputs: Any, *, datatypes: dict[str, str]) -> Any:
+        self.calls.append(("called", sorted(arrays), outputs, datatypes))
+        raise InvocationError("endpoint e: failed; see the log")
+
+
+@pytest.mark.parametrize(
+    ("options", "changed"),
+    [
+        ([], {}),
+        (["--endpoint-url", "http://x"], {"endpoint_url": "http://x"}),
+        (["--region", "eu-west-1"], {"region_name": "eu-west-1"}),
+        (["--target-model", "a.tar.gz"], {"target_model": "a.tar.gz"}),
+        (["--index", "s3://b/index.json"], {"index": "s3://b/index.json"}),
+    ],
+)
+def test_each_option_reaches_the_client(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, str]
+) -> None:
+    """An option that is not given is None, so that boto3 decides."""
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    _Client.calls.clear()
+    assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
+    names = ("endpoint_url", "region_name", "target_model", "index")
+    assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), **changed})
+
+
+def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every --input and --output; BF16 is the only datatype that an array does not have."""
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    _Client.calls.clear()
+    words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
+    assert main(["invoke", "e", *words]) == 1
+    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"})
+
+
+BATCH_MESSAGE = (
+    "unexpected shape for input 'text'. Expected [-1,1], got [1]. NOTE: Setting a non-zero max_batch_size in "
+    "the model config requires a batch dimension to be prepended to each input shape."
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "expected"),
+    [
+        (
+            [],
+            BATCH_MESSAGE,
+            "error: --input: this model has a batch axis, and the inputs do not; add --batch",
+        ),
+        (["--batch"], BATCH_MESSAGE, f"error: {BATCH_MESSAGE}"),
+        ([], "another error", "error: another error"),
+    ],
+)
+def test_a_missing_batch_axis_suggests_the_option(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    message: str,
+    expected: str,
+) -> None:
+    """Unless it was given, and only for Triton's message about the batch axis."""
+
+    def infer(*_: Any, **__: Any) -> None:
+        raise InvocationError(message)
+
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    monkeypatch.setattr(_Client, "infer", infer)
+    assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
+    assert capsys.readouterr().err == f"{expected}\n"

@@ -229,3 +229,35 @@ def test_stack_leads_to_its_prefix(
                 find_prefix(session, "Demo", resource)
         else:
             assert find_prefix(session, "Demo", resource).url == url
+
+
+def test_region_and_profile_reach_the_session(monkeypatch: pytest.MonkeyPatch, s3: Any) -> None:
+    """An option that is not given is None, so that boto3 decides."""
+    made: list[dict[str, Any]] = []
+
+    def session(**keywords: Any) -> Any:
+        made.append(keywords)
+        return real()
+
+    real = boto3.Session
+    monkeypatch.setattr(boto3, "Session", session)
+    parser = argparse.ArgumentParser()
+    models.add_arguments(parser)
+    for options in ([], ["--region", "eu-west-1"], ["--profile", "p"]):
+        models.run(parser.parse_args(["list", "--bucket", "models", *options]))
+    assert made == [
+        {"region_name": None, "profile_name": None},
+        {"region_name": "eu-west-1", "profile_name": None},
+        {"region_name": None, "profile_name": "p"},
+    ]
+
+
+def test_an_unknown_profile_is_an_error_with_its_fix(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One line instead of boto3's traceback."""
+    parser = argparse.ArgumentParser()
+    models.add_arguments(parser)
+    words = ["list", "--bucket", "models", "--profile", "absent"]
+    with pytest.raises(
+        InvalidValueError, match=r"AWS: cannot be reached \(.*absent.*\); set --region or --prof"
+    ):
+        models.run(parser.parse_args(words))

@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from constructs_triton import model_repository
 from constructs_triton.cli import main
-from constructs_triton.model_repository import inspect_archive
+from constructs_triton.model_repository import inspect_archive, pack
 
 ENSEMBLE_CONFIG = b"""
 platform: "ensemble"
@@ -120,3 +122,38 @@ def test_pack_never_loads_grpc(repository: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []"
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "use_cache"),
+    [([], 2, True), (["--level", "0"], 0, True), (["--level", "3"], 3, True), (["--no-cache"], 2, False)],
+)
+def test_level_and_cache_reach_the_packing(
+    repository: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], level: int, use_cache: bool
+) -> None:
+    """The compression level, and whether the cache is used."""
+    found: list[tuple[int, bool]] = []
+
+    def noting(*arguments: Any, compression_level: int, use_cache: bool, **more: Any) -> Any:
+        found.append((compression_level, use_cache))
+        return pack(*arguments, compression_level=compression_level, use_cache=use_cache, **more)
+
+    monkeypatch.setattr(model_repository, "pack", noting)
+    words = ["pack", str(repository), "-o", str(repository.parent / "out"), "--model", "net", *options]
+    assert main(words) == 0
+    assert found == [(level, use_cache)]
+
+
+@pytest.mark.parametrize("level", ["-1", "4", "fast"])
+def test_a_wrong_level_is_reported(repository: Path, capsys: pytest.CaptureFixture[str], level: str) -> None:
+    """Exit code 2 and the choices."""
+    with pytest.raises(SystemExit) as ended:
+        main(["pack", str(repository), "-o", "out", f"--level={level}"])
+    assert ended.value.code == 2
+    assert "argument --level" in capsys.readouterr().err
+
+
+def test_an_empty_folder_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is nothing to pack; the error says what to pass."""
+    assert main(["pack", str(tmp_path), "-o", str(tmp_path / "out"), "--no-check"]) == 1
+    assert "contains no model; pass a folder with one subfolder per model" in capsys.readouterr().err

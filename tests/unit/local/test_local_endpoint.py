@@ -1,0 +1,136 @@
+"""``LocalEndpoint``: the command that it runs, and what it does when the command fails."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.cli import local as command
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local import LocalEndpoint
+
+DEFAULTS = {
+    "action": "up",
+    "source": None,
+    "port": 0,
+    "json": True,
+    "until_stdin_closes": True,
+}
+SERVER = {
+    "endpoint": "E",
+    "port": 1234,
+    "python": "/p/python",
+    "tritonserver": "/t/tritonserver",
+    "memory_limit_mib": 7,
+    "startup_timeout_seconds": 1.5,
+    "invocation_timeout_seconds": 2.5,
+}
+PARSED_SERVER = {
+    "endpoint": "E",
+    "port": 1234,
+    "python": Path("/p/python"),
+    "tritonserver": Path("/t/tritonserver"),
+    "memory_limit": 7,
+    "startup_timeout": 1.5,
+    "invocation_timeout": 2.5,
+}
+
+
+def _parsed(local: LocalEndpoint) -> dict[str, Any]:
+    """The arguments of ``local up`` that differ from the command's defaults."""
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert local._arguments[0] == "local"
+    given = vars(parser.parse_args(local._arguments[1:]))
+    defaults = vars(parser.parse_args(["up"]))
+    assert {name: given[name] for name in DEFAULTS if name not in ("source", "port")} == {
+        name: value for name, value in DEFAULTS.items() if name not in ("source", "port")
+    }
+    return {
+        name: value for name, value in given.items() if value != defaults[name] and name not in DEFAULTS
+    } | {"source": given["source"], "port": given["port"]}
+
+
+def test_an_assembly_runs_on_any_free_port() -> None:
+    """Without options, nothing else is changed."""
+    assert _parsed(LocalEndpoint.from_assembly("cdk.out")) == {"source": Path("cdk.out"), "port": 0}
+
+
+def test_every_option_of_an_assembly_reaches_the_command() -> None:
+    """Each keyword sets the option of the same meaning."""
+    local = LocalEndpoint.from_assembly(
+        "out",
+        stack="S",
+        bucket_folder="b",
+        uses_private_mounts=False,
+        **SERVER,  # type: ignore[arg-type]
+    )
+    expected = {"stack": "S", "bucket_folder": Path("b"), "no_private_mounts": True, **PARSED_SERVER}
+    assert _parsed(local) == {"source": Path("out"), **expected}
+
+
+def test_every_option_of_a_repository_reaches_the_command() -> None:
+    """One model or all of them."""
+    assert _parsed(LocalEndpoint.from_repository("m", model="a", endpoint="e", port=1)) == {
+        "source": Path("m"),
+        "port": 1,
+        "model": "a",
+        "endpoint": "e",
+    }
+    local = LocalEndpoint.from_repository("m", is_multi_model=True, python="p", memory_limit_mib=3)
+    assert _parsed(local) == {
+        "source": Path("m"),
+        "port": 0,
+        "multi_model": True,
+        "python": Path("p"),
+        "memory_limit": 3,
+    }
+
+
+def test_every_option_of_deployed_endpoints_reaches_the_command() -> None:
+    """There is no path; the URL takes its place."""
+    local = LocalEndpoint.from_aws("http://127.0.0.1:1", **SERVER)  # type: ignore[arg-type]
+    assert _parsed(local) == {
+        "source": None,
+        "aws_endpoint_url": "http://127.0.0.1:1",
+        **PARSED_SERVER,
+    }
+
+
+class _Program(LocalEndpoint):
+    """Runs a program in place of the command."""
+
+    program = ""
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-I", "-c", self.program]
+
+
+def test_a_command_that_fails_is_an_error_with_its_messages(tmp_path: Path) -> None:
+    """The prefix of the command line is removed."""
+    local = _Program.from_assembly(tmp_path)
+    local.program = "import sys; sys.exit('error: x: is wrong; change it')"
+    with pytest.raises(LocalEndpointError) as failed, local:
+        pass
+    assert str(failed.value) == "x: is wrong; change it"
+
+
+def test_a_running_command_describes_its_endpoints_and_ends_with_the_block(tmp_path: Path) -> None:
+    """URL, names and messages inside the block; standard input closes at its end."""
+    local = _Program.from_assembly(tmp_path)
+    local.program = (
+        "import sys; print('a message', file=sys.stderr, flush=True)\n"
+        'print(\'{"url": "http://x", "endpoints": [{"name": "a"}, {"name": "b"}]}\', flush=True)\n'
+        "sys.stdin.read()"
+    )
+    with local:
+        assert (local.endpoint_url, local.endpoint_names) == ("http://x", ("a", "b"))
+        assert local.description["endpoints"][1] == {"name": "b"}
+        assert local.messages == "a message"
+        assert local.process is not None
+        assert local.process.poll() is None
+    assert local.process.returncode == 0
