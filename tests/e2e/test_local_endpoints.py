@@ -200,7 +200,7 @@ def test_archives_added_under_the_prefix_are_picked_up(
 
 
 def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> None:
-    """The container's 400 arrives as ModelError with its status and message; the endpoint continues to serve."""
+    """The container's 400 is a ModelError with its status and message; the endpoint still serves."""
     refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert refusal["OriginalStatusCode"] == 400
