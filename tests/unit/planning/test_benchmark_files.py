@@ -98,6 +98,10 @@ def test_all_invalid_cells_are_reported_at_once(tmp_path: Path) -> None:
             'row 1: has no column "instance_type", got "configuration", "latency_ms"',
         ),
         (HEADINGS.replace(",", ";"), "separate the columns with commas"),
+        ("configuration", 'got "configuration"; name the column "instance_type"'),
+        ("configuration,a;b", 'got "configuration", "a;b"; name the column "instance_type"'),
+        (f'{HEADINGS}\n{GOOD}\n\n"a', "FILE: row 4: is not valid CSV ("),
+        ('"a', "FILE: row 1: is not valid CSV ("),
         (f"config,{HEADINGS}\n", 'must have one column "configuration", got "config" and "configuration"'),
         (b"\xff\xfea\x00", "FILE: must be UTF-8, got byte 0xff at offset 0"),
         (

@@ -1,4 +1,4 @@
-"""Requests of CloudFormation, a place that takes the answers, and a real S3 API on loopback."""
+"""Requests of CloudFormation, a server for the responses, and a real S3 API on loopback."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SOURCE, DESTINATION = "cdk-assets", "models-bucket"
 
 
 class Context:
-    """What Lambda hands over beside the event."""
+    """The context that Lambda passes with the event."""
 
     log_stream_name = "2026/11/21/[$LATEST]0123"
     invoked_function_arn = "arn:aws:lambda:us-east-1:123456789012:function:sync"
@@ -52,7 +52,7 @@ class Context:
 
 
 class CloudFormation:
-    """Takes the answers that the function puts to its ``ResponseURL``."""
+    """Receives the responses that the function sends to its ``ResponseURL``."""
 
     def __init__(self) -> None:
         self.answers: list[dict[str, Any]] = []
@@ -87,7 +87,7 @@ class CloudFormation:
 
     @property
     def answer(self) -> dict[str, Any]:
-        """The only answer: one request is answered once."""
+        """The only response: a request gets exactly one."""
         assert len(self.answers) == 1
         return self.answers[0]
 
@@ -110,7 +110,7 @@ def s3_url() -> Iterator[str]:
 
 @pytest.fixture
 def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Both buckets, empty; the function finds S3 by the same variable."""
+    """S3 with two empty buckets; the function finds it by the same variable."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_url)
     client = boto3.client("s3")
     for bucket in (SOURCE, DESTINATION):
@@ -125,7 +125,7 @@ def s3(s3_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def faults(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, int, int], list[str]]:
-    """``faults(operation, status, times)`` lets S3 answer that many calls with that status."""
+    """``faults(operation, status, times)`` makes S3 return that status for that many calls."""
     make_client = handler._client
     plan: dict[str, list[int]] = {}
     seen: list[str] = []
@@ -164,16 +164,16 @@ def put_archive(s3: Any, digest: str, content: bytes) -> dict[str, Any]:
 def make_event(
     s3: Any,
     cloudformation: CloudFormation,
-    kind: str,
+    request_type: str,
     archives: Sequence[Mapping[str, Any]] = (),
     **properties: Any,
 ) -> dict[str, Any]:
-    """A request of CloudFormation, with the list of archives in the asset bucket."""
+    """A request of CloudFormation; the list of archives is in the asset bucket."""
     manifest = json.dumps({"version": 1, "archives": list(archives)}).encode()
     digest = hashlib.sha256(manifest).hexdigest()
     s3.put_object(Bucket=SOURCE, Key=f"{digest}.json", Body=manifest)
     return {
-        "RequestType": kind,
+        "RequestType": request_type,
         "ResponseURL": cloudformation.url,
         "StackId": "arn:aws:cloudformation:us-east-1:123456789012:stack/s/1",
         "RequestId": uuid4().hex,
@@ -195,7 +195,7 @@ def index(s3: Any) -> dict[str, Any]:
 
 
 def keys(s3: Any) -> list[str]:
-    """The archives in the bucket of the models."""
+    """The keys of the archives in the bucket of the models."""
     found = [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
     return [key for key in found if not key.endswith("/index.json")]
 

@@ -1,4 +1,4 @@
-"""The deploy-time function against a real S3 API on loopback, answering a real HTTP server."""
+"""The function with a real S3 API on loopback and a real HTTP server for the responses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["cloudformation", "faults", "s3", "s3_url"]
 
 
 def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) -> None:
-    """A create copies each archive to its target name below the prefix, and answers with the prefix."""
+    """A create copies each archive to its target name below the prefix, and the response has the prefix."""
     archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")]
     handler.handler(make_event(s3, cloudformation, "Create", archives), Context())
     assert {key: content(s3, key) for key in keys(s3)} == {
@@ -45,7 +45,7 @@ def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) ->
 def test_repeated_run_copies_nothing_again(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
 ) -> None:
-    """What is already in place, by content and size, is left alone, so that a broken run can be resumed."""
+    """An archive in place, by content and size, is not copied again, so an interrupted run can be resumed."""
     seen = faults("none", 0, 0)
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
     handler.handler(make_event(s3, cloudformation, "Create", [first]), Context())
@@ -54,15 +54,15 @@ def test_repeated_run_copies_nothing_again(
 
 
 def test_changed_content_replaces_the_object(s3: Any, cloudformation: CloudFormation) -> None:
-    """The same name with other content of the same length is copied anew."""
+    """Other content of the same size under the same name is copied."""
     old, new = put_archive(s3, "aaaa1", b"11111"), put_archive(s3, "aaaa2", b"22222")
     handler.handler(make_event(s3, cloudformation, "Create", [old]), Context())
     handler.handler(make_event(s3, cloudformation, "Update", [new]), Context())
     assert content(s3, "models/aaaa.tar.gz") == b"22222"
 
 
-def test_update_keeps_what_is_no_longer_listed(s3: Any, cloudformation: CloudFormation) -> None:
-    """A running endpoint may still load an archive that the new template has dropped."""
+def test_update_keeps_archives_that_are_no_longer_listed(s3: Any, cloudformation: CloudFormation) -> None:
+    """A running endpoint may still load an archive that the new template no longer has."""
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb2", b"second")
     handler.handler(make_event(s3, cloudformation, "Create", [first]), Context())
     handler.handler(make_event(s3, cloudformation, "Update", [second]), Context())
@@ -72,7 +72,7 @@ def test_update_keeps_what_is_no_longer_listed(s3: Any, cloudformation: CloudFor
 def test_large_archive_is_copied_in_parts(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
 ) -> None:
-    """Above CopyObject's limit the parts are copied inside S3, and the result is whole."""
+    """Above CopyObject's limit the parts are copied inside S3, and the result is complete."""
     seen = faults("none", 0, 0)
     monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", 6 * 1024**2)
     monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", 5 * 1024**2)
@@ -86,10 +86,10 @@ def test_large_archive_is_copied_in_parts(
 
 
 @pytest.mark.parametrize("operation", ["HeadObject", "CopyObject"])
-def test_passing_fault_is_ridden_out(
+def test_temporary_fault_is_retried(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], operation: str
 ) -> None:
-    """Two times 503 from S3 do not fail the deployment."""
+    """Two responses of S3 with 503 do not fail the deployment."""
     archive = put_archive(s3, "aaaa1", b"first")
     faults(operation, 503, 2)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
@@ -97,10 +97,10 @@ def test_passing_fault_is_ridden_out(
     assert content(s3, "models/aaaa.tar.gz") == b"first"
 
 
-def test_denied_copy_fails_with_the_archive_named(
+def test_reason_of_a_denied_copy_names_the_archive(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
 ) -> None:
-    """A refusal of S3 becomes a failed deployment that names the archive and the log."""
+    """If S3 denies access, the deployment fails with the archive and the log stream in its reason."""
     archive = put_archive(s3, "aaaa1", b"first")
     faults("CopyObject", 403, 1)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
@@ -109,10 +109,10 @@ def test_denied_copy_fails_with_the_archive_named(
     assert Context.log_stream_name in cloudformation.answer["Reason"]
 
 
-def test_hidden_absence_is_absence(
+def test_denied_access_to_a_missing_key_is_no_error(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
 ) -> None:
-    """Where S3 says 403 for a key that is not there, the archive is placed all the same."""
+    """S3 may return 403 for a key that does not exist; the archive is placed."""
     archive = put_archive(s3, "aaaa1", b"first")
     faults("HeadObject", 403, 1)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
@@ -120,7 +120,7 @@ def test_hidden_absence_is_absence(
 
 
 def test_all_failures_are_reported_and_the_rest_is_placed(s3: Any, cloudformation: CloudFormation) -> None:
-    """Two missing archives are both named, and the one that is there is placed."""
+    """Two missing archives are both named, and the existing one is placed."""
     missing = [
         {"Name": name, "SourceKey": f"{name}.tar.gz", "TargetModel": f"{name}.tar.gz", "SizeBytes": 1}
         for name in "xy"
@@ -132,29 +132,29 @@ def test_all_failures_are_reported_and_the_rest_is_placed(s3: Any, cloudformatio
     assert keys(s3) == ["models/aaaa.tar.gz"]
 
 
-def test_wrong_size_is_refused_before_copying(s3: Any, cloudformation: CloudFormation) -> None:
-    """An archive that is not as long as the template says is not placed."""
+def test_wrong_size_is_an_error_before_copying(s3: Any, cloudformation: CloudFormation) -> None:
+    """An archive with another size than in the template is not placed."""
     archive = put_archive(s3, "aaaa1", b"first") | {"SizeBytes": 6}
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
     assert f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.answer["Reason"]
     assert keys(s3) == []
 
 
-@pytest.mark.parametrize(("wish", "left"), [({}, 1), ({"RemoveOnDelete": "true"}, 0)])
-def test_delete_removes_only_when_asked(
-    s3: Any, cloudformation: CloudFormation, wish: dict[str, str], left: int
+@pytest.mark.parametrize(("properties", "left"), [({}, 1), ({"RemoveOnDelete": "true"}, 0)])
+def test_delete_removes_archives_only_if_configured(
+    s3: Any, cloudformation: CloudFormation, properties: dict[str, str], left: int
 ) -> None:
-    """A deleted resource leaves its archives, unless it was told to take them along."""
+    """Deleting the resource keeps its archives, unless ``RemoveOnDelete`` is set."""
     archive = put_archive(s3, "aaaa1", b"first")
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    event = make_event(s3, cloudformation, "Delete", [archive], **wish)
+    event = make_event(s3, cloudformation, "Delete", [archive], **properties)
     handler.handler(event | {"PhysicalResourceId": f"s3://{DESTINATION}/models/"}, Context())
     assert len(keys(s3)) == left
     assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS", "SUCCESS"]
 
 
 def test_failed_create_can_be_deleted(s3: Any, cloudformation: CloudFormation) -> None:
-    """Properties that cannot be read fail the create and do not keep the stack from being deleted."""
+    """Properties that cannot be read fail the create, and the stack can still be deleted."""
     event = make_event(s3, cloudformation, "Create", [{"Name": "a", "SourceKey": "a.tar.gz"}])
     handler.handler(event, Context())
     failed_id = cloudformation.answers[0]["PhysicalResourceId"]
@@ -163,18 +163,18 @@ def test_failed_create_can_be_deleted(s3: Any, cloudformation: CloudFormation) -
     assert "KeyError: 'TargetModel'" in cloudformation.answers[0]["Reason"]
 
 
-def test_answer_is_repeated_until_it_arrives(
+def test_response_is_sent_again_until_it_is_accepted(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two refused answers are followed by a third."""
+    """After two rejected responses, a third is sent."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
     cloudformation.refusals = 2
     handler.handler(make_event(s3, cloudformation, "Create"), Context())
     assert cloudformation.answer["Status"] == "SUCCESS"
 
 
-def test_answer_stays_below_cloudformations_limit(s3: Any, cloudformation: CloudFormation) -> None:
-    """However many archives fail, with whatever names, the answer has at most 4,096 bytes."""
+def test_response_is_below_the_limit_of_cloudformation(s3: Any, cloudformation: CloudFormation) -> None:
+    """The response has at most 4,096 bytes, with many failed archives and long names."""
     names = [f"{index}-äöü-{'n' * 200}.tar.gz" for index in range(40)]
     archives = [{"Name": name, "SourceKey": "gone", "TargetModel": name, "SizeBytes": 1} for name in names]
     handler.handler(make_event(s3, cloudformation, "Create", archives), Context())
@@ -194,7 +194,7 @@ def test_changed_list_of_archives_is_not_used(s3: Any, cloudformation: CloudForm
     assert keys(s3) == []
 
 
-def test_response_that_never_arrives_fails_the_run(
+def test_run_fails_if_no_response_is_accepted(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After four attempts the run fails, so that AWS Lambda starts it again."""

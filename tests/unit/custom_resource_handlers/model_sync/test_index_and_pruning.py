@@ -1,4 +1,4 @@
-"""Names and what loses them: the index that deployments and the command line share, and pruning."""
+"""The index that deployments and the command line share, and pruning."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def named(archive: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_client_reads_the_index(s3: Any, cloudformation: CloudFormation) -> None:
-    """What a deployment writes is what the client looks names up in."""
+    """The client reads the index that a deployment writes."""
     deploy(s3, cloudformation, named(put_archive(s3, "aaaa1", b"first"), "resnet"))
     found = ModelIndex.from_s3(f"s3://{DESTINATION}/models/index.json", s3)
     assert found.target_model("resnet") == "aaaa.tar.gz"
 
 
-def test_deployment_leaves_names_of_others_alone(s3: Any, cloudformation: CloudFormation) -> None:
-    """A name added by hand survives deployments; a name that the deployment has dropped does not."""
+def test_deployment_keeps_names_of_others(s3: Any, cloudformation: CloudFormation) -> None:
+    """A name added by hand is kept; a name that the deployment no longer has is removed."""
     first, second = put_archive(s3, "aaaa1", b"first"), put_archive(s3, "bbbb1", b"second")
     deploy(s3, cloudformation, named(first, "a"), named(second, "b"))
     update_index(s3, DESTINATION, "models/", lambda found: found.with_models({"mine": "m.tar.gz"}, 1.0))
@@ -60,8 +60,8 @@ def test_deployment_leaves_names_of_others_alone(s3: Any, cloudformation: CloudF
     assert list(index(s3)["retired"]) == ["aaaa.tar.gz"]
 
 
-def test_rolled_back_deployment_gives_the_old_names_back(s3: Any, cloudformation: CloudFormation) -> None:
-    """The old list restores the old names, and what they stand for is retired no more."""
+def test_rollback_restores_the_old_names(s3: Any, cloudformation: CloudFormation) -> None:
+    """The old list restores the old names, and their archives are no longer retired."""
     old, new = put_archive(s3, "aaaa1", b"old"), put_archive(s3, "bbbb1", b"new")
     for archive in (old, new, old):
         deploy(s3, cloudformation, named(archive, "resnet"))
@@ -69,10 +69,10 @@ def test_rolled_back_deployment_gives_the_old_names_back(s3: Any, cloudformation
     assert list(index(s3)["retired"]) == ["bbbb.tar.gz"]
 
 
-def test_pruning_spares_what_may_be_in_use(
+def test_pruning_keeps_archives_that_may_be_in_use(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only an archive that was placed by the deployment and has had no name for long enough goes."""
+    """Only an archive of this deployment is deleted, and only after the retention without a name."""
     old, new = put_archive(s3, "aaaa1", b"old"), put_archive(s3, "bbbb1", b"new")
     deploy(s3, cloudformation, named(old, "resnet"))
     s3.put_object(Bucket=DESTINATION, Key="models/mine.tar.gz", Body=b"by hand")
@@ -89,8 +89,8 @@ def test_pruning_spares_what_may_be_in_use(
     assert "aaaa.tar.gz" not in index(s3)["retired"]
 
 
-def test_writers_at_the_same_time_lose_nothing(s3: Any, s3_url: str) -> None:
-    """Eight writers that each add a name leave all eight."""
+def test_parallel_writers_lose_nothing(s3: Any, s3_url: str) -> None:
+    """Eight writers that each add a name leave all eight names."""
 
     def add(number: int) -> None:
         client = boto3.client("s3", endpoint_url=s3_url)
@@ -106,23 +106,23 @@ def test_writers_at_the_same_time_lose_nothing(s3: Any, s3_url: str) -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b'{"version": 2, "target_models": {}}', b'{"version": 1}'])
-def test_what_is_no_index_is_not_overwritten(s3: Any, body: bytes) -> None:
-    """An object that is no index is named, and stays."""
+def test_other_object_is_not_overwritten(s3: Any, body: bytes) -> None:
+    """The error names an object that is not an index, and the object is not changed."""
     s3.put_object(Bucket=DESTINATION, Key="index.json", Body=body)
     with pytest.raises(SyncError, match=r"index.json: is not an index of models"):
         update_index(s3, DESTINATION, "", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
     assert s3.get_object(Bucket=DESTINATION, Key="index.json")["Body"].read() == body
 
 
-def test_index_text_is_read_back() -> None:
-    """Every field survives its text."""
+def test_index_can_be_read_back() -> None:
+    """Every field is the same after writing and reading."""
     given = Index({"a": "a-1.tar.gz"}, {"a": "stack"}, {"a-0.tar.gz": 12.5})
     assert Index.from_json(given.to_json()) == given
     assert json.loads(given.to_json())["version"] == 1
 
 
-def test_bucket_that_goes_is_emptied_of_all_versions(s3: Any, cloudformation: CloudFormation) -> None:
-    """A resource that takes its archives along removes every version below the prefix and nothing else."""
+def test_all_versions_are_removed_from_a_deleted_prefix(s3: Any, cloudformation: CloudFormation) -> None:
+    """With ``RemoveOnDelete`` every version below the prefix is deleted, and nothing else."""
     s3.put_bucket_versioning(Bucket=DESTINATION, VersioningConfiguration={"Status": "Enabled"})
     s3.put_object(Bucket=DESTINATION, Key="models/by-hand.tar.gz", Body=b"1")
     s3.put_object(Bucket=DESTINATION, Key="models/by-hand.tar.gz", Body=b"2")
@@ -139,7 +139,7 @@ def test_bucket_that_goes_is_emptied_of_all_versions(s3: Any, cloudformation: Cl
 
 
 def test_names_of_another_deployment_still_belong_to_it() -> None:
-    """A deployment that loses a name forgets its own, and no other, under the same prefix."""
+    """A deployment that drops a name keeps the owners of the other names under the same prefix."""
     before = Index({"a": "a-1", "b": "b-1", "c": "c-1"}, {"a": "first", "b": "first", "c": "second"})
     after = before.with_deployment("first", {"b": "b-2"}, 7.0)
     assert after.target_models == {"b": "b-2", "c": "c-1"}
@@ -148,7 +148,7 @@ def test_names_of_another_deployment_still_belong_to_it() -> None:
 
 
 def test_name_that_was_removed_belongs_to_no_deployment() -> None:
-    """The name and its owner leave the index together; other names keep theirs."""
+    """The name and its owner are removed together; other names keep theirs."""
     before = Index({"a": "a-1", "b": "b-1"}, {"a": "first", "b": "first"})
     after = before.without_model("a", 7.0)
     assert (after.target_models, after.deployed) == ({"b": "b-1"}, {"b": "first"})
@@ -156,11 +156,11 @@ def test_name_that_was_removed_belongs_to_no_deployment() -> None:
 
 @pytest.mark.parametrize(("now", "expired"), [(100.0, []), (100.5, ["a-1"])])
 def test_archive_expires_after_the_retention(now: float, expired: list[str]) -> None:
-    """An archive that lost its name 90 seconds ago, to the second, is still kept."""
+    """An archive that has had no name for exactly the retention is still kept."""
     assert Index(retired={"a-1": 10.0}).expired(90, now) == expired
 
 
-class RefusingClient:
+class FailingClient:
     """An S3 without objects that rejects reading or writing with a status."""
 
     def __init__(self, *, get: int = 404, put: int = 200) -> None:
@@ -168,12 +168,12 @@ class RefusingClient:
         self.calls = Counter[str]()
 
     def get_object(self, **_: object) -> None:
-        self._refuse("GetObject")
+        self._fail("GetObject")
 
     def put_object(self, **_: object) -> None:
-        self._refuse("PutObject")
+        self._fail("PutObject")
 
-    def _refuse(self, operation: str) -> None:
+    def _fail(self, operation: str) -> None:
         self.calls[operation] += 1
         status = self._statuses[operation]
         if status != 200:
@@ -181,25 +181,25 @@ class RefusingClient:
 
 
 @pytest.mark.parametrize("status", [409, 412])
-def test_writing_gives_up_when_others_keep_writing(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After twelve attempts that came too late the error names the index."""
+def test_writing_fails_if_others_keep_writing(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After twelve attempts the error names the index."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
-    client = RefusingClient(put=status)
+    client = FailingClient(put=status)
     with pytest.raises(SyncError, match=r"s3://b/p/index.json: cannot be read, or other processes"):
         update_index(client, "b", "p/", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
     assert client.calls == {"GetObject": 12, "PutObject": 12}
 
 
-@pytest.mark.parametrize("client", [RefusingClient(get=500), RefusingClient(put=403)])
-def test_other_faults_of_s3_are_raised(client: RefusingClient) -> None:
-    """An error of the service is neither an empty index nor another writer."""
+@pytest.mark.parametrize("client", [FailingClient(get=500), FailingClient(put=403)])
+def test_other_faults_of_s3_are_raised(client: FailingClient) -> None:
+    """An error of the service does not count as an empty index or as another writer."""
     with pytest.raises(ClientError):
         update_index(client, "b", "", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
     assert client.calls["GetObject"] == 1
 
 
 def test_objects_that_cannot_be_deleted_are_named() -> None:
-    """S3 answers a bulk delete with success even where it has rejected some of the keys."""
+    """S3 reports success for a bulk delete even if it rejected some of the keys."""
     client = boto3.client("s3")
     version = {"Key": "models/a.tar.gz", "VersionId": "1"}
     with Stubber(client) as stub:

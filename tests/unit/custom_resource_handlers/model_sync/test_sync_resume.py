@@ -1,4 +1,4 @@
-"""A sync that is broken off, at any call and by any means, and run again."""
+"""A sync that is interrupted and run again."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ handler.handler(json.loads(sys.stdin.read()), context)
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large begins at the smallest part that S3 takes."""
+    """Archives count as large from the smallest part size that S3 accepts."""
     monkeypatch.setattr(placement, "MULTIPART_THRESHOLD_BYTES", PART)
     monkeypatch.setattr(placement, "MULTIPART_CHUNK_BYTES", PART)
 
 
 @pytest.fixture
 def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The events that the function hands to itself."""
+    """The events with which the function invokes itself."""
     handed_over: list[dict[str, Any]] = []
 
     class Lambda:
@@ -71,19 +71,19 @@ def invocations(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 
 class Clock(Context):
-    """A function whose time is almost over after so many looks at the clock."""
+    """A context that reports little remaining time after a number of calls."""
 
-    def __init__(self, looks: int) -> None:
+    def __init__(self, calls: int) -> None:
         super().__init__()
-        self._looks = looks
+        self._calls = calls
 
     def get_remaining_time_in_millis(self) -> int:
-        self._looks -= 1
-        return 900_000 if self._looks > 0 else 60_000
+        self._calls -= 1
+        return 900_000 if self._calls > 0 else 60_000
 
 
 def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Callable[[], Context]) -> int:
-    """Run the function, and again with whatever it hands over; how many runs it took."""
+    """Run the function, and again for each event that it passes on; returns the number of runs."""
     runs = 1
     handler.handler(event, context())
     while invocations:
@@ -92,13 +92,13 @@ def serve(event: dict[str, Any], invocations: list[dict[str, Any]], context: Cal
     return runs
 
 
-def test_function_hands_over_before_its_time_is_up(
+def test_function_continues_in_another_run_before_its_timeout(
     s3: Any,
     cloudformation: CloudFormation,
     invocations: list[dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each run with time for a few archives goes on where the last one stopped; one answer at the end."""
+    """Each run continues where the last one stopped; there is one response at the end."""
     monkeypatch.setattr(handler, "CONCURRENT_ARCHIVES", 2)
     archives = [put_archive(s3, f"{number:04d}x", bytes([number])) for number in range(20)]
     runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: Clock(6))
@@ -108,7 +108,7 @@ def test_function_hands_over_before_its_time_is_up(
     assert len(index(s3)["target_models"]) == 20
 
 
-def test_large_copy_goes_on_with_its_parts(  # noqa: PLR0917 - fixtures
+def test_large_copy_continues_with_its_parts(  # noqa: PLR0917 - fixtures
     s3: Any,
     cloudformation: CloudFormation,
     invocations: list[dict[str, Any]],
@@ -116,7 +116,7 @@ def test_large_copy_goes_on_with_its_parts(  # noqa: PLR0917 - fixtures
     small_parts: None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """An archive larger than one run can copy is copied by several, no part twice."""
+    """Several runs copy an archive that is too large for one run, and no part is copied twice."""
     monkeypatch.setattr(placement, "CONCURRENT_PARTS", 1)
     seen = faults("none", 0, 0)
     weights = bytes(range(256)) * 4 * 1024 * 26
@@ -130,7 +130,7 @@ def test_large_copy_goes_on_with_its_parts(  # noqa: PLR0917 - fixtures
 LAMBDA_SECONDS = 900
 """AWS Lambda quotas: the longest run of a function."""
 CLOUDFORMATION_SECONDS = 3600
-"""CloudFormation template reference, ``ServiceTimeout``: how long it waits for a response at most."""
+"""CloudFormation template reference, ``ServiceTimeout``: the longest wait for a response."""
 
 
 class Time:
@@ -142,7 +142,7 @@ class Time:
 
 
 class LongRun(Context):
-    """A run in which so much time passes before anything is copied."""
+    """A run in which this much time passes before anything is copied."""
 
     def __init__(self, clock: Time, seconds: float) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - f
     seconds: float,
     runs: int,
 ) -> None:
-    """However long a run takes, each one that starts has its 15 minutes, and the reason is sent in time."""
+    """Each run that starts has 15 minutes left, and the reason is sent in time, however long runs take."""
     clock = Time(monkeypatch)
     events = [make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])]
     starts = []
@@ -206,14 +206,14 @@ OPERATIONS = [
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_fault_at_any_call_leaves_nothing_wrong(
+def test_sync_can_be_repeated_after_a_fault_of_any_call(
     s3: Any,
     cloudformation: CloudFormation,
     faults: Callable[[str, int, int], list[str]],
     small_parts: None,
     operation: str,
 ) -> None:
-    """A refusal of any call fails the request without an index; running it again places everything."""
+    """If any call fails, the request fails and writes no index; the next run places everything."""
     weights = bytes(range(256)) * 4 * 1024 * 11
     archives = [put_archive(s3, "aaaa1", b"first"), put_archive(s3, "cccc1", weights)]
     event = make_event(s3, cloudformation, "Create", archives)
@@ -231,10 +231,10 @@ def all_keys(s3: Any) -> list[str]:
     return [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
 
 
-def test_fresh_policy_is_waited_for(
+def test_function_waits_for_a_new_policy(
     s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
 ) -> None:
-    """A role's policy takes seconds to hold: refusals of the first call are no failure yet."""
+    """A new policy takes seconds to take effect, so the first calls may be denied."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
     archive = put_archive(s3, "aaaa1", b"first")
     event = make_event(s3, cloudformation, "Create", [archive])
@@ -244,7 +244,7 @@ def test_fresh_policy_is_waited_for(
 
 
 def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url: str) -> None:
-    """SIGKILL at random moments, then once to the end: all is in place, and no upload is left over."""
+    """After SIGKILL at random moments, a complete run places everything and leaves no upload."""
     chance = random.Random(11)
     contents = {f"{number:04d}": chance.randbytes(50) for number in range(12)}
     contents["9999"] = chance.randbytes(3 * PART)

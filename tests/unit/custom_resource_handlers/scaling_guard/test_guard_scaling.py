@@ -1,4 +1,4 @@
-"""What the guard reads from and writes to Application Auto Scaling, against its API on loopback."""
+"""What the guard reads and writes in Application Auto Scaling, with its API on loopback."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from constructs_triton.custom_resource_handlers.scaling_guard.scaling import (
 
 BLUE = "endpoint/digits/variant/blue"
 KEY = {"ServiceNamespace": NAMESPACE, "ResourceId": BLUE, "ScalableDimension": DIMENSION}
-# As CloudFormation hands it over: every scalar is a text.
+# As CloudFormation passes it: every scalar is a string.
 TARGET = {"MinCapacity": "1", "MaxCapacity": "4", "SuspendedState": {"DynamicScalingInSuspended": "true"}}
 POLICY = {
     "PolicyName": "gpu",
@@ -72,16 +72,16 @@ def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.fixture
 def scaling(api: Any) -> Scaling:
-    """A variant that scales."""
-    made = Scaling()
-    made.register(BLUE, TARGET)
-    made.put_policy(BLUE, POLICY)
-    made.set_actions(BLUE, [NIGHT])
-    return made
+    """A variant with auto scaling."""
+    scaling = Scaling()
+    scaling.register(BLUE, TARGET)
+    scaling.put_policy(BLUE, POLICY)
+    scaling.set_actions(BLUE, [NIGHT])
+    return scaling
 
 
-def test_texts_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None:
-    """Numbers and truth values, which a custom resource gets as texts, are registered as what they are."""
+def test_strings_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None:
+    """Numbers and booleans, which a custom resource receives as strings, get their types."""
     (target,) = api.describe_scalable_targets(ServiceNamespace=NAMESPACE, ResourceIds=[BLUE])[
         "ScalableTargets"
     ]
@@ -95,7 +95,7 @@ def test_texts_become_the_types_of_the_api(scaling: Scaling, api: Any) -> None:
 
 
 def test_restored_scaling_equals_the_described(scaling: Scaling, api: Any) -> None:
-    """Target, suspension, policies and schedules come back as they were; a second time changes nothing."""
+    """Target, suspension, policies and schedules are the same again; a second time changes nothing."""
     saved = scaling.describe(BLUE)
     assert saved is not None
     scaling.deregister(BLUE)
@@ -107,8 +107,8 @@ def test_restored_scaling_equals_the_described(scaling: Scaling, api: Any) -> No
         assert scaling.describe(BLUE) == saved
 
 
-def test_what_is_there_is_not_overwritten_by_a_restoration(scaling: Scaling) -> None:
-    """Only what is missing is put back: bounds and targets that were set since are newer."""
+def test_restoring_does_not_overwrite_newer_values(scaling: Scaling) -> None:
+    """Only what is missing is restored: limits and policies that exist are newer."""
     saved = scaling.describe(BLUE)
     assert saved is not None
     scaling.register(BLUE, {"MinCapacity": 2, "MaxCapacity": 9})
@@ -120,7 +120,7 @@ def test_what_is_there_is_not_overwritten_by_a_restoration(scaling: Scaling) -> 
     assert now["Policies"] == saved["Policies"]
 
 
-def test_undeclared_schedules_go(scaling: Scaling) -> None:
+def test_other_schedules_are_deleted(scaling: Scaling) -> None:
     """A variant has exactly the scheduled actions that are declared."""
     scaling.set_actions(BLUE, [{**NIGHT, "ScheduledActionName": "noon"}])
     described = scaling.describe(BLUE)
@@ -128,8 +128,8 @@ def test_undeclared_schedules_go(scaling: Scaling) -> None:
     assert [each["ScheduledActionName"] for each in described["ScheduledActions"]] == ["noon"]
 
 
-def test_policy_of_steps_stops_the_guard(scaling: Scaling, api: Any) -> None:
-    """What could not be put back with its alarms is not deregistered in the first place."""
+def test_step_scaling_policy_is_an_error(scaling: Scaling, api: Any) -> None:
+    """A policy that cannot be restored with its alarms is not deregistered."""
     api.put_scaling_policy(
         **KEY,
         PolicyName="steps",
@@ -143,8 +143,8 @@ def test_policy_of_steps_stops_the_guard(scaling: Scaling, api: Any) -> None:
         scaling.describe(BLUE)
 
 
-def test_what_is_absent_can_be_removed(api: Any) -> None:
-    """Removing twice is no error: CloudFormation may ask for it again."""
+def test_missing_scaling_can_be_removed(api: Any) -> None:
+    """Removing twice is no error, because CloudFormation may repeat a request."""
     scaling = Scaling()
     scaling.deregister(BLUE)
     scaling.delete_policy(BLUE, "gpu")
@@ -152,7 +152,7 @@ def test_what_is_absent_can_be_removed(api: Any) -> None:
 
 
 def test_endpoint_is_found_in_a_stack_of_many_resources(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CloudFormation tells a hundred resources at a time; the endpoint may be among the later ones."""
+    """CloudFormation returns a hundred resources at a time; the endpoint may be on a later page."""
     arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/digits"
     row = {
         "LogicalResourceId": "Endpoint",
