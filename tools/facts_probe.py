@@ -107,7 +107,7 @@ def _endpoint_config(schemas: Path) -> Any:
 
 
 def _hardware() -> dict[str, dict[str, Any]]:
-    """EC2's recorded answers to DescribeInstanceTypes, in the fields of ``facts/instance_types.json``."""
+    """EC2's recorded responses to DescribeInstanceTypes, in the fields of ``facts/instance_types.json``."""
     import moto  # noqa: PLC0415
 
     packed = Path(str(moto.__file__)).parent / "ec2/resources/instance_types.json.gz"

@@ -38,9 +38,9 @@ def digest_of(members: Iterable[Member], contents: Mapping[str, ContentDigest]) 
     return identity.hexdigest()
 
 
-def _add(identity: blake3, kind: bytes, name: str, mode: int, content: ContentDigest) -> None:
+def _add(identity: blake3, entry_type: bytes, name: str, mode: int, content: ContentDigest) -> None:
     path = name.encode()
-    identity.update(kind + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content)
+    identity.update(entry_type + mode.to_bytes(2, "big") + len(path).to_bytes(4, "big") + path + content)
 
 
 def hash_files(

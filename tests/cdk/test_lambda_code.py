@@ -76,3 +76,12 @@ def test_code_does_not_depend_on_where_it_is_installed(
     monkeypatch.setattr(functions, "CODE_DIRECTORY", copy.parent)
     copied, _ = _asset(function, tmp_path / "b")
     assert copied.name == installed.name
+
+
+def test_constructs_can_be_imported_without_boto3() -> None:
+    """Only the extras install boto3, and synthesizing needs none of them."""
+    script = (
+        "import sys; sys.modules.update(boto3=None, botocore=None);"
+        "from constructs_triton import TritonEndpoint, TritonModelRepository"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)

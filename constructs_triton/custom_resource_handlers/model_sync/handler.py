@@ -103,7 +103,7 @@ def _clock(context: Any, reserve_seconds: float) -> Callable[[], bool]:
 
 
 def _delete(event: Event, context: Any, physical_id: str, progress: Progress) -> Progress | None:
-    """Empty the prefix if that was asked for; returns the progress if time runs out."""
+    """Empty the prefix if ``RemoveOnDelete`` is set; returns the progress if time runs out."""
     # After a failed create the physical id is not the prefix. The objects there may belong to others, and
     # properties that cannot be read must not keep the stack from being deleted.
     if not physical_id.startswith("s3://"):

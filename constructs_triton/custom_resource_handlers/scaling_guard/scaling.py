@@ -148,11 +148,11 @@ class Scaling:
             "ResourceId": resource_id,
             "ScalableDimension": DIMENSION,
         }
-        answer = call(getattr(self._client, operation), **key)
-        yield from answer[member]
-        while token := answer.get("NextToken"):
-            answer = call(getattr(self._client, operation), **key, NextToken=token)
-            yield from answer[member]
+        page = call(getattr(self._client, operation), **key)
+        yield from page[member]
+        while token := page.get("NextToken"):
+            page = call(getattr(self._client, operation), **key, NextToken=token)
+            yield from page[member]
 
 
 def _members(described: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

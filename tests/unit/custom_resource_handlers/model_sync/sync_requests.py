@@ -55,7 +55,7 @@ class CloudFormation:
     """Receives the responses that the function sends to its ``ResponseURL``."""
 
     def __init__(self) -> None:
-        self.answers: list[dict[str, Any]] = []
+        self.responses: list[dict[str, Any]] = []
         self.refusals = 0
         outer = self
 
@@ -66,7 +66,7 @@ class CloudFormation:
                     outer.refusals -= 1
                     self.send_error(503)
                     return
-                outer.answers.append(json.loads(body))
+                outer.responses.append(json.loads(body))
                 outer.sizes.append(len(body))
                 self.send_response(200)
                 self.end_headers()
@@ -76,7 +76,7 @@ class CloudFormation:
 
         self.sizes: list[int] = []
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/answer"
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/response"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
         self._thread.start()
 
@@ -86,10 +86,10 @@ class CloudFormation:
         self._server.server_close()
 
     @property
-    def answer(self) -> dict[str, Any]:
+    def response(self) -> dict[str, Any]:
         """The only response: a request gets exactly one."""
-        assert len(self.answers) == 1
-        return self.answers[0]
+        assert len(self.responses) == 1
+        return self.responses[0]
 
 
 @pytest.fixture

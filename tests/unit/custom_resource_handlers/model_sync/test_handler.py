@@ -37,8 +37,8 @@ def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) ->
         "models/aaaa.tar.gz": b"first",
         "models/bbbb.tar.gz": b"second",
     }
-    assert cloudformation.answer["Status"] == "SUCCESS"
-    assert cloudformation.answer["PhysicalResourceId"] == f"s3://{DESTINATION}/models/"
+    assert cloudformation.response["Status"] == "SUCCESS"
+    assert cloudformation.response["PhysicalResourceId"] == f"s3://{DESTINATION}/models/"
     assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "bbbb": "bbbb.tar.gz"}
 
 
@@ -93,7 +93,7 @@ def test_temporary_fault_is_retried(
     archive = put_archive(s3, "aaaa1", b"first")
     faults(operation, 503, 2)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert content(s3, "models/aaaa.tar.gz") == b"first"
 
 
@@ -104,9 +104,9 @@ def test_reason_of_a_denied_copy_names_the_archive(
     archive = put_archive(s3, "aaaa1", b"first")
     faults("CopyObject", 403, 1)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert cloudformation.answer["Status"] == "FAILED"
-    assert "1 of 1 archives were not placed: aaaa.tar.gz" in cloudformation.answer["Reason"]
-    assert Context.log_stream_name in cloudformation.answer["Reason"]
+    assert cloudformation.response["Status"] == "FAILED"
+    assert "1 of 1 archives were not placed: aaaa.tar.gz" in cloudformation.response["Reason"]
+    assert Context.log_stream_name in cloudformation.response["Reason"]
 
 
 def test_denied_access_to_a_missing_key_is_no_error(
@@ -127,8 +127,8 @@ def test_all_failures_are_reported_and_the_rest_is_placed(s3: Any, cloudformatio
     ]
     good = put_archive(s3, "aaaa1", b"first")
     handler.handler(make_event(s3, cloudformation, "Create", [missing[0], good, missing[1]]), Context())
-    assert cloudformation.answer["Reason"].startswith("2 of 3 archives were not placed: x.tar.gz: ")
-    assert "; y.tar.gz: " in cloudformation.answer["Reason"]
+    assert cloudformation.response["Reason"].startswith("2 of 3 archives were not placed: x.tar.gz: ")
+    assert "; y.tar.gz: " in cloudformation.response["Reason"]
     assert keys(s3) == ["models/aaaa.tar.gz"]
 
 
@@ -136,7 +136,7 @@ def test_wrong_size_is_an_error_before_copying(s3: Any, cloudformation: CloudFor
     """An archive with another size than in the template is not placed."""
     archive = put_archive(s3, "aaaa1", b"first") | {"SizeBytes": 6}
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
-    assert f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.answer["Reason"]
+    assert f"s3://{SOURCE}/aaaa1.tar.gz: must have 6 bytes, got 5" in cloudformation.response["Reason"]
     assert keys(s3) == []
 
 
@@ -150,17 +150,17 @@ def test_delete_removes_archives_only_if_configured(
     event = make_event(s3, cloudformation, "Delete", [archive], **properties)
     handler.handler(event | {"PhysicalResourceId": f"s3://{DESTINATION}/models/"}, Context())
     assert len(keys(s3)) == left
-    assert [answer["Status"] for answer in cloudformation.answers] == ["SUCCESS", "SUCCESS"]
+    assert [response["Status"] for response in cloudformation.responses] == ["SUCCESS", "SUCCESS"]
 
 
 def test_failed_create_can_be_deleted(s3: Any, cloudformation: CloudFormation) -> None:
     """Properties that cannot be read fail the create, and the stack can still be deleted."""
     event = make_event(s3, cloudformation, "Create", [{"Name": "a", "SourceKey": "a.tar.gz"}])
     handler.handler(event, Context())
-    failed_id = cloudformation.answers[0]["PhysicalResourceId"]
+    failed_id = cloudformation.responses[0]["PhysicalResourceId"]
     handler.handler(event | {"RequestType": "Delete", "PhysicalResourceId": failed_id}, Context())
-    assert [answer["Status"] for answer in cloudformation.answers] == ["FAILED", "SUCCESS"]
-    assert "KeyError: 'TargetModel'" in cloudformation.answers[0]["Reason"]
+    assert [response["Status"] for response in cloudformation.responses] == ["FAILED", "SUCCESS"]
+    assert "KeyError: 'TargetModel'" in cloudformation.responses[0]["Reason"]
 
 
 def test_response_is_sent_again_until_it_is_accepted(
@@ -170,7 +170,7 @@ def test_response_is_sent_again_until_it_is_accepted(
     monkeypatch.setattr(time, "sleep", lambda _: None)
     cloudformation.refusals = 2
     handler.handler(make_event(s3, cloudformation, "Create"), Context())
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_response_is_below_the_limit_of_cloudformation(s3: Any, cloudformation: CloudFormation) -> None:
@@ -178,7 +178,7 @@ def test_response_is_below_the_limit_of_cloudformation(s3: Any, cloudformation: 
     names = [f"{index}-äöü-{'n' * 200}.tar.gz" for index in range(40)]
     archives = [{"Name": name, "SourceKey": "gone", "TargetModel": name, "SizeBytes": 1} for name in names]
     handler.handler(make_event(s3, cloudformation, "Create", archives), Context())
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
     assert cloudformation.sizes[0] <= 4096
 
 
@@ -188,9 +188,9 @@ def test_changed_list_of_archives_is_not_used(s3: Any, cloudformation: CloudForm
     key = event["ResourceProperties"]["ManifestKey"]
     s3.put_object(Bucket=SOURCE, Key=key, Body=b'{"version": 1, "archives": []}')
     handler.handler(event, Context())
-    assert cloudformation.answer["Status"] == "FAILED"
+    assert cloudformation.response["Status"] == "FAILED"
     digest = event["ResourceProperties"]["ManifestDigest"]
-    assert f"s3://{SOURCE}/{key}: SHA-256 must be {digest}, got " in cloudformation.answer["Reason"]
+    assert f"s3://{SOURCE}/{key}: SHA-256 must be {digest}, got " in cloudformation.response["Reason"]
     assert keys(s3) == []
 
 

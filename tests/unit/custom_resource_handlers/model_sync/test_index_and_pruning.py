@@ -36,7 +36,7 @@ __all__ = ["cloudformation", "s3", "s3_url"]
 
 def deploy(s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], **properties: Any) -> None:
     handler.handler(make_event(s3, cloudformation, "Update", archives, **properties), Context())
-    assert cloudformation.answers[-1]["Status"] == "SUCCESS", cloudformation.answers[-1]["Reason"]
+    assert cloudformation.responses[-1]["Status"] == "SUCCESS", cloudformation.responses[-1]["Reason"]
 
 
 def named(archive: dict[str, Any], name: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_pruning_keeps_archives_that_may_be_in_use(
     later = time.time() + 86_401
     monkeypatch.setattr(time, "time", lambda: later)
     deploy(s3, cloudformation, named(new, "resnet"))
-    assert "models/aaaa.tar.gz" in keys(s3)  # not asked for
+    assert "models/aaaa.tar.gz" in keys(s3)  # without PruneAfterSeconds
     deploy(s3, cloudformation, named(new, "resnet"), PruneAfterSeconds="86400")
     assert keys(s3) == ["models/bbbb.tar.gz", "models/mine.tar.gz"]
     assert "aaaa.tar.gz" not in index(s3)["retired"]
@@ -131,7 +131,7 @@ def test_all_versions_are_removed_from_a_deleted_prefix(s3: Any, cloudformation:
     archive = put_archive(s3, "aaaa1", b"first")
     event = make_event(s3, cloudformation, "Delete", [archive], RemoveOnDelete="true")
     handler.handler(event | {"PhysicalResourceId": f"s3://{DESTINATION}/models/"}, Context())
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     found = s3.list_object_versions(Bucket=DESTINATION)
     assert [row["Key"] for row in found.get("Versions", ())] == ["elsewhere"]
     assert "DeleteMarkers" not in found

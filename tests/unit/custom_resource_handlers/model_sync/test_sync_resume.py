@@ -104,7 +104,7 @@ def test_function_continues_in_another_run_before_its_timeout(
     runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: Clock(6))
     assert len(keys(s3)) == 20
     assert 3 <= runs <= 20
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
     assert len(index(s3)["target_models"]) == 20
 
 
@@ -174,7 +174,7 @@ def test_last_run_ends_before_cloudformation_stops_waiting(  # noqa: PLR0917 - f
     assert len(starts) == runs
     assert max(starts) + LAMBDA_SECONDS < CLOUDFORMATION_SECONDS
     assert clock.now < CLOUDFORMATION_SECONDS
-    assert "not everything was done within an hour; deploy again" in cloudformation.answer["Reason"]
+    assert "not everything was done within an hour; deploy again" in cloudformation.response["Reason"]
 
 
 @pytest.mark.parametrize(("elapsed", "is_continued"), [(2699, True), (2700, False)])
@@ -189,7 +189,7 @@ def test_function_is_not_invoked_again_in_the_last_quarter_of_an_hour(  # noqa: 
     """With 15 minutes left or less the deployment fails with a reason instead."""
     event = make_event(s3, cloudformation, "Create", [put_archive(s3, "aaaa1", b"first")])
     handler.handler(event, LongRun(Time(monkeypatch), elapsed))
-    assert (len(invocations), len(cloudformation.answers)) == ((1, 0) if is_continued else (0, 1))
+    assert (len(invocations), len(cloudformation.responses)) == ((1, 0) if is_continued else (0, 1))
 
 
 OPERATIONS = [
@@ -219,10 +219,10 @@ def test_sync_can_be_repeated_after_a_fault_of_any_call(
     event = make_event(s3, cloudformation, "Create", archives)
     faults(operation, 405, 1)
     handler.handler(event, Context())
-    assert cloudformation.answers[0]["Status"] == "FAILED"
+    assert cloudformation.responses[0]["Status"] == "FAILED"
     assert "models/index.json" not in all_keys(s3)
     handler.handler(event, Context())
-    assert cloudformation.answers[1]["Status"] == "SUCCESS"
+    assert cloudformation.responses[1]["Status"] == "SUCCESS"
     assert content(s3, "models/cccc.tar.gz") == weights
     assert index(s3)["target_models"] == {"aaaa": "aaaa.tar.gz", "cccc": "cccc.tar.gz"}
 
@@ -240,7 +240,7 @@ def test_function_waits_for_a_new_policy(
     event = make_event(s3, cloudformation, "Create", [archive])
     faults("GetObject", 403, 3)
     handler.handler(event, Context())
-    assert cloudformation.answer["Status"] == "SUCCESS"
+    assert cloudformation.response["Status"] == "SUCCESS"
 
 
 def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url: str) -> None:
@@ -266,7 +266,7 @@ def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url:
             if delay is not None:
                 time.sleep(delay)
                 process.send_signal(signal.SIGKILL)
-    assert cloudformation.answers[-1]["Status"] == "SUCCESS"
+    assert cloudformation.responses[-1]["Status"] == "SUCCESS"
     placed = {name: content(s3, f"models/{name}.tar.gz") for name in contents}
     assert placed == contents
     assert s3.list_multipart_uploads(Bucket=DESTINATION).get("Uploads", []) == []
