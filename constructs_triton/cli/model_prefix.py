@@ -174,8 +174,8 @@ def _errors(place: str) -> Iterator[None]:
     except SyncError as error:
         raise ArchiveError(str(error)) from error
     except ClientError as error:
-        said = error.response.get("Error", {})
-        reason = said.get("Message") or said.get("Code") or str(error)
+        details = error.response.get("Error", {})
+        reason = details.get("Message") or details.get("Code") or str(error)
         raise ArchiveError(
             f"{place}: AWS returned an error, got {reason}; check the name and your permissions"
         ) from error

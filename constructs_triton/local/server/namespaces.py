@@ -1,9 +1,9 @@
-"""Gives a server and its children their own ``/opt/ml``, and no network where the template says so.
+"""Gives a server and its children their own ``/opt/ml``, and no network if the template isolates it.
 
 Both are Linux namespaces: no other process on the machine sees a difference. They end with the server's last
 process, so no mount is left behind. Root may create them; other users get a user namespace first, in which
 they may. Standard library only, and no import of the package: the supervisor loads this file by its path, and
-so does the check whether namespaces work.
+so does the probe.
 
 Sources: namespaces(7), unshare(2), user_namespaces(7), netdevice(7).
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 
 __all__ = ["CONTAINER_FOLDER", "enter", "why_no_network_isolation", "why_no_private_mounts"]
 
-#: Where a container of SageMaker finds its models.
+#: The folder of the models in a SageMaker container.
 CONTAINER_FOLDER = Path("/opt/ml")
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 4096, 16384, 1 << 18
@@ -52,13 +52,13 @@ def enter(models: Path | None, *, has_network: bool) -> None:
 
 
 def why_no_private_mounts(needed: Iterable[Path]) -> str | None:
-    """Why no server can have its own ``/opt/ml`` here; ``None`` where one can. Tried, not guessed.
+    """Try a private ``/opt/ml``, and return the reason if it does not work, else ``None``.
 
-    ``needed`` are paths that the server must still see.
+    ``needed`` are paths that the server must still be able to read.
     """
     for path in (Path(tempfile.gettempdir()), *needed):
         if path.resolve().is_relative_to(CONTAINER_FOLDER):
-            return f"{path} lies below {CONTAINER_FOLDER}"
+            return f"{path} is below {CONTAINER_FOLDER}"
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as folder:
         source = Path(folder) / "ml"
         source.mkdir()
@@ -67,17 +67,17 @@ def why_no_private_mounts(needed: Iterable[Path]) -> str | None:
 
 
 def why_no_network_isolation() -> str | None:
-    """Why no server can be without a network here; ``None`` where one can. Tried, not guessed."""
+    """Try network isolation, and return the reason if it does not work, else ``None``."""
     return _run_probe("network")
 
 
 def _unshare(flags: int) -> None:
-    """Namespaces of this process's own, in a user namespace where they take more rights."""
+    """Enter new namespaces, and a user namespace first if they need more permissions."""
     if _libc.unshare(flags) == 0:
         return
     user, group = os.geteuid(), os.getegid()
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
-    # The same user as before: only the right to mount is new, and the server loses it when it is executed.
+    # The user stays the same. Only the permission to mount is new, and the server loses it at exec.
     Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
     Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
@@ -96,10 +96,10 @@ def _mount_models(models: Path) -> None:
 
 
 def _add_to_parent(target: Path, staging: Path) -> None:
-    """Make ``target`` without touching its parent: a small tmpfs over the parent shows all that it had."""
+    """Create ``target`` without changing its parent: a tmpfs over the parent shows the parent's content."""
     parent = target.parent
     if parent.is_symlink() or not parent.is_dir():
-        raise OSError(f"there is no folder {parent}")
+        raise OSError(f"{parent} is not a folder")
     staging.mkdir(exist_ok=True)
     _mount(str(parent), staging, _MS_BIND | _MS_REC)
     _mount("tmpfs", parent, _MS_NOSUID | _MS_NODEV, type="tmpfs", data="size=1m,mode=755")
@@ -149,7 +149,7 @@ def _probe(what: str, *source: str) -> int:
     try:
         enter(Path(source[0]) if source else None, has_network=what != "network")
     except OSError as error:
-        print(error.strerror or error, file=sys.stderr)  # noqa: T201 - the probe's whole answer
+        print(error.strerror or error, file=sys.stderr)  # noqa: T201 - the output of the probe
         return 1
     if what == "mounts":
         return 0 if (CONTAINER_FOLDER / "probe").is_file() else 2

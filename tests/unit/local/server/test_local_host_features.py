@@ -1,4 +1,4 @@
-"""What a run says where the machine does not allow private mounts, addresses or network isolation."""
+"""What a run reports where the machine does not allow private mounts, addresses or network isolation."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_without_network_isolation_its_endpoints_are_named(because: Because, has
     assert not has_network_isolation(["e/v", "f/w"], messages.append, has_addresses=has_addresses)
     (message,) = messages
     reason = "unshare: Operation not permitted" if has_addresses else "--allow-open-ports is in use"
-    assert message.startswith(f"e/v, f/w: network isolation does not work here ({reason}); ")
+    assert message.startswith(f"e/v, f/w: network isolation does not work on this machine ({reason}): ")
 
 
 def test_without_isolated_endpoints_nothing_is_tried(because: Because) -> None:

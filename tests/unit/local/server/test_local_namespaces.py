@@ -41,8 +41,7 @@ def test_only_the_process_itself_sees_its_models(tmp_path: Path) -> None:
 def test_what_the_mount_would_hide_is_named() -> None:
     """A server or an interpreter below /opt/ml must stay visible, so the mount is not made."""
     assert (
-        why_no_private_mounts([Path("/opt/ml/code/bin/python")])
-        == "/opt/ml/code/bin/python lies below /opt/ml"
+        why_no_private_mounts([Path("/opt/ml/code/bin/python")]) == "/opt/ml/code/bin/python is below /opt/ml"
     )
 
 
