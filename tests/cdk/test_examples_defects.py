@@ -1,4 +1,4 @@
-"""Defects that other construct libraries have, looked for in everything the examples synthesize to."""
+"""Common defects of construct libraries, checked in every template of the examples."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from constructs_triton import InstanceType, TritonEndpoint, TritonEnsembleEndpoi
 pytestmark = pytest.mark.xdist_group("examples")
 
 ENDPOINTS = (TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint)
-FOREIGN_ROLES = (
+EXAMPLE_ROLES = (
     "Pipeline",
     "NightlyReview",
     "Reviews",
     "Vpc",
     "FlowLogs",
-)  # of what the library did not make
+)  # roles that the examples create themselves
 
 
 def templates(name: str) -> Iterator[Template]:
@@ -48,8 +48,8 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def test_d3_zero_is_a_value() -> None:
-    """D3: a minimum of zero instances reaches the template as zero, and is not taken for one left out."""
+def test_zero_is_a_value() -> None:
+    """A minimum of zero instances is zero in the template, and not treated as missing."""
     (target,) = resources(
         example("async_inference").template, "AWS::ApplicationAutoScaling::ScalableTarget"
     ).values()
@@ -57,8 +57,8 @@ def test_d3_zero_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_d4_default_child_is_the_endpoint(name: str) -> None:
-    """D4: CDK's escape hatch finds the L1 of every endpoint, and the properties find its siblings."""
+def test_default_child_is_the_endpoint(name: str) -> None:
+    """The default child is the L1 of the endpoint, and properties return the other L1 constructs."""
     made = [each for each in example(name).app.node.find_all() if isinstance(each, ENDPOINTS)]
     assert made
     for endpoint in made:
@@ -68,8 +68,8 @@ def test_d4_default_child_is_the_endpoint(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_d5_execution_roles_have_least_privilege(name: str) -> None:
-    """D5: no managed policy, no action with a star, and in S3 nothing beyond objects and one listing."""
+def test_execution_roles_have_least_privilege(name: str) -> None:
+    """Roles have no managed policies, no actions with wildcards, and in S3 only objects and one listing."""
     for template in templates(name):
         for role, _ in execution_roles(template):
             assert "ManagedPolicyArns" not in template["Resources"][role]["Properties"]
@@ -85,8 +85,8 @@ def test_d5_execution_roles_have_least_privilege(name: str) -> None:
                     assert is_object or (actions == ["s3:ListBucket"] and "Condition" in statement)
 
 
-def test_d8_isolated_model_is_reachable_for_its_archive() -> None:
-    """D8: the isolated example has the route to S3 that its models come by, and no warning is left."""
+def test_isolated_model_is_reachable_for_its_archive() -> None:
+    """The isolated example has a route to S3 for its models, and prints no warning."""
     found = example("vpc_isolation")
     kinds = [
         (each["Properties"]["VpcEndpointType"], flat(each["Properties"]["ServiceName"]).rpartition(".")[2])
@@ -98,7 +98,7 @@ def test_d8_isolated_model_is_reachable_for_its_archive() -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_d11_models_wait_for_their_policy(name: str) -> None:
+def test_models_wait_for_their_policy(name: str) -> None:
     """D11: SageMaker reads image and archive while it makes a model, so that the policy has to be there."""
     for template in templates(name):
         for role, model in execution_roles(template):
@@ -109,7 +109,7 @@ NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketN
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_d12_nothing_has_a_fixed_name(name: str) -> None:
+def test_nothing_has_a_fixed_name(name: str) -> None:
     """D12: a second stack in the same account collides with nothing, but for a name that was asked for."""
     asked = {"pipelines_stage": {"digits"}}
     fixed = {
@@ -123,7 +123,7 @@ def test_d12_nothing_has_a_fixed_name(name: str) -> None:
     assert fixed == asked.get(name, set())
 
 
-def test_d12_everything_hangs_from_its_own_construct() -> None:
+def test_everything_hangs_from_its_own_construct() -> None:
     """D12: what an endpoint makes is below it, so that two of one id in two places do not collide."""
     (endpoint,) = (each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS))
     own = {each.node.path for each in endpoint.node.find_all()}
@@ -133,7 +133,7 @@ def test_d12_everything_hangs_from_its_own_construct() -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_d13_role_pulls_the_very_image(name: str) -> None:
+def test_role_pulls_the_very_image(name: str) -> None:
     """D13: AWS's images lie in accounts of AWS's, which are those that the role may pull from."""
     for template in templates(name):
         for role, model in execution_roles(template):
@@ -151,7 +151,7 @@ def test_d13_role_pulls_the_very_image(name: str) -> None:
 
 # The stages have a Region, by which the CDK writes its partition out.
 @pytest.mark.parametrize("name", [name for name in CAPABILITIES if name != "pipelines_stage"])
-def test_d14_no_partition_is_hard_coded(name: str) -> None:
+def test_no_partition_is_hard_coded(name: str) -> None:
     """D14: no template says ``arn:aws:``, which fails in China and in GovCloud."""
     for template in templates(name):
         assert "arn:aws:" not in json.dumps(template)

@@ -1,4 +1,4 @@
-"""Runs an example's scripts as their README says, and reads what a document's boto3 calls become."""
+"""Runs an example's scripts as their README says, and reads what an article's boto3 calls become."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-SEEDS = PROJECT / "examples" / "published_systems"
+PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 
 Template = dict[str, Any]
 
@@ -22,7 +22,9 @@ Template = dict[str, Any]
 def run_script(example: str, script: str, *arguments: object) -> str:
     """What the script prints; skips the test, with its words, where it cannot reach what it downloads."""
     command = [sys.executable, "-W", "error", script, *map(str, arguments)]
-    done = subprocess.run(command, cwd=SEEDS / example, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=PUBLISHED_SYSTEMS / example, capture_output=True, text=True, check=False
+    )
     if done.returncode == os.EX_TEMPFAIL:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
@@ -35,7 +37,7 @@ def synthesize(example: str, directory: Path, *, validates: bool = True, **conte
     Without ``validates`` the ten seconds of that validation are left out: for the examples whose templates
     the unit tests of the published systems hold against it.
     """
-    settings = json.loads((SEEDS / example / "cdk.json").read_text())["context"]
+    settings = json.loads((PUBLISHED_SYSTEMS / example / "cdk.json").read_text())["context"]
     environment = {
         **os.environ,
         "CDK_OUTDIR": str(directory),
@@ -44,7 +46,7 @@ def synthesize(example: str, directory: Path, *, validates: bool = True, **conte
     }
     command = [sys.executable, "app.py"]
     done = subprocess.run(
-        command, cwd=SEEDS / example, env=environment, capture_output=True, text=True, check=False
+        command, cwd=PUBLISHED_SYSTEMS / example, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return directory
@@ -75,13 +77,13 @@ def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str
 
 
 def parameters_that_differ(
-    document: Mapping[str, Any], ours: Mapping[str, Any]
+    article: Mapping[str, Any], ours: Mapping[str, Any]
 ) -> dict[str, tuple[object, object]]:
-    """Path of each parameter in which the calls differ: (document's, ours), ``None`` where one has none.
+    """Path of each parameter in which the calls differ: (article's, ours), ``None`` where one has none.
 
     A name, role or address that differs only because somebody chose another is no difference.
     """
-    theirs, mine = _flatten(document, ""), _flatten(ours, "")
+    theirs, mine = _flatten(article, ""), _flatten(ours, "")
     for path in theirs.keys() & mine.keys():
         if path.rpartition(".")[2] in _CHOSEN_FREELY:
             mine[path] = theirs[path]

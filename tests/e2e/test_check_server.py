@@ -49,5 +49,5 @@ def test_command_prints_the_answers_of_the_server(
     """The JSON of ``--server`` contains the server's answers by model."""
     (tmp_path / "ok_minimal").symlink_to(models / "ok_minimal")
     assert main(["check", str(tmp_path), "--server", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["server"] == {"ok_minimal": "loads"}
+    article = json.loads(capsys.readouterr().out)
+    assert article["server"] == {"ok_minimal": "loads"}

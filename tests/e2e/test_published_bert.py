@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_scripts import SEEDS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
@@ -17,7 +17,7 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server_check import ask_server
 
 NAME = "bert_benchmark"
-EXAMPLE = SEEDS / NAME
+EXAMPLE = PUBLISHED_SYSTEMS / NAME
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_bert")]
 

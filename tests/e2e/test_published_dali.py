@@ -1,4 +1,4 @@
-"""DALI and Inception v3 as one ensemble: the document's configurations, and their twin answering here."""
+"""DALI and Inception v3 as one ensemble: the article's configurations, and their twin answering here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from example_scripts import SEEDS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
@@ -19,7 +19,7 @@ from constructs_triton.local.server_check import ask_server
 from constructs_triton.wire import RequestedOutput
 
 NAME = "dali_inception"
-EXAMPLE = SEEDS / NAME
+EXAMPLE = PUBLISHED_SYSTEMS / NAME
 LABEL = b"blue, row 3, column 8"
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_dali")]
@@ -43,14 +43,14 @@ def client(endpoint: LocalEndpoint) -> TritonClient:
 
 @pytest.fixture(scope="module")
 def jpeg() -> Any:
-    """UINT8 [1, bytes]: the example's picture as the document reads it."""
+    """UINT8 [1, bytes]: the example's picture as the article reads it."""
     return np.fromfile(EXAMPLE / "picture.jpg", dtype=np.uint8)[np.newaxis]
 
 
-@pytest.mark.parametrize("repository", ["document", "modern_onnx", "modern_tensorrt"])
+@pytest.mark.parametrize("repository", ["article", "modern_onnx", "modern_tensorrt"])
 def test_server_accepts_the_configurations(assembly: Path, repository: str) -> None:
     """Triton's core takes all three configurations, the ensemble's wiring to its steps included."""
-    folder = EXAMPLE if repository == "document" else assembly.parent / "build"
+    folder = EXAMPLE if repository == "article" else assembly.parent / "build"
     answers = ask_server(folder / repository)
     assert len(answers) == 3
     assert {answer.split(" (")[0] for answer in answers.values()} == {"loads"}

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from example_scripts import (
     PROJECT,
-    SEEDS,
+    PUBLISHED_SYSTEMS,
     Template,
     endpoint_calls,
     parameters_that_differ,
@@ -51,7 +51,7 @@ SENTENCE_STEPS, DIGITS_STEPS = (
     {"preprocess", "classifier", "postprocess"},
 )
 
-DOCUMENT_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
+ARTICLE_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.03-py3"
 
 #: A sentence, one that says the same in other words, one that shares its words and says something else.
 TRIPLES = [
@@ -142,9 +142,9 @@ def test_the_template_is_what_the_example_promises(template: Template, snapshot:
     assert endpoint_calls(template, ENDPOINT) == snapshot(extension_class=JSONSnapshotExtension)
 
 
-def test_what_differs_from_the_documents_calls(template: Template) -> None:
-    """Each parameter in which the document's boto3 calls and ours differ; README.md says why."""
-    container = {"Image": DOCUMENT_IMAGE, "ModelDataUrl": "s3://models/", "Mode": "MultiModel"}
+def test_differences_from_the_articles_calls(template: Template) -> None:
+    """Each parameter in which the article's boto3 calls and ours differ; README.md says why."""
+    container = {"Image": ARTICLE_IMAGE, "ModelDataUrl": "s3://models/", "Mode": "MultiModel"}
     variant = {
         "InstanceType": "ml.g4dn.4xlarge",
         "InitialVariantWeight": 1,
@@ -152,7 +152,7 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         "ModelName": "sm-model",
         "VariantName": "AllTraffic",
     }
-    document = {
+    article = {
         "create_model": {
             "ModelName": "sm-model",
             "ExecutionRoleArn": "role",
@@ -164,7 +164,7 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         },
         "create_endpoint": {"EndpointName": "endpoint", "EndpointConfigName": "endpoint-config"},
     }
-    found = parameters_that_differ(document, endpoint_calls(template, ENDPOINT))
+    found = parameters_that_differ(article, endpoint_calls(template, ENDPOINT))
     assert found == {
         "create_model.ModelName": ("sm-model", None),
         "create_model.PrimaryContainer.Environment": (
@@ -172,7 +172,7 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
             {"SAGEMAKER_TRITON_LOG_VERBOSE": "false", "SAGEMAKER_TRITON_PING_MODE": "live"},
         ),
         "create_model.PrimaryContainer.Image": (
-            DOCUMENT_IMAGE,
+            ARTICLE_IMAGE,
             "<account>.dkr.ecr.<AWS::Region>.<AWS::URLSuffix>/sagemaker-tritonserver:26.05-py3",
         ),
         "create_endpoint_config.EndpointConfigName": ("endpoint-config", None),
@@ -181,14 +181,14 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
             "al2023-ami-sagemaker-inference-gpu-4-1",
         ),
     }
-    readme = (SEEDS / EXAMPLE / "README.md").read_text()
+    readme = (PUBLISHED_SYSTEMS / EXAMPLE / "README.md").read_text()
     assert not [path for path in found if path.rpartition(".")[2] not in readme]
 
 
 def test_two_sentences_as_bytes_in_one_binary_request(
     local: LocalEndpoint, target_models: dict[str, str], reference: SentenceReference
 ) -> None:
-    """The document's own invocation, tritonclient and boto3, is answered with the reference's embeddings."""
+    """The article's own invocation, tritonclient and boto3, is answered with the reference's embeddings."""
     text_inputs = ["Sentence 1", "Sentence 2"]
     inputs = [http_client.InferInput("INPUT0", [len(text_inputs), 1], "BYTES")]
     inputs[0].set_data_from_numpy(np.array([[text] for text in text_inputs], dtype=np.object_))

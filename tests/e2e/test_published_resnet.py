@@ -12,7 +12,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
-from example_scripts import SEEDS, run_script, synthesize
+from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
@@ -20,7 +20,7 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server_check import ask_server
 
 NAME = "resnet_autoscaling"
-EXAMPLE = SEEDS / NAME
+EXAMPLE = PUBLISHED_SYSTEMS / NAME
 BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
@@ -52,7 +52,7 @@ def test_server_accepts_both_configurations(assembly: Path) -> None:
         assert answer.startswith("loads (a stand-in for the backend")
 
 
-def test_documents_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:
+def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:
     """JSON under ``application/octet-stream`` with each ``TargetModel``: 1,000 scores, the best one right."""
     runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
     for target, name in ((PYTORCH, "INPUT__0"), (TENSORRT, "input")):

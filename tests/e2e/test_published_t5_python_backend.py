@@ -15,7 +15,7 @@ import boto3
 import numpy as np
 import pytest
 from example_scripts import (
-    SEEDS,
+    PUBLISHED_SYSTEMS,
     Template,
     endpoint_calls,
     parameters_that_differ,
@@ -40,7 +40,7 @@ EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
 MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"
 MAX_NEW_TOKENS = 16
 VERSIONS = ("t5_gated", "t5_relu")
-DOCUMENT_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.02-py3"
+ARTICLE_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.02-py3"
 IMAGE = "<account>.dkr.ecr.<AWS::Region>.<AWS::URLSuffix>/sagemaker-tritonserver:26.05-py3"
 
 
@@ -108,8 +108,8 @@ def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: 
     assert result["output"].tolist() == padded(expected)
 
 
-def test_the_documents_invocation(local: LocalEndpoint, target_models: dict[str, str], models: Path) -> None:
-    """JSON through boto3, declared as octets, as the document sends it, to the model named by TargetModel."""
+def test_articles_invocation(local: LocalEndpoint, target_models: dict[str, str], models: Path) -> None:
+    """JSON through boto3, declared as octets, as the article sends it, to the model named by TargetModel."""
     ids = sentences(1, 12)
     tensors = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     payload = {
@@ -178,8 +178,8 @@ def test_the_template_is_what_the_example_promises(
     assert endpoint_calls(template, name) == snapshot(extension_class=JSONSnapshotExtension)
 
 
-def test_what_differs_from_the_documents_calls(template: Template) -> None:
-    """Each parameter in which the document's boto3 calls and ours differ; README.md says why."""
+def test_differences_from_the_articles_calls(template: Template) -> None:
+    """Each parameter in which the article's boto3 calls and ours differ; README.md says why."""
     variant = {
         "InstanceType": "ml.g5.2xlarge",
         "InitialVariantWeight": 1,
@@ -187,12 +187,12 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         "ModelName": "sm-model",
         "VariantName": "AllTraffic",
     }
-    document = {
+    article = {
         "create_model": {
             "ModelName": "sm-model",
             "ExecutionRoleArn": "role",
             "PrimaryContainer": {
-                "Image": DOCUMENT_IMAGE,
+                "Image": ARTICLE_IMAGE,
                 "ModelDataUrl": "s3://models/",
                 "Mode": "MultiModel",
             },
@@ -212,15 +212,15 @@ def test_what_differs_from_the_documents_calls(template: Template) -> None:
         "SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE": str(4 << 20),
     }
     variant_path = "create_endpoint_config.ProductionVariants.0"
-    found = parameters_that_differ(document, endpoint_calls(template, MULTI_MODEL))
+    found = parameters_that_differ(article, endpoint_calls(template, MULTI_MODEL))
     assert found == {
         "create_model.ModelName": ("sm-model", None),
         "create_model.PrimaryContainer.Environment": (None, environment),
-        "create_model.PrimaryContainer.Image": (DOCUMENT_IMAGE, IMAGE),
+        "create_model.PrimaryContainer.Image": (ARTICLE_IMAGE, IMAGE),
         "create_endpoint_config.EndpointConfigName": ("endpoint-config", None),
         f"{variant_path}.InferenceAmiVersion": (None, "al2023-ami-sagemaker-inference-gpu-4-1"),
     }
-    readme = (SEEDS / EXAMPLE / "README.md").read_text()
+    readme = (PUBLISHED_SYSTEMS / EXAMPLE / "README.md").read_text()
     assert not [path for path in found if path.rpartition(".")[2] not in readme]
 
 
@@ -296,11 +296,13 @@ def build_pytorch(directory: Path, models: Path, python: str) -> Path:
 def check(models: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "constructs_triton.cli", "check", str(models)]
     target = ["--gpus", "1", "--image-version", "26.05"]
-    return subprocess.run([*command, *target], capture_output=True, text=True, check=False, cwd=SEEDS)
+    return subprocess.run(
+        [*command, *target], capture_output=True, text=True, check=False, cwd=PUBLISHED_SYSTEMS
+    )
 
 
 def test_the_environments_python_has_to_be_the_images(tmp_path: Path, models: Path) -> None:
-    """Packed with the image's Python the repository for PyTorch passes; with the document's it is refused."""
+    """Packed with the image's Python the repository for PyTorch passes; with the article's it is refused."""
     good = check(build_pytorch(tmp_path / "good", models, "3.12"))
     assert good.returncode == 0, good.stdout + good.stderr
     bad = check(build_pytorch(tmp_path / "bad", models, "3.8"))

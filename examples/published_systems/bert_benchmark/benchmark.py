@@ -1,4 +1,4 @@
-"""The document's benchmark: what was measured, what is required, and the plan that follows."""
+"""The article's benchmark: what was measured, what is required, and the plan that follows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from pathlib import Path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 
 BENCHMARK = Path(__file__).resolve().parent / "benchmark.csv"
-# What the document paid for an hour of one instance, in USD: its cost divided by its count.
+# What the article paid for an hour of one instance, in USD: its cost divided by its count.
 PRICES = {"ml.g4dn.xlarge": "0.7364", "ml.g4dn.2xlarge": "0.94", "ml.g4dn.12xlarge": "4.89"}
 REQUIREMENT = Requirement(requests_per_second=500, latency_ms=500)
 
 
 def plans() -> list[Plan]:
-    """A plan for each of the 24 rows, in the document's order."""
+    """A plan for each of the 24 rows, in the article's order."""
     return plan_all(read_measurements(BENCHMARK), REQUIREMENT, PRICES)
 
 

@@ -1,6 +1,6 @@
 """BERT-large as a classifier, in the eight configurations of the benchmark: one base and what differs.
 
-The document prints the differences and not the base, so the base is ours: 512 tokens in, two classes out.
+The article prints the differences and not the base, so the base is ours: 512 tokens in, two classes out.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ VARIANTS: dict[str, ModelConfig] = {
     **_family("pt", BASE.with_(backend=PytorchBackend())),
     **_family("trt", BASE.with_(backend=TensorrtBackend())),
 }
-"""The eight configurations by the names of the document's first table."""
+"""The eight configurations by the names of the article's first table."""
 
 
 def model_file(configuration: str) -> Path:

@@ -1,4 +1,4 @@
-"""DALI and Inception v3 as one ensemble: as the document has it, on today's image, and as a twin for here.
+"""DALI and Inception v3 as one ensemble: as the article has it, on today's image, and as a twin for here.
 
 ``npx cdk synth`` writes four stacks: today's image once with ONNX Runtime and once with TensorRT.
 """
@@ -55,8 +55,8 @@ gpu = InstanceType.of("ml.g4dn.4xlarge")
 EnsembleStack(
     app,
     "DaliInception",
-    models=repositories.DOCUMENT,
-    missing=repositories.missing_document_files(),
+    models=repositories.ARTICLE,
+    missing=repositories.missing_article_files(),
     # The last image with the TensorFlow backend.
     image=TritonImage.dlc("24.09"),
     instance_type=gpu,

@@ -1,6 +1,6 @@
 """Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture JPEG] [--labels TXT]``.
 
-In the three ways of the document: JSON, binary by tritonclient, and with the client of this library, which
+In the three ways of the article: JSON, binary by tritonclient, and with the client of this library, which
 also asks Triton itself for the best classes by name.
 """
 
@@ -24,7 +24,7 @@ BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size={}"
 
 
 def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
-    """The document's first request: UINT8 [1, bytes] as JSON numbers; FP32 [1, 1001]."""
+    """The article's first request: UINT8 [1, bytes] as JSON numbers; FP32 [1, 1001]."""
     payload = {"inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]}
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=json.dumps(payload)
@@ -34,7 +34,7 @@ def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
 
 
 def as_binary(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
-    """The document's second request, put together by tritonclient."""
+    """The article's second request, put together by tritonclient."""
     tensor = InferInput("INPUT", list(rv2.shape), "UINT8")
     tensor.set_data_from_numpy(rv2, binary_data=True)
     body, header_length = InferenceServerClient.generate_request_body(

@@ -1,4 +1,4 @@
-"""Writes the DALI pipeline: ``python make_dali.py``, into ``document/dali/1`` and ``model_files``.
+"""Writes the DALI pipeline: ``python make_dali.py``, into ``article/dali/1`` and ``model_files``.
 
 Not run by the tests: it needs nvidia-dali (``pip install nvidia-dali-cuda120`` for the image 24.09,
 ``nvidia-dali-cuda130`` for 26.05; take the DALI release of the image) and a GPU.
@@ -26,7 +26,7 @@ def inception_preprocessing():  # type: ignore[no-untyped-def]  # a node of DALI
 
 def main() -> None:
     """Serialize the pipeline for both repositories."""
-    for folder in (HERE / "document" / "dali" / "1", HERE / "model_files"):
+    for folder in (HERE / "article" / "dali" / "1", HERE / "model_files"):
         folder.mkdir(exist_ok=True)
         inception_preprocessing().serialize(filename=str(folder / "model.dali"))
 

@@ -1,8 +1,8 @@
-"""The model repositories beside the document's own, which is the folder ``document``.
+"""The model repositories beside the article's own, which is the folder ``article``.
 
 ``modern`` replaces TensorFlow, which images from 25.04 on no longer carry, by ONNX Runtime or TensorRT.
 ``twin`` replaces DALI by Pillow and Inception by a small network, and runs on any machine. Both answer the
-document's request, and with 1,001 scores.
+article's request, and with 1,001 scores.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from constructs_triton.model_config import (
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
-DOCUMENT = HERE / "document"
+ARTICLE = HERE / "article"
 MODEL_FILES = HERE / "model_files"
 NETWORK = HERE.parent / "small_network"
 # Beside the cloud assembly, which the CDK's command line puts into cdk.out.
@@ -36,10 +36,10 @@ ENVIRONMENT = "pillow_env.tar.gz"
 Engine = Literal["onnx", "tensorrt"]
 
 
-def missing_document_files() -> list[str]:
-    """The files that have to be made before the document's repository can be served."""
+def missing_article_files() -> list[str]:
+    """The files that have to be made before the article's repository can be served."""
     wanted = ("dali/1/model.dali", "inception_graphdef/1/model.graphdef")
-    return [path for path in wanted if not (DOCUMENT / path).exists()]
+    return [path for path in wanted if not (ARTICLE / path).exists()]
 
 
 def missing_modern_files(engine: Engine) -> list[str]:
@@ -50,7 +50,7 @@ def missing_modern_files(engine: Engine) -> list[str]:
 
 def write_modern(engine: Engine) -> Path:
     """DALI and Inception v3 by ONNX Runtime or TensorRT; without their files where nobody made them yet."""
-    dali = ModelConfig.read(DOCUMENT / "dali")
+    dali = ModelConfig.read(ARTICLE / "dali")
     inception = ModelConfig(
         name="inception",
         backend=OnnxruntimeBackend() if engine == "onnx" else TensorrtBackend(),
@@ -62,21 +62,21 @@ def write_modern(engine: Engine) -> Path:
     model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
     builder = ModelRepositoryBuilder()
     builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
-    labels = {LABELS: DOCUMENT / "inception_graphdef" / LABELS}
+    labels = {LABELS: ARTICLE / "inception_graphdef" / LABELS}
     builder.add_model(inception, _if_there(model_file), files=labels)
     builder.add_model(_ensemble("ensemble_dali_inception", dali, inception))
     return builder.write_to(BUILD / f"modern_{engine}", overwrite=True).path
 
 
 def write_twin() -> Path:
-    """The document's three models, with ``model.py`` in place of DALI and TensorFlow.
+    """The article's three models, with ``model.py`` in place of DALI and TensorFlow.
 
     The archive that ``pack_environment.sh`` makes, where it is there, brings Pillow to the image.
     """
     environment = MODEL_FILES / ENVIRONMENT
     with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)
-    preprocessing = ModelConfig.read(DOCUMENT / "dali").with_(backend=with_pillow, parameters={})
-    classifier = ModelConfig.read(DOCUMENT / "inception_graphdef").with_(platform="", backend=PythonBackend())
+    preprocessing = ModelConfig.read(ARTICLE / "dali").with_(backend=with_pillow, parameters={})
+    classifier = ModelConfig.read(ARTICLE / "inception_graphdef").with_(platform="", backend=PythonBackend())
     builder = ModelRepositoryBuilder()
     builder.add_model(
         preprocessing,
@@ -100,7 +100,7 @@ def write_twin() -> Path:
 
 
 def _ensemble(name: str, preprocessing: ModelConfig, classifier: ModelConfig) -> Ensemble:
-    """The document's ensemble: INPUT, the bytes of JPEG files, to OUTPUT, the probability of each class."""
+    """The article's ensemble: INPUT, the bytes of JPEG files, to OUTPUT, the probability of each class."""
     image, probabilities = classifier.input[0].name, classifier.output[0].name
     return (
         Ensemble(name)

@@ -1,6 +1,6 @@
 """Sends a picture to both models: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture FILE]``.
 
-First exactly as the document does, with boto3 and JSON, then with the client, in binary: a fifth of the
+First exactly as the article does, with boto3 and JSON, then with the client, in binary: a fifth of the
 bytes. Needs Pillow, which turns the JPEG into pixels.
 """
 
@@ -26,7 +26,7 @@ from preprocessing import resnet_pixels  # noqa: E402 - found by the line above
 TARGETS = {"resnet_pt_v0.tar.gz": ("INPUT__0", "OUTPUT__0"), "resnet_trt_v0.tar.gz": ("input", "output")}
 
 
-def as_the_document_does(runtime: Any, endpoint: str, target: str, pixels: np.ndarray) -> np.ndarray:
+def as_in_the_article(runtime: Any, endpoint: str, target: str, pixels: np.ndarray) -> np.ndarray:
     """One picture FP32 [3, 224, 224] as JSON; scores FP32 [1000]."""
     name, _ = TARGETS[target]
     payload = {
@@ -59,7 +59,7 @@ def main() -> None:
     client = TritonClient.for_endpoint(arguments.endpoint, endpoint_url=arguments.endpoint_url)
     for target in TARGETS:
         for name, scores in (
-            ("JSON", as_the_document_does(runtime, arguments.endpoint, target, pixels)),
+            ("JSON", as_in_the_article(runtime, arguments.endpoint, target, pixels)),
             ("binary", with_the_client(client, target, pixels)),
         ):
             print(f"{target} ({name}): classes {scores.argsort()[::-1][:3].tolist()}")

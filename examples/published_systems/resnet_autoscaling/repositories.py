@@ -1,6 +1,6 @@
 """The models: ResNet-50 in two formats for a GPU, and a small network of the same contract for here.
 
-As in the document each archive holds one folder ``resnet``; only the archives are told apart by their names.
+As in the article each archive holds one folder ``resnet``; only the archives are told apart by their names.
 ``make_model_files.py`` writes the files of ResNet-50 into ``model_files/``.
 """
 

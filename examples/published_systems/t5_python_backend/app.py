@@ -1,4 +1,4 @@
-"""T5 on Triton's Python backend: a multi-model endpoint as in the document, and a single-model one.
+"""T5 on Triton's Python backend: a multi-model endpoint as in the article, and a single-model one.
 
 `npx cdk synth` builds the models first where they are missing. Context: `-c models=<folder>` takes others,
 `-c model=<name>` says which of them the single-model endpoint serves, by default the last by name.

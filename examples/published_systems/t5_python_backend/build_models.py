@@ -43,7 +43,7 @@ def numpy_config(
 def pytorch_config(
     *, instance_count: int, max_new_tokens: int, intra_op_num_threads: int, environment: str | None
 ) -> ModelConfig:
-    """The document's configuration, with its best practices as parameters."""
+    """The article's configuration, with its best practices as parameters."""
     return ModelConfig(
         name="t5_pytorch",
         backend=PythonBackend(execution_env_path=environment, force_cpu_only_input_tensors=False),

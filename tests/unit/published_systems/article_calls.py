@@ -1,6 +1,6 @@
-"""A document's boto3 calls beside what a template becomes, parameter by parameter.
+"""Compares an article's boto3 calls with a template, parameter by parameter.
 
-Between CloudFormation and the API the names are the same; what CloudFormation says by reference is followed.
+The names of CloudFormation and of the API are the same; references in the template are resolved.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-_KIND_OF = {
+_TYPE_OF = {
     "create_model": "AWS::SageMaker::Model",
     "create_endpoint_config": "AWS::SageMaker::EndpointConfig",
     "create_endpoint": "AWS::SageMaker::Endpoint",
@@ -22,26 +22,28 @@ ABSENT = "-"
 
 
 class Difference(NamedTuple):
-    """One parameter that the document and the template do not share."""
+    """A parameter whose value differs between the article and the template."""
 
     call: str
     parameter: str
-    document: str
+    article: str
     ours: str
 
 
 def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """What CloudFormation sends for a template with one endpoint, by the call's name."""
+    """Return what CloudFormation sends for a template with one endpoint, by the name of the call."""
     calls = {}
-    for call, kind in _KIND_OF.items():
-        found = [each["Properties"] for each in template["Resources"].values() if each["Type"] == kind]
+    for call, resource_type in _TYPE_OF.items():
+        found = [
+            each["Properties"] for each in template["Resources"].values() if each["Type"] == resource_type
+        ]
         if found:
             (calls[call],) = found
     if "put_scaling_policy" in calls:
         policy = dict(calls["put_scaling_policy"])
         assert (
             template["Resources"][policy.pop("ScalingTargetId")["Ref"]]["Type"]
-            == _KIND_OF["register_scalable_target"]
+            == _TYPE_OF["register_scalable_target"]
         )
         target = calls["register_scalable_target"]
         calls["put_scaling_policy"] = policy | {name: target[name] for name in _FROM_TARGET}
@@ -49,12 +51,12 @@ def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def differences(
-    document: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Mapping[str, Any]]
+    article: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Mapping[str, Any]]
 ) -> set[Difference]:
-    """Every parameter in which they differ; ``<NAME>`` in the document stands for any text."""
+    """Return every parameter that differs; ``<NAME>`` in the article is a placeholder for any string."""
     found = set()
-    for call in document.keys() | ours.keys():
-        theirs, mine = (dict(_parameters(each.get(call, {}))) for each in (document, ours))
+    for call in article.keys() | ours.keys():
+        theirs, mine = (dict(_parameters(each.get(call, {}))) for each in (article, ours))
         for parameter in theirs.keys() | mine.keys():
             wanted, given = theirs.get(parameter, ABSENT), mine.get(parameter, ABSENT)
             if not _agree(wanted, given):
@@ -64,11 +66,11 @@ def differences(
 
 
 def explained(readme: Path) -> set[Difference]:
-    """The rows of the README's table of differences; each has to say why."""
+    """Return the rows of the README's table of differences, each of which must have a reason."""
     rows = set()
     for line in readme.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
-        if len(cells) == 5 and cells[0] in _KIND_OF:
+        if len(cells) == 5 and cells[0] in _TYPE_OF:
             assert len(cells[4]) > 20, f"{readme}: no reason given for {cells[1]}"
             rows.add(Difference(*cells[:4]))
     return rows
@@ -98,7 +100,7 @@ def _text(value: Any) -> str:
 
 
 def _referred(value: Mapping[str, Any]) -> str:
-    """An intrinsic as text, what only deployment knows in angle brackets."""
+    """Format an intrinsic function; a value that is known only at deployment is in angle brackets."""
     match value:
         case {"Fn::Join": [separator, parts]}:
             return str(separator).join(map(_text, parts))

@@ -1,4 +1,4 @@
-"""The examples that rebuild published systems, synthesized once a run."""
+"""The published systems, each synthesized once per test run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "published_systems
 
 @cache
 def templates(example: str) -> dict[str, dict[str, Any]]:
-    """The templates of an example by stack, as ``cdk synth`` writes them, CDK's validation included."""
+    """Return the templates of an example by stack, as ``cdk synth`` writes them, with the CDK's validation."""
     context = json.loads((EXAMPLES / example / "cdk.json").read_text())["context"]
     with TemporaryDirectory() as folder:
         directory = Path(folder) / "cdk.out"

@@ -16,7 +16,7 @@ from constructs_triton.errors import InvalidValueError
 
 EXAMPLE = EXAMPLES / "bert_benchmark"
 
-pytestmark = pytest.mark.xdist_group("seed_templates")
+pytestmark = pytest.mark.xdist_group("published_templates")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def variants(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Any]:
 
 
 def test_plan_reproduces_all_published_counts_and_costs(benchmark: dict[str, Any]) -> None:
-    """Each of the 24 rows gets the instance count and the hourly cost that the document prints."""
+    """Each of the 24 rows gets the instance count and the hourly cost that the article prints."""
     with (EXAMPLE / "benchmark.csv").open(newline="") as file:
         published = [
             (int(row["published_instance_count"]), Decimal(row["published_cost_per_hour"]))
@@ -51,7 +51,7 @@ def test_every_measured_configuration_can_be_built(
     assert {name: names.count(name) for name in names} == dict.fromkeys(variants["VARIANTS"], 3)
 
 
-def test_variants_differ_as_the_document_says(variants: dict[str, Any]) -> None:
+def test_variants_differ_as_in_the_article(variants: dict[str, Any]) -> None:
     """Within a framework the four differ in batching and instance groups, and in nothing else."""
     for framework, platform in (("pt", "pytorch_libtorch"), ("trt", "tensorrt_plan")):
         base = variants["VARIANTS"][f"{framework}-base"]

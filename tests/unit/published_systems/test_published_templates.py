@@ -1,4 +1,4 @@
-"""The templates of the examples that rebuild published systems, beside what the documents send by boto3."""
+"""The templates of the published systems, compared with the boto3 calls of the articles."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ METRICS = {
     "Invocation5XXErrors",
 }
 
-pytestmark = pytest.mark.xdist_group("seed_templates")
+pytestmark = pytest.mark.xdist_group("published_templates")
 
 
 @pytest.mark.parametrize(("example", "stack"), STACKS, ids=[stack for _, stack in STACKS])
 def test_serving_part_of_the_template(example: str, stack: str, snapshot: SnapshotAssertion) -> None:
-    """What SageMaker and Application Auto Scaling are told stays as it is."""
+    """The resources of SageMaker and Application Auto Scaling match the snapshot."""
     kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::")
     resources = templates(example)[stack]["Resources"]
     part = {name: each for name, each in resources.items() if each["Type"].startswith(kinds)}
@@ -55,18 +55,18 @@ def test_serving_part_of_the_template(example: str, stack: str, snapshot: Snapsh
 @pytest.mark.parametrize(
     ("example", "stack"), [("dali_inception", "DaliInception"), ("resnet_autoscaling", "ResNet50")]
 )
-def test_every_difference_from_the_document_is_explained(example: str, stack: str) -> None:
-    """Each parameter of the document's calls is ours, or stands in the README's table with the reason."""
-    document = json.loads((EXAMPLES / example / "document.json").read_text())
-    found = differences(document, template_calls(templates(example)[stack]))
+def test_every_difference_from_the_article_is_explained(example: str, stack: str) -> None:
+    """Each parameter of the article's calls is in the template, or the README's table has the reason."""
+    article = json.loads((EXAMPLES / example / "article.json").read_text())
+    found = differences(article, template_calls(templates(example)[stack]))
     assert found == explained(EXAMPLES / example / "README.md")
 
 
-def test_a_parameter_that_is_not_as_the_document_has_it_is_found() -> None:
-    """Another value, one that is missing and one too many are differences; a placeholder takes any text."""
-    document = {"create_model": {"ModelName": "<NAME>", "Mode": "MultiModel", "Image": "<IMAGE>"}}
+def test_a_parameter_that_differs_is_found() -> None:
+    """A different value, a missing one and an additional one are differences; a placeholder is any string."""
+    article = {"create_model": {"ModelName": "<NAME>", "Mode": "MultiModel", "Image": "<IMAGE>"}}
     ours = {"create_model": {"Mode": "SingleModel", "Image": {"Ref": "Uri"}, "Extra": [{"Key": True}]}}
-    assert differences(document, ours) == {
+    assert differences(article, ours) == {
         Difference("create_model", "ModelName", "<NAME>", "-"),
         Difference("create_model", "Mode", "MultiModel", "SingleModel"),
         Difference("create_model", "Extra[0].Key", "-", "true"),
@@ -74,7 +74,7 @@ def test_a_parameter_that_is_not_as_the_document_has_it_is_found() -> None:
 
 
 def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
-    """What runs here is deployed in the same way: only names and the models' content are others."""
+    """The stack for local runs differs from ResNet50 only in names and in the content of the models."""
     stacks = templates("resnet_autoscaling")
     calls = [template_calls(stacks[name]) for name in ("ResNet50", "SmallNetwork")]
     names = [call["create_endpoint"].pop("EndpointName") for call in calls]
@@ -82,8 +82,8 @@ def test_small_network_differs_from_resnet50_by_its_models_alone() -> None:
     assert calls[0] == calls[1]
 
 
-def test_dashboard_shows_the_metrics_of_the_document() -> None:
-    """All metrics of instances, of model loading and of latency that the document names are on it."""
+def test_dashboard_shows_the_metrics_of_the_article() -> None:
+    """The dashboard has all metrics of instances, model loading and latency that the article names."""
     resources = templates("resnet_autoscaling")["ResNet50"]["Resources"].values()
     (body,) = [
         each["Properties"]["DashboardBody"]
