@@ -1,6 +1,6 @@
-"""The demo: an ensemble on a GPU, and many models that share one, from public names only.
+"""The demo: an ensemble on a GPU, and many models that share a GPU.
 
-``npx cdk synth`` writes the templates; ``make demo`` runs the first endpoint here.
+``npx cdk synth`` writes the templates; ``make demo`` runs the first endpoint on your machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPOSITORIES = Path(__file__).parent / "assets" / "model_repositories"
 
 
 class DemoStack(cdk.Stack):
-    """Handwritten digits through an ensemble, and a catalogue of small models behind one endpoint."""
+    """An ensemble that reads handwritten digits, and several small models that share one endpoint."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id, description="NVIDIA Triton on SageMaker, by constructs_triton")

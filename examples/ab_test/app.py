@@ -1,8 +1,7 @@
-"""Two releases behind one endpoint: nine requests in ten to the one, the tenth to the other.
+"""Two releases behind one endpoint: one receives 90 percent of the requests, the other 10 percent.
 
-The variants differ in machine and environment, and each scales for itself. Metrics carry the variant's name,
-so that a dashboard shows them side by side. To shift the traffic, change the weights: the fleets keep their
-sizes.
+The variants differ in instance type and environment, and each scales separately. Metrics have the variant's
+name, so a dashboard shows them side by side. Change the weights to shift traffic; the instance counts stay.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class ABTestStack(cdk.Stack):
-    """A classifier on the machine it has always had, and on a newer one."""
+    """A classifier on its current instance type and on a newer one."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

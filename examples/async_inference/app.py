@@ -1,7 +1,7 @@
-"""Requests that wait in a queue, and a fleet that is gone while there are none.
+"""An asynchronous endpoint, which has no instances while there are no requests.
 
-Callers put a request into S3 and are told by a topic when the answer is there. Without requests there are no
-instances; the first one waits until an instance has started, which takes minutes.
+Callers put a request into S3, and a topic notifies them when the result is ready. The first request waits
+until an instance has started, which takes minutes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class AsyncInferenceStack(cdk.Stack):
-    """Digits, once somebody has time for them."""
+    """Handwritten digits, read asynchronously."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

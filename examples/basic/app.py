@@ -1,4 +1,4 @@
-"""One model on one instance: the least there is to say."""
+"""One model on one instance: the smallest app."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class BasicStack(cdk.Stack):
-    """English text in, a score out, on a CPU."""
+    """A model on a CPU that rates the sentiment of English text."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

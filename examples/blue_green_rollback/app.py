@@ -1,7 +1,7 @@
-"""A deployment that a tenth of the traffic tries first, and that goes back by itself when it does harm.
+"""A deployment that first receives a tenth of the traffic, and is rolled back if an alarm goes off.
 
-The alarms watch the very endpoint they roll back. They have names that are written out, so that neither has
-to exist before the other.
+The alarms monitor the endpoint that they roll back. They have fixed names, so that the alarms and the
+endpoint do not depend on each other.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class BlueGreenStack(cdk.Stack):
-    """An endpoint whose next release has a quarter of an hour to prove itself."""
+    """An endpoint whose next release is watched for a quarter of an hour."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -41,7 +41,7 @@ class BlueGreenStack(cdk.Stack):
             deployment=Deployment.blue_green_canary(
                 canary_size=CapacitySize.percent(10),
                 wait_interval=cdk.Duration.minutes(15),
-                # The old fleet stays so long after the last of the traffic has moved.
+                # How long the old instances stay after all traffic has moved.
                 termination_wait=cdk.Duration.minutes(10),
             ),
         )

@@ -1,7 +1,7 @@
-"""An endpoint in a stack that exists already, between what was there before.
+"""An endpoint in an existing stack.
 
-``ShopStack`` stands for any application: a function that callers reach, a workflow, a network. The endpoint
-joins its VPC, and a few lines let the function and the workflow call it.
+``ShopStack`` is an example of any application with a function, a workflow and a network. The endpoint joins
+its VPC, and a few lines let the function and the workflow call it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def handler(event, context):
 
 
 class ShopStack(cdk.Stack):
-    """What was there before: a network and a function in it."""
+    """The existing resources: a network and a function in it."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -53,7 +53,7 @@ class ShopStack(cdk.Stack):
 
 
 def add_sentiment(stack: ShopStack) -> TritonEndpoint:
-    """What is new: an endpoint in the shop's network that its function may call, and a workflow."""
+    """The new resources: an endpoint in the network that the function may call, and a workflow."""
     TritonVpcEndpoints(stack, "Routes", vpc=stack.vpc, runtime_access=True)
     repository = TritonModelRepository(stack, "Models", source=ModelSource.from_directory(MODELS / "catalog"))
     endpoint = TritonEndpoint(

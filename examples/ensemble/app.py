@@ -1,4 +1,4 @@
-"""An ensemble and its steps in one archive, which scales on how busy its GPU is."""
+"""An ensemble and its steps on one endpoint, which scales on GPU utilization."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class EnsembleStack(cdk.Stack):
-    """PNG files of handwritten digits in, labels and probabilities out."""
+    """Converts PNG files of handwritten digits to labels and probabilities."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -32,7 +32,7 @@ class EnsembleStack(cdk.Stack):
             model_repository=repository,
             ensemble="digits",
             instance_type=InstanceType.of("ml.g5.xlarge"),
-            # The name of the ensemble is known from above; this is one of the many other settings.
+            # The default model is set to the ensemble automatically; this is one of the other settings.
             environment=TritonEnvironment(thread_count=8),
         )
         scaling = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)

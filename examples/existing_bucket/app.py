@@ -1,7 +1,6 @@
-"""Models in a bucket that is there already, some of them packed by another team.
+"""Models in an existing bucket, some of them packed by another team.
 
-Archives are placed below a prefix, and roles are granted that prefix alone; what else is in the bucket stays
-out of reach.
+Archives are written to a prefix, and roles may read only that prefix.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class ExistingBucketStack(cdk.Stack):
-    """The catalogue and one archive that a training job has left in S3."""
+    """Several models, and one archive that a training job has written to S3."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -30,7 +29,7 @@ class ExistingBucketStack(cdk.Stack):
             bucket=platform,
             prefix="triton/catalog/",
         )
-        # Its content is not known here, so it is not checked; a new release comes under a new key.
+        # Its content is not known at synth, so it is not checked. A new release needs a new key.
         repository.add_model(
             "ranking", ModelSource.from_bucket(platform, "training/ranking-2024-11-02.tar.gz")
         )

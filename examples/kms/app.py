@@ -1,6 +1,6 @@
-"""One key of one's own for everything that is written: models, volumes, captured requests, core dumps.
+"""Your own key encrypts everything: models, volumes, captured requests and core dumps.
 
-cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 find nothing but what is acknowledged below.
+cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged below.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from constructs_triton import (
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-# What the rules are told, by their names. HIPAA's and NIST's have the same names behind their prefixes.
+# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their prefixes.
 WILDCARDS = {
     "*": "neither PutMetricData nor GetAuthorizationToken knows a resource",
     "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/sagemaker/Endpoints/*": (
@@ -45,11 +45,11 @@ CONTROLS = {
 
 
 class KmsStack(cdk.Stack):
-    """A catalogue behind one endpoint and a captured model behind another, under one key."""
+    """One endpoint with several models and one with data capture, both with the same key."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
-        # Access logs come by a bucket policy, as in every app that ``cdk init`` makes, and not by an ACL.
+        # Access logs are allowed by a bucket policy instead of an ACL, as in every app of ``cdk init``.
         self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)
         self.key = kms.Key(self, "Key", enable_key_rotation=True)
         logs = self._make_log_bucket()

@@ -1,7 +1,7 @@
-"""Many models behind one endpoint, with all that a shared endpoint wants.
+"""Many models behind one endpoint, with the features that a shared endpoint needs.
 
-Scaling by two policies, alarms, a dashboard, callers that may ask for some of the models only, and outputs
-that tell them what to ask for.
+Two scaling policies, alarms, a dashboard, callers that may call only some of the models, and outputs with
+the names of the models.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class MultiModelStack(cdk.Stack):
-    """A catalogue of small models that share GPUs."""
+    """Several small models that share GPUs."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
@@ -34,7 +34,7 @@ class MultiModelStack(cdk.Stack):
             self,
             "Models",
             source=ModelSource.from_directory(MODELS / "catalog"),
-            # What has had no name for two weeks, no client asks for any more.
+            # Archives that the index has not listed for two weeks are no longer called.
             prune_after=cdk.Duration.days(14),
         )
         self.endpoint = TritonMultiModelEndpoint(

@@ -1,6 +1,6 @@
-"""The same endpoint in a small and in a large size, deployed one after the other by CDK Pipelines.
+"""The same endpoint in a small and a large size, deployed one after the other by CDK Pipelines.
 
-The archives are made once, when the pipeline synthesizes, and published to each account's asset bucket.
+The archives are created once, when the pipeline synthesizes, and published to each account's asset bucket.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PRODUCTION = cdk.Environment(account="222222222222", region="eu-west-1")
 
 
 class DigitsStage(cdk.Stage):
-    """The whole application; what differs between its deployments is a parameter."""
+    """The whole application; differences between deployments are parameters."""
 
     def __init__(self, scope: Construct, id: str, *, instances: int, env: cdk.Environment) -> None:
         super().__init__(scope, id, env=env)
@@ -39,7 +39,7 @@ class DigitsStage(cdk.Stage):
 
 
 class PipelineStack(cdk.Stack):
-    """Synthesize, deploy to staging, ask somebody, deploy to production."""
+    """Synthesize, deploy to staging, wait for approval, deploy to production."""
 
     def __init__(self, scope: Construct, id: str, *, env: cdk.Environment) -> None:
         super().__init__(scope, id, env=env)

@@ -1,7 +1,7 @@
-"""A newer image under real traffic, before anybody depends on it.
+"""A shadow variant tests a newer image with real traffic.
 
-The shadow variant gets copies of half of the requests. Its answers go nowhere but, with what was asked, into
-the bucket of the data capture, where they can be compared.
+The shadow variant receives copies of half of the requests. Its responses are not returned to callers. Data
+capture stores them with the requests in a bucket, where you can compare them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
 
 
 class ShadowStack(cdk.Stack):
-    """An ensemble on one Triton release, shadowed by the same ensemble on the next."""
+    """An ensemble on one Triton release, and a shadow variant with the next release."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

@@ -1,7 +1,7 @@
-"""A container without any network, its models brought through subnets without any internet.
+"""A container without network access, whose models are downloaded through subnets without internet.
 
-Callers are inside as well: requests come through an interface endpoint of the same VPC.
-cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 find nothing but what is acknowledged below.
+Callers are in the same VPC and use its interface endpoint.
+cdk-nag's rules for AWS Solutions, HIPAA and NIST 800-53 report only the findings acknowledged below.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from constructs_triton import (
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-# What the rules are told, by their names. HIPAA's and NIST's have the same names behind their prefixes.
+# Acknowledged findings by the name of the rule. HIPAA and NIST use the same names with their prefixes.
 WILDCARDS = {
     "*": "PutMetricData, GetAuthorizationToken and the network interfaces know no resource beforehand",
     "arn:<AWS::Partition>:logs:<AWS::Region>:<AWS::AccountId>:log-group:/aws/sagemaker/Endpoints/*": (
@@ -41,7 +41,7 @@ CONTROLS = {
 
 
 class VpcIsolationStack(cdk.Stack):
-    """An ensemble that nothing leaves, in a VPC that has no way out."""
+    """An ensemble without network access, in a VPC without internet access."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)

@@ -16,7 +16,7 @@ EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "published_systems
 
 @cache
 def templates(example: str) -> dict[str, dict[str, Any]]:
-    """Return the templates of an example by stack, as ``cdk synth`` writes them, with the CDK's validation."""
+    """Return the templates of an example by stack, as ``cdk synth`` writes and validates them."""
     context = json.loads((EXAMPLES / example / "cdk.json").read_text())["context"]
     with TemporaryDirectory() as folder:
         directory = Path(folder) / "cdk.out"
