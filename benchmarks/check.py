@@ -1,4 +1,4 @@
-"""How many model directories a second are checked, on one core, with the files in the page cache.
+"""Prints how many model directories per second are checked, on one core, with the files in the page cache.
 
     python benchmarks/check.py [--models 1000]
 
@@ -112,7 +112,7 @@ KINDS = {
 
 
 def write_repository(directory: Path, models: int) -> list[str]:
-    """One ensemble in seven models and two of the Python backend, much as in public repositories."""
+    """Write models of which one in seven is an ensemble and two use the Python backend."""
     texts = []
     for number in range(models // len(KINDS)):
         names = {kind: f"{kind}_{number:04}" for kind in KINDS}
@@ -128,7 +128,7 @@ def write_repository(directory: Path, models: int) -> list[str]:
 
 
 def best_of(runs: int, function: Callable[[], object]) -> float:
-    """The least seconds of processor time of several runs: the others were disturbed."""
+    """Return the shortest processor time of several runs, in seconds."""
     times = []
     for _ in range(runs):
         start = time.process_time()
@@ -138,13 +138,13 @@ def best_of(runs: int, function: Callable[[], object]) -> float:
 
 
 def parse_all(texts: list[str]) -> None:
-    """protobuf's parser alone."""
+    """Run only protobuf's parser."""
     for text in texts:
         text_format.Parse(text, new_model_config())
 
 
 def check_all(directory: Path, count: int) -> None:
-    """The whole check, from the folder to the findings; each run reads and parses anew."""
+    """Run the whole check, from the folder to the findings, without a cache."""
     report = ModelRepository.from_directory(directory).check()
     assert report.verdict == "loads", report.findings[:3]
     assert count

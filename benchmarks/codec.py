@@ -1,8 +1,8 @@
-"""The wire codec against tritonclient's and against JSON lists: ``python benchmarks/codec.py``.
+"""Compares the wire codec with tritonclient and with JSON lists: ``python benchmarks/codec.py``.
 
-Prints, for each case, the microseconds of this library and how many times as long the others take. The
-cases are what is sent most: images, batches of them, strings, and half-precision arrays. BF16 has no JSON.
-A ratio below 1 would mean that the other is faster.
+For each case it prints the microseconds of this library, and how many times longer the others take. A ratio
+below 1 means that the other is faster. The cases are images, batches of images, strings and half-precision
+arrays. BF16 cannot be sent in JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Case:
-    """One tensor, and the names of its datatype on the wire."""
+    """One tensor and the name of its datatype on the wire."""
 
     name: str
     array: Array
@@ -36,7 +36,7 @@ class Case:
 
 
 def make_cases() -> list[Case]:
-    """The tensors, the same on every run."""
+    """Return the tensors, the same in every run."""
     random = np.random.default_rng(0)
     image = random.random((1, 3, 224, 224), dtype=np.float32)
     batch = random.random((64, 3, 224, 224), dtype=np.float32)
@@ -90,9 +90,9 @@ def decode_json(text: bytes, dtype: np.dtype[Any]) -> Array:
 
 
 def best_microseconds(actions: Sequence[Callable[[], object]], seconds: float) -> list[float]:
-    """The best of many rounds for each action, in processor time; about ``seconds`` for each.
+    """Return the shortest processor time of many rounds for each action; each takes about ``seconds``.
 
-    The actions take turns, so that whatever else the machine does disturbs all of them alike.
+    The actions take turns, so that other load on the machine affects all of them equally.
     """
     timers = [timeit.Timer(action, timer=time.process_time) for action in actions]
     numbers = [max(1, int(0.005 / max(timer.timeit(1), 1e-6))) for timer in timers]

@@ -1,9 +1,9 @@
-"""Our pack against ``tar -czf``, ``pigz -1`` and Python's ``tarfile``, on the same weights.
+"""Compares pack with ``tar -czf``, ``pigz -1`` and Python's ``tarfile``, for the same weights.
 
     python benchmarks/pack.py [--megabytes 512] [--weights model.safetensors] [--memory-gigabytes 4]
 
-Every contender runs in a process of its own and gets its files from the page cache. From our time and from
-Python's that of starting an interpreter is taken off; ours includes the fingerprint, with no cache in use.
+Each runs in its own process and reads its files from the page cache. The startup time of the interpreter is
+subtracted for pack and for ``tarfile``. The time of pack includes the fingerprint, without a cache.
 ``--memory-gigabytes`` also measures the peak memory of packing one file of that size.
 """
 
@@ -37,7 +37,7 @@ CHUNK_VALUES = 4 << 20
 
 
 class Times(NamedTuple):
-    """Seconds on the clock, and of all processors together: the second bears other load better."""
+    """Wall time and processor time in seconds; other load affects the processor time less."""
 
     wall: float
     cpu: float
@@ -47,7 +47,7 @@ class Times(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The best of the rounds, and bytes of the archive."""
+    """The shortest times of the rounds, and the bytes of the archive."""
 
     name: str
     times: Times
@@ -90,7 +90,7 @@ def make_repository(path: Path) -> Path:
 
 
 def write_random_weights(path: Path, size_bytes: int) -> None:
-    """float32 from a normal distribution, the least compressible weights there are."""
+    """Write float32 weights from a normal distribution, which are hard to compress."""
     import numpy as np  # noqa: PLC0415 - not for --help
 
     generator = np.random.default_rng(0)
@@ -126,7 +126,7 @@ def run_python(code: str, *arguments: Path) -> None:
 
 
 def best_of(rounds: int, action: Callable[[], object]) -> Times:
-    """The least of several times: what the machine does beside only ever adds."""
+    """Return the shortest of several times, because other load can only add time."""
 
     def timed() -> Times:
         begun = clocks()

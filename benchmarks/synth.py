@@ -1,14 +1,15 @@
-"""Our share of an unchanged synth: one large model against ``aws_s3_assets.Asset``, a thousand against one.
+"""Compares an unchanged synth: one large model with ``aws_s3_assets.Asset``, and a thousand models with one.
 
     python benchmarks/synth.py [--megabytes 1024] [--models 1000] [--rounds 3]
 
-Everything runs in a process of its own with warm caches, as a second ``cdk synth`` has it, and from the page
-cache. Ours is the time of making the repository and all its archives assets: reading, checking, naming and
-placing them. CDK's ``Asset`` is given the finished archive, so that packing is no part of either.
+Each runs in its own process with warm caches, as in a second ``cdk synth``, and reads from the page cache.
+The time of this library is that of creating the repository and the assets of all its archives: reading,
+checking, naming and placing them. The CDK's ``Asset`` gets the finished archive, so neither time includes
+packing.
 
-The large model is synthesized into a new ``cdk.out``, as a build server or ``rm -rf cdk.out`` has it, and
-into the one of the run before. CDK 2.275 remembers the hash of an unchanged file too, in the user's home, and
-does not copy over what lies there: in the second case nothing is left to be saved.
+The large model is synthesized into a new ``cdk.out``, as on a build server, and into that of the previous
+run. CDK 2.275 also caches the hash of an unchanged file, in the user's home, and does not copy existing
+files, so the second case has nothing left to save.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ MODEL = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
 CHUNK_BYTES = 16 << 20
 SETTLING_SECONDS = 2.5  # files so young are not trusted to be unchanged
 
-# Each prints the seconds of what it does itself; importing and starting CDK is no part of it.
+# Each prints its own seconds, without the time to import and start the CDK.
 PRELUDE = """
 import sys, time
 import aws_cdk as cdk
@@ -137,7 +138,7 @@ def size_of(path: Path) -> int:
 def measure(
     code: str, subject: Path, folder: Path, rounds: int, *, outdir: str = "ours.out", is_new: bool = False
 ) -> tuple[float, int]:
-    """Seconds, the least of several rounds after one that fills the caches, and bytes of the template."""
+    """Return the shortest time in seconds, after a round that fills the caches, and bytes of the template."""
     command = [sys.executable, "-c", code, str(subject), str(folder / outdir), str(folder / "small")]
     environment = {**os.environ, "CDK_VALIDATION": "false", "NODE_NO_WARNINGS": "1"}
     found = []

@@ -1,15 +1,14 @@
-"""A whole synth of the multi-model example, against the same resources written with L1s.
+"""Compares a whole synth of the multi-model example with the same resources as L1 constructs.
 
     python benchmarks/synth_endpoint.py [--rounds 5] [--without-validation]
 
-The L1 app imports the modules of its L1s and makes every resource of the example's template with one call to
-``CfnResource``, their base. It is handed finished archives: it checks nothing, packs nothing and has no
-structures to convert, which is the least that an app of L1s can do. The templates' resources are compared, so
-that neither leaves anything out.
+The L1 app imports the modules of its L1s and creates every resource of the example's template with one call
+of ``CfnResource``, their base. It gets finished archives, so it checks and packs nothing, and it has no
+structures to convert: no app of L1s can do less. The resources of both templates are compared.
 
-Both run as ``python app.py`` does, a process from its start to its end with warm caches. What counts is the
-processor time of Python and Node, which a busy machine changes little. CDK's own validation of the template
-is most of it, for both; ``--without-validation`` shows what is left without it.
+Both run as a process of ``python app.py`` with warm caches. The result is the processor time of Python and
+Node, which depends little on other load. The CDK's validation of the template is most of it, for both;
+``--without-validation`` shows the rest.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_applicationautoscaling, aws_cloudwatch, aws_iam, aws_lambda, aws_logs, aws_s3
 from aws_cdk import aws_sagemaker, aws_sns
 
-# A module of the CDK is loaded when something in it is asked for.
+# A module of the CDK is loaded when one of its names is used.
 aws_applicationautoscaling.CfnScalableTarget, aws_cloudwatch.CfnAlarm, aws_iam.CfnPolicy, aws_s3.CfnBucket
 aws_lambda.CfnFunction, aws_logs.CfnLogGroup, aws_sagemaker.CfnEndpoint, aws_sns.CfnTopic
 
@@ -70,7 +69,7 @@ app.synth()
 
 
 def synthesize(script: Path, directory: Path, *arguments: Path) -> float:
-    """Processor seconds of one process, and of its Node, that synthesizes into ``directory``."""
+    """Return the processor seconds of a process, and of its Node, that synthesizes into ``directory``."""
     settings = json.loads((PROJECT / "cdk.json").read_text())["context"]
     environment = {
         **os.environ,
@@ -87,13 +86,13 @@ def synthesize(script: Path, directory: Path, *arguments: Path) -> float:
 
 
 def made(directory: Path) -> dict[str, Any]:
-    """The resources of the template, by what makes them what they are."""
+    """Return the resources of the template by type and properties."""
     template = json.loads((directory / f"{STACK}.template.json").read_text())
     return {name: (each["Type"], each.get("Properties", {})) for name, each in template["Resources"].items()}
 
 
 def main() -> int:
-    """Exit 0 when ours takes at most 1.25 times as long."""
+    """Exit with 0 if this library takes at most 1.25 times as long."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -111,7 +110,7 @@ def main() -> int:
         synthesize(script, theirs, ours)
         assert made(ours) == made(theirs), "the two apps do not make the same resources"
         times = [(synthesize(EXAMPLE, ours), synthesize(script, theirs, ours)) for _ in range(rounds)]
-    # The least of each: what else the machine does is nobody's share.
+    # The shortest of each, because other load can only add time.
     mine, l1 = min(pair[0] for pair in times), min(pair[1] for pair in times)
     print(f"processor time, least of {rounds} rounds: constructs {mine:.2f} s, L1s {l1:.2f} s")
     print(f"ratio {mine / l1:.2f}, at most {MOST} with validation")

@@ -1,8 +1,8 @@
 """Train the digits classifier and write its weights: `python assets/training/train_digits.py [FILE]`.
 
-Full-batch gradient descent with momentum in float64 from a fixed seed: no shuffling, no threads that
-race, so two runs on one machine write the same bytes. The weights are rounded before they are
-written, so that the last bits, in which linear algebra libraries differ, rarely reach the file.
+Training is full-batch gradient descent with momentum in float64 from a fixed seed, without shuffling, so two
+runs on one machine write the same bytes. The weights are rounded, because linear algebra libraries differ in
+the last bits.
 """
 
 import sys
@@ -13,7 +13,7 @@ import numpy as np
 ASSETS = Path(__file__).resolve().parent.parent
 MODELS = ASSETS / "model_repositories" / "digits"
 WEIGHTS = MODELS / "classifier" / "1" / "weights.npz"
-# The network is trained on what the deployed code computes, so both come from the deployed files.
+# The network is trained on the output of the deployed code, so both are imported from the deployed files.
 sys.path[:0] = [
     str(ASSETS / "training"),
     *(str(MODELS / name / "1") for name in ("preprocess", "classifier")),
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     """Train, write the weights to the given file (or where the model reads them), print the accuracy."""
     path = Path(arguments[0]) if arguments else WEIGHTS
     weights = train()
-    # np.savez dates every member 1980-01-01, so equal weights are equal bytes.
+    # np.savez sets the date of every member to 1980-01-01, so equal weights are equal bytes.
     np.savez(path, **weights)
     print(f"{path}: {path.stat().st_size} bytes, held-out accuracy {held_out_accuracy(weights):.4f}")
     return 0
@@ -52,7 +52,7 @@ def train() -> Weights:
     weights = initial_weights()
     velocity = {name: np.zeros_like(value) for name, value in weights.items()}
     for step in range(STEPS):
-        # The rate falls to nothing along a half cosine, so that the last steps settle.
+        # The rate decreases to zero along a half cosine, so that the last steps are small.
         rate = LEARNING_RATE * (1 + np.cos(np.pi * step / STEPS)) / 2
         for name, slope in gradient(weights, pixels, targets).items():
             velocity[name] = MOMENTUM * velocity[name] - rate * slope
@@ -62,7 +62,7 @@ def train() -> Weights:
 
 def initial_weights() -> Weights:
     """Return float64 weights drawn from the fixed seed, scaled by each layer's inputs."""
-    # RandomState's stream is frozen for good; default_rng's may change between NumPy releases.
+    # The numbers of RandomState never change; those of default_rng may, between NumPy releases.
     random = np.random.RandomState(SEED)
     return {
         "hidden_weight": random.standard_normal((64, HIDDEN)) / 8,
@@ -78,7 +78,7 @@ def pixels_through_png(images: np.ndarray) -> np.ndarray:
 
 
 def gradient(weights: Weights, pixels: np.ndarray, targets: np.ndarray) -> Weights:
-    """Return the slope of the mean cross-entropy, plus weight decay, for every weight."""
+    """Return the gradient of the mean cross-entropy, plus weight decay, for every weight."""
     flat = pixels.reshape(len(pixels), -1)
     hidden = np.tanh(flat @ weights["hidden_weight"] + weights["hidden_bias"])
     logits = hidden @ weights["output_weight"] + weights["output_bias"]
@@ -94,7 +94,7 @@ def gradient(weights: Weights, pixels: np.ndarray, targets: np.ndarray) -> Weigh
 
 
 def held_out_accuracy(weights: Weights) -> float:
-    """Return the share of held-out images that the weights classify rightly."""
+    """Return the share of held-out images that the weights classify correctly."""
     images, labels = held_out_images()
     predicted = forward(weights, pixels_through_png(images)).argmax(axis=1)
     return float((predicted == labels).mean())

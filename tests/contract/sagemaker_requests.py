@@ -1,4 +1,4 @@
-"""The calls that CloudFormation makes for SageMaker's resources, and names for all that they refer to."""
+"""The calls that CloudFormation makes for SageMaker's resources, with names for their references."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _arn(service: str, resource: str) -> str:
     return f"arn:aws:{service}:{_REGION}:{_ACCOUNT}:{resource}"
 
 
-# What Ref (no attribute) and Fn::GetAtt of each type of resource look like once it exists.
+# The values of Ref (no attribute) and Fn::GetAtt of each type of resource after its creation.
 _VALUES: dict[tuple[str, str], Callable[[str], str]] = {
     ("AWS::CloudWatch::Alarm", ""): lambda name: name,
     ("AWS::CloudWatch::Alarm", "Arn"): lambda name: _arn("cloudwatch", f"alarm:{name}"),
@@ -38,14 +38,14 @@ _VALUES: dict[tuple[str, str], Callable[[str], str]] = {
 
 
 def all_calls(template: Template) -> list[Call]:
-    """The SageMaker, scaling and CloudWatch calls of a template."""
+    """Return the SageMaker, scaling and CloudWatch calls of a template."""
     expanded = {"Resources": _expand(template["Resources"], template.get("Mappings", {}))}
     names = _names(expanded["Resources"])
     return [*sagemaker_calls(expanded["Resources"], names), *calls_of(expanded, names)]
 
 
 def sagemaker_calls(resources: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Call]:
-    """One call for each model and configuration; two for each endpoint, which is created and then updated."""
+    """Return one call per model and configuration, and two per endpoint: creation and update."""
     for logical_id, resource in resources.items():
         request = resolve(resource.get("Properties", {}), names)
         match resource["Type"]:
@@ -73,7 +73,7 @@ def _names(resources: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _expand(value: Any, mappings: Mapping[str, Any]) -> Any:
-    """The value with what ``Fn::Sub`` and ``Fn::FindInMap``, as the CDK writes them, give in their place."""
+    """Resolve ``Fn::Sub`` and ``Fn::FindInMap`` in the forms that the CDK writes."""
     match value:
         case {"Fn::Sub": str(text)}:
             return re.sub(r"\$\{([A-Za-z:]+)\}", lambda found: _PSEUDO[found[1]], text)

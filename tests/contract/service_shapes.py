@@ -1,9 +1,8 @@
-"""Whether a value is what a service's model says: botocore's own check, plus what botocore leaves out.
+"""Checks a value against a service's model, more strictly than botocore.
 
-botocore's validator knows members, types, required members and minima. The service models also carry
-enumerations, maxima and patterns, which only the service itself enforces; here all of them count. Values are
-those of a CloudFormation template, so that texts and numbers may stand for each other as CloudFormation
-allows.
+botocore's validator checks members, types, required members and minima. The service models also contain
+enumerations, maxima and patterns, which only the service checks; these are checked here too. Values are those
+of a CloudFormation template, so a number may be written as a string, as CloudFormation allows.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from botocore.model import ServiceModel, Shape
 
 __all__ = ["check_call", "python_pattern", "violations"]
 
-# Java's names for sets of characters, of which Python's patterns have none; as far as templates hold them.
+# Java's names for sets of characters, which Python's patterns do not have; those that templates need.
 _UNICODE_PROPERTIES = {
     r"\p{ASCII}": r"\x00-\x7f",
     r"\p{Alnum}": "a-zA-Z0-9",
@@ -31,19 +30,19 @@ _UNICODE_PROPERTIES = {
     r"\p{Z}": " ",
     r"\p{Zs}": " ",
 }
-# A surrogate pair is a character of Java's texts and none of Python's.
+# A surrogate pair is a character in Java's strings, but not in Python's.
 _SURROGATES = r"\uD800\uDC00-\uDBFF\uDFFF"
 
 
 def check_call(service: str, operation: str, request: Any) -> list[str]:
-    """All that the service's model has against a request; empty for one that it accepts."""
+    """Return every error that the service's model finds in a request."""
     shape = _service(service).operation_model(operation).input_shape
     assert shape is not None, f"{service}.{operation} takes nothing"
     return list(violations(request, shape, operation))
 
 
 def violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """What a shape has against a value, one text each, beginning with where it is."""
+    """Return the errors of a value against a shape, each beginning with its position."""
     yield from _CHECKS.get(shape.type_name, _nothing)(value, shape, path)
 
 
@@ -144,7 +143,7 @@ def _number(value: Any) -> float | None:
 
 @cache
 def python_pattern(pattern: str) -> str:
-    """Java's pattern as Python's: a Unicode property is a set, or joins the set it stands in."""
+    """Convert Java's pattern to Python's: a Unicode property becomes a set or part of one."""
     parts, is_in_set = [], False
     for part in re.findall(
         r"\\p\{\w+\}|\\.|.", pattern.replace(_SURROGATES, r"\U00010000-\U0010FFFF"), re.DOTALL

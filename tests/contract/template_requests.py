@@ -18,7 +18,7 @@ _PSEUDO = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request of a service's API."""
+    """One request to a service's API."""
 
     service: str
     operation: str
@@ -26,10 +26,10 @@ class Call:
 
 
 def resolve(value: Any, names: Mapping[str, str]) -> Any:
-    """The value without intrinsics; ``names`` maps ``Ref`` and ``Fn::GetAtt`` of resources to texts.
+    """Resolve intrinsic functions; ``names`` maps ``Ref`` and ``Fn::GetAtt`` of resources to strings.
 
-    A resource is looked up by ``<logical id>`` or ``<logical id>.<attribute>``, and otherwise stands for
-    itself by its logical id.
+    A key is ``<logical id>`` or ``<logical id>.<attribute>``. A resource without an entry becomes its logical
+    id.
     """
     match value:
         case {"Ref": name}:
@@ -46,7 +46,7 @@ def resolve(value: Any, names: Mapping[str, str]) -> Any:
 
 
 def calls_of(template: Mapping[str, Any], names: Mapping[str, str] | None = None) -> Iterator[Call]:
-    """The scaling and CloudWatch calls of all resources of a template, in its order."""
+    """Return the scaling and CloudWatch calls of all resources of a template, in its order."""
     resources = template["Resources"]
     known = {**_target_ids(resources), **(names or {})}
     for logical_id, resource in resources.items():
@@ -89,6 +89,6 @@ def _identity(target: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _target_ids(resources: Mapping[str, Any]) -> dict[str, str]:
-    """A scalable target is referred to by its logical id, which :func:`_calls` looks it up by."""
+    """Return the logical id of a scalable target, by which :func:`_calls` finds it."""
     kind = "AWS::ApplicationAutoScaling::ScalableTarget"
     return {name: name for name, each in resources.items() if each["Type"] == kind}

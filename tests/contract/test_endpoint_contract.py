@@ -1,8 +1,8 @@
-"""What every endpoint owes the client, whatever carries the bytes: one set of tests for all of them.
+"""The same tests of the client for every type of endpoint.
 
-The in-memory transport and the local gateway, in front of the real server, take them always. Point them at
-any other endpoint with CONSTRUCTS_TRITON_ENDPOINT_URL (SageMaker's runtime API, in AWS or elsewhere): it must
-serve `tests/contract/contract_repository` as an endpoint called CONSTRUCTS_TRITON_ENDPOINT_NAME (default:
+They always run with the in-memory transport and with the local gateway and Triton. To run them with another
+endpoint, set CONSTRUCTS_TRITON_ENDPOINT_URL (SageMaker's runtime API, in AWS or elsewhere). The endpoint must
+serve `tests/contract/contract_repository`. Its name is CONSTRUCTS_TRITON_ENDPOINT_NAME (default:
 contract-repository). The credentials are those of boto3's environment.
 """
 
@@ -35,7 +35,7 @@ INPUTS: Arrays = {
 
 
 def _echo(inputs: Arrays) -> Arrays:
-    """What `contract_repository/echo/1/model.py` does."""
+    """Do the same as `contract_repository/echo/1/model.py`."""
     if b"refuse this" in inputs.get("TEXTS", np.array([])):
         raise InvocationError("echo: refused as asked", status=500, model_message="refused as asked")
     return {f"{name}_OUT": array for name, array in inputs.items()}
@@ -43,7 +43,7 @@ def _echo(inputs: Arrays) -> Arrays:
 
 @pytest.fixture(scope="module")
 def local_url() -> Iterator[str]:
-    """The gateway of a local run of the contract's repository."""
+    """The gateway of a local run of `contract_repository`."""
     with LocalEndpoint.from_repository(REPOSITORY, endpoint=NAME) as local:
         yield local.endpoint_url
 
@@ -59,7 +59,7 @@ def local_url() -> Iterator[str]:
     ],
 )
 def client(request: pytest.FixtureRequest) -> TritonClient:
-    """A client of the same model over each road."""
+    """A client of the same model over each transport."""
     match request.param:
         case "in-memory":
             return TritonClient(InMemoryTransport(_echo))
@@ -69,47 +69,47 @@ def client(request: pytest.FixtureRequest) -> TritonClient:
 
 
 def _same(given: NDArray[Any], answered: NDArray[Any]) -> bool:
-    """Bit for bit, so that NaN, minus zero and denormal numbers count."""
+    """Check equality of all bits, including NaN, minus zero and denormal numbers."""
     if given.dtype == object:
         return [str(text).encode() for text in given] == list(answered)
     return (given.dtype, given.shape, given.tobytes()) == (answered.dtype, answered.shape, answered.tobytes())
 
 
 def test_arrays_come_back_bit_for_bit(client: TritonClient) -> None:
-    """Floats with NaN and denormals, the ends of INT64, flags, and texts with any character."""
+    """Floats with NaN and denormals, limits of INT64, booleans, and strings are returned exactly."""
     result = client.infer(INPUTS)
     assert {name for name, array in INPUTS.items() if _same(array, result[f"{name}_OUT"])} == set(INPUTS)
 
 
 @pytest.mark.parametrize(("binary", "binary_output"), [(False, False), (True, False), (False, True)])
 def test_json_says_the_same_as_binary(client: TritonClient, binary: bool, binary_output: bool) -> None:
-    """Requests and answers as JSON, in any mixture; JSON has no NaN, so finite numbers only."""
+    """Requests and responses work in JSON and binary, in any combination, for finite numbers."""
     inputs = {**INPUTS, "FLOATS": np.array([[0.1, -2.5e-38, 3.4e38]], dtype=np.float32)}
     result = client.infer(inputs, binary=binary, binary_output=binary_output)
     assert {name for name, array in inputs.items() if _same(array, result[f"{name}_OUT"])} == set(inputs)
 
 
 def test_only_the_outputs_that_are_asked_for_are_sent(client: TritonClient) -> None:
-    """The names and nothing else."""
+    """Only the requested outputs are returned."""
     assert set(client.infer(INPUTS, ["COUNTS_OUT"])) == {"COUNTS_OUT"}
 
 
 def test_empty_and_large_arrays_keep_their_shape(client: TritonClient) -> None:
-    """No rows at all, and some 5 MB."""
+    """An array without rows and one of about 5 MB are returned exactly."""
     for shape in ((0, 3), (1250, 1000)):
         floats = np.random.default_rng(0).random(shape, dtype=np.float32)
         assert _same(floats, client.infer({"FLOATS": floats})["FLOATS_OUT"])
 
 
 def test_an_output_that_does_not_exist_is_refused_with_a_client_status(client: TritonClient) -> None:
-    """The caller's mistake is a 400 that names the output."""
+    """A request for an unknown output is an error of status 400 that names the output."""
     with pytest.raises(InvocationError, match="NOTHING") as refused:
         client.infer(INPUTS, ["NOTHING"])
     assert refused.value.status == 400
 
 
 def test_what_the_model_says_reaches_the_caller(client: TritonClient) -> None:
-    """A model that raises gives status 500 and its own words; the next request is served."""
+    """A model that raises an error gives status 500 and its message; the next request succeeds."""
     with pytest.raises(InvocationError) as refused:
         client.infer({"TEXTS": np.array(["refuse this"], dtype=object)})
     assert refused.value.status == 500

@@ -1,4 +1,4 @@
-"""What the scaling and CloudWatch resources ask of AWS, held against botocore's service models."""
+"""The requests of scaling and CloudWatch resources, checked against botocore's service models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from constructs_triton import (
 )
 from constructs_triton.cdk.scaling.customized_metric import customized_metric
 
-# The calls of AWS's Triton example for multi-model endpoints, parameter by parameter.
+# The calls of AWS's Triton example for multi-model endpoints.
 VARIANT = {
     "ServiceNamespace": "sagemaker",
     "ResourceId": "endpoint/resnet/variant/AllTraffic",
@@ -66,7 +66,7 @@ def calls(stack: cdk.Stack) -> list[Call]:
 
 
 def test_policy_equals_the_published_example(stack: cdk.Stack) -> None:
-    """Target, bounds and policy become the example's own calls; the role is the service's."""
+    """Target, limits and policy become the same calls as in the example, with the service-linked role."""
     count = TritonScalableInstanceCount(
         stack,
         "Count",
@@ -86,7 +86,7 @@ def test_policy_equals_the_published_example(stack: cdk.Stack) -> None:
 
 
 def add_every_policy(count: TritonScalableInstanceCount) -> None:
-    """All policies a real-time variant can have, with all their options."""
+    """All policies of a real-time variant, with all their options."""
     options: dict[str, Any] = {
         "scale_in_cooldown": cdk.Duration.minutes(5),
         "scale_out_cooldown": cdk.Duration.minutes(1),
@@ -113,7 +113,7 @@ def add_every_policy(count: TritonScalableInstanceCount) -> None:
 
 
 def test_every_policy_is_a_request_the_service_takes(stack: cdk.Stack) -> None:
-    """Members, types, enumerations, ranges and patterns of all scaling calls."""
+    """All scaling calls match the members, types, enumerations, ranges and patterns of the model."""
     for model, endpoint in (
         ("single", TritonEndpoint.from_endpoint_name(stack, "Single", "single")),
         ("many", TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")),
@@ -140,7 +140,7 @@ def test_every_policy_is_a_request_the_service_takes(stack: cdk.Stack) -> None:
 
 
 def test_backlog_alarms_and_dashboard_are_requests_the_services_take(stack: cdk.Stack) -> None:
-    """The asynchronous policies, every alarm and the dashboard's request."""
+    """Asynchronous policies, all alarms and the dashboard match the service models."""
     types = {"blue": InstanceType.of("ml.g5.12xlarge"), "green": None}
     topic = actions.SnsAction(sns.Topic(stack, "Topic"))
     queued = TritonEndpoint.from_endpoint_attributes(
@@ -167,7 +167,7 @@ def test_backlog_alarms_and_dashboard_are_requests_the_services_take(stack: cdk.
 
 
 def test_alarms_stay_within_what_their_periods_allow(stack: cdk.Stack) -> None:
-    """CloudWatch looks back a day, or a week with periods of an hour; the service model does not say so."""
+    """An alarm evaluates at most a day, or a week with periods of an hour, which no model contains."""
     endpoint = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     endpoint.add_alarms(at_max_capacity_for=cdk.Duration.hours(23), no_invocations_for=cdk.Duration.days(7))
@@ -182,7 +182,7 @@ def test_alarms_stay_within_what_their_periods_allow(stack: cdk.Stack) -> None:
 
 @pytest.mark.parametrize("unit", cloudwatch.Unit)
 def test_units_are_spelled_as_cloudwatch_does(unit: cloudwatch.Unit) -> None:
-    """A scaling policy takes a unit as free text, so that a wrong one would only find no data."""
+    """Units of scaling policies are valid; a policy with a wrong unit would find no data."""
     metric = cloudwatch.Metric(namespace="App", metric_name="Waiting", unit=unit)
     found = customized_metric(metric).unit
     model = botocore.session.get_session().get_service_model("cloudwatch")

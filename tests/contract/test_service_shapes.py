@@ -1,4 +1,4 @@
-"""The check against service models sees what botocore itself lets pass."""
+"""The check against service models finds errors that botocore does not find."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def config(**variant: Any) -> dict[str, Any]:
 
 
 def test_what_is_right_passes() -> None:
-    """Whole requests, with a number written as text as CloudFormation allows."""
+    """Complete requests pass, with a number written as a string as CloudFormation allows."""
     assert check_call("application-autoscaling", "RegisterScalableTarget", TARGET) == []
     assert check_call("sagemaker", "CreateEndpointConfig", config()) == []
 
@@ -44,7 +44,7 @@ def test_what_is_right_passes() -> None:
     ],
 )
 def test_what_is_wrong_with_a_target(change: dict[str, Any], message: str) -> None:
-    """One change at a time, each with its own message."""
+    """Each wrong value has its own message."""
     (found,) = check_call("application-autoscaling", "RegisterScalableTarget", {**TARGET, **change})
     assert message in found
 
@@ -59,7 +59,7 @@ def test_what_is_wrong_with_a_target(change: dict[str, Any], message: str) -> No
     ],
 )
 def test_it_is_stricter_than_botocore(change: dict[str, Any], message: str) -> None:
-    """Enumerations, maxima and patterns, which botocore sends as they are."""
+    """Enumerations, maxima and patterns are checked, which botocore does not do."""
     request = config(**change)
     model = botocore.session.get_session().get_service_model("sagemaker")
     shape = model.operation_model("CreateEndpointConfig").input_shape
@@ -71,7 +71,7 @@ def test_it_is_stricter_than_botocore(change: dict[str, Any], message: str) -> N
 
 
 def test_missing_members_are_named() -> None:
-    """Each required member that is absent has a line of its own."""
+    """Each missing required member has its own line."""
     found = check_call("application-autoscaling", "RegisterScalableTarget", {"MinCapacity": 1})
     assert [each.rsplit(" ", 3)[1] for each in found] == [
         "ServiceNamespace",
@@ -81,7 +81,7 @@ def test_missing_members_are_named() -> None:
 
 
 def test_every_pattern_of_the_services_can_be_asked() -> None:
-    """Patterns are Java's; all but one kind, which is none of Java's either, have a counterpart here."""
+    """Every pattern of the service models can be converted from Java, except invalid ones."""
     session = botocore.session.get_session()
     patterns = {
         shape.metadata["pattern"]
@@ -106,5 +106,5 @@ def test_every_pattern_of_the_services_can_be_asked() -> None:
     ],
 )
 def test_unicode_properties(pattern: str, text: str, is_match: bool) -> None:
-    """A property stands for its characters alone and within a set."""
+    """A Unicode property means its characters, alone and within a set."""
     assert (re.fullmatch(python_pattern(pattern), text) is not None) is is_match

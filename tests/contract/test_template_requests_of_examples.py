@@ -1,4 +1,4 @@
-"""What CloudFormation will ask of SageMaker, Application Auto Scaling and CloudWatch, by their own models."""
+"""The requests of CloudFormation to SageMaker, scaling and CloudWatch, checked against their models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CALLS = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoin
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_requests_are_what_the_services_accept(name: str) -> None:
-    """Names, types, required members, enumerations, bounds and patterns of botocore's service models hold."""
+    """All requests match botocore's service models, with enumerations, limits and patterns."""
     calls = [call for template in example(name).templates.values() for call in all_calls(template)]
     assert {call.operation for call in calls} >= CALLS
     found = [problem for call in calls for problem in check_call(call.service, call.operation, call.request)]
@@ -25,7 +25,7 @@ def test_requests_are_what_the_services_accept(name: str) -> None:
 
 
 def test_examples_cover_the_services() -> None:
-    """Every kind of call that the constructs can cause is among those of the examples."""
+    """The examples contain every type of call that the constructs can cause."""
     made = {
         call.operation
         for name in CAPABILITIES
@@ -37,7 +37,7 @@ def test_examples_cover_the_services() -> None:
 
 
 def broken(name: str, kind: str, path: tuple[str | int, ...], value: object) -> list[str]:
-    """What is found once one property of the first resource of a type is something else."""
+    """Return the errors after one property of the first resource of a type is changed."""
     template = copy.deepcopy(example(name).template)
     place: Any = next(each for each in template["Resources"].values() if each["Type"] == kind)["Properties"]
     for part in path[:-1]:
@@ -76,5 +76,5 @@ TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
 def test_broken_requests_are_found(
     name: str, kind: str, path: tuple[str | int, ...], value: object, found: str
 ) -> None:
-    """Each sort of mistake that the service would refuse while a stack is deployed is refused here."""
+    """Each type of error that a service would report during a deployment is found."""
     assert found in "\n".join(broken(name, kind, path, value))

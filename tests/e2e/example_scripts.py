@@ -1,4 +1,4 @@
-"""Runs an example's scripts as their README says, and reads what an article's boto3 calls become."""
+"""Runs the scripts of an example, and compares an article's boto3 calls with a template."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Template = dict[str, Any]
 
 
 def run_script(example: str, script: str, *arguments: object) -> str:
-    """What the script prints; skips the test, with its words, where it cannot reach what it downloads."""
+    """Return what the script prints; skip the test with its message if a download fails."""
     command = [sys.executable, "-W", "error", script, *map(str, arguments)]
     done = subprocess.run(
         command, cwd=PUBLISHED_SYSTEMS / example, capture_output=True, text=True, check=False
@@ -32,7 +32,7 @@ def run_script(example: str, script: str, *arguments: object) -> str:
 
 
 def synthesize(example: str, directory: Path, *, validates: bool = True, **context: str) -> Path:
-    """The example's cloud assembly, with the settings of its cdk.json: CDK's validation as errors.
+    """Return the example's cloud assembly, synthesized with the settings of its cdk.json.
 
     Without ``validates`` the ten seconds of that validation are left out: for the examples whose templates
     the unit tests of the published systems hold against it.
@@ -53,13 +53,13 @@ def synthesize(example: str, directory: Path, *, validates: bool = True, **conte
 
 
 def read_template(assembly: Path, stack: str) -> Template:
-    """The stack's template."""
+    """Return the template of the stack."""
     template: Template = json.loads((assembly / f"{stack}.template.json").read_text())
     return template
 
 
 def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str, Any]]:
-    """The parameters with which CloudFormation calls SageMaker for one endpoint, by boto3's name of the call.
+    """Return the parameters of CloudFormation's calls of SageMaker for one endpoint, by boto3's method.
 
     What CloudFormation will only know at deployment stands there as ``<name>``.
     """
@@ -79,7 +79,7 @@ def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str
 def parameters_that_differ(
     article: Mapping[str, Any], ours: Mapping[str, Any]
 ) -> dict[str, tuple[object, object]]:
-    """Path of each parameter in which the calls differ: (article's, ours), ``None`` where one has none.
+    """Return each parameter that differs: its path, and the article's and our value (``None`` if missing).
 
     A name, role or address that differs only because somebody chose another is no difference.
     """

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 written down a second time: plain NumPy, a sentence at a time, without any padding."""
+"""An independent all-MiniLM-L6-v2 in NumPy: one sentence at a time, without padding."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class SentenceReference:
         self.weights = {name: np.asarray(value, dtype=np.float64) for name, value in stored.items()}
 
     def embed(self, sentence: str) -> Array:
-        """The embedding, [384], of length 1."""
+        """Return the embedding, [384], of length 1."""
         states = self._encode([CLS, *self.tokenize(sentence), SEP])
         mean = states.mean(axis=0)
         return np.asarray(mean / np.sqrt(mean @ mean))
 
     def tokenize(self, sentence: str) -> list[int]:
-        """WordPiece: the longest piece that the vocabulary has, from the left, again and again."""
+        """Split into the longest pieces of the vocabulary, from left to right (WordPiece)."""
         return [
             piece for word in re.findall(r"\w+|[^\w\s]", sentence.lower()) for piece in self._pieces(word)
         ]

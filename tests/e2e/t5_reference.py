@@ -1,4 +1,4 @@
-"""T5 written down a second time: double precision, one sentence, a token at a time, everything anew."""
+"""An independent T5 in double precision: one sentence and one token at a time, without a cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class T5Reference:
         self.smallest_margin = math.inf
 
     def generate(self, ids: list[int], max_new_tokens: int) -> list[int]:
-        """The start token and what follows it, up to and including the end."""
+        """Return the tokens from the start token up to and including the end token."""
         encoded = self._encode(ids)
         tokens = [START]
         while len(tokens) <= max_new_tokens and tokens[-1] != END:
@@ -92,7 +92,7 @@ class T5Reference:
         return np.asarray(np.einsum("ti,oi->to", states, self.weights[f"{name}.weight"]))
 
     def _bias(self, stack: str, length: int) -> Array:
-        """[heads, query, key], from the bucket of each distance, one by one."""
+        """Return [heads, query, key], computed from the bucket of each distance."""
         table = self.weights[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
         buckets = [
             [self._bucket(key - query, stack == "encoder") for key in range(length)]

@@ -1,4 +1,4 @@
-"""The eight configurations of the BERT benchmark before the real server, and a small encoder under them."""
+"""The eight configurations of the BERT benchmark with the Triton server, and a small encoder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def client(endpoint: LocalEndpoint) -> TritonClient:
 
 
 def sentences(count: int) -> tuple[Any, Any]:
-    """Token ids and mask, INT32 [count, 512], of sentences of 2 to 20 tokens."""
+    """Return token ids and mask, INT32 [count, 512], of sentences of 2 to 20 tokens."""
     random = np.random.RandomState(0)
     lengths = random.randint(2, 21, count)
     mask = (np.arange(512) < lengths[:, np.newaxis]).astype(np.int32)
@@ -47,7 +47,7 @@ def sentences(count: int) -> tuple[Any, Any]:
 
 
 def test_server_accepts_all_eight_configurations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Triton's core takes each configuration that the builder makes of the one base."""
+    """Triton's core accepts each of the eight configurations."""
     monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
     variants = runpy.run_path(str(EXAMPLE / "variants.py"))
     (tmp_path / "all").mkdir()
@@ -61,7 +61,7 @@ def test_server_accepts_all_eight_configurations(tmp_path: Path, monkeypatch: py
 
 
 def test_answers_equal_the_encoder_itself(client: TritonClient) -> None:
-    """A batch through the endpoint gives the logits of a forward pass without a server."""
+    """The endpoint returns the logits of a forward pass without a server."""
     encoder = runpy.run_path(str(EXAMPLE / "small_model" / "encoder.py"))
     tokens, mask = sentences(16)
     result = client.infer({"INPUT__0": tokens, "INPUT__1": mask})["OUTPUT__0"]
@@ -71,7 +71,7 @@ def test_answers_equal_the_encoder_itself(client: TritonClient) -> None:
 
 
 def test_requests_at_once_get_their_own_answers(client: TritonClient) -> None:
-    """The dynamic batcher puts requests that come at once together, and takes the answers apart again."""
+    """The dynamic batcher combines simultaneous requests and separates their responses."""
     tokens, mask = sentences(16)
     alone = client.infer({"INPUT__0": tokens, "INPUT__1": mask})["OUTPUT__0"]
     requests = ({"INPUT__0": tokens[i : i + 1], "INPUT__1": mask[i : i + 1]} for i in range(16))

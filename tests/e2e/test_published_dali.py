@@ -1,4 +1,4 @@
-"""DALI and Inception v3 as one ensemble: the article's configurations, and their twin answering here."""
+"""DALI and Inception v3 as one ensemble: the article's configurations, and the twin in Triton."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def client(endpoint: LocalEndpoint) -> TritonClient:
 
 @pytest.fixture(scope="module")
 def jpeg() -> Any:
-    """UINT8 [1, bytes]: the example's picture as the article reads it."""
+    """Return the example's picture as the article reads it, UINT8 [1, bytes]."""
     return np.fromfile(EXAMPLE / "picture.jpg", dtype=np.uint8)[np.newaxis]
 
 
 @pytest.mark.parametrize("repository", ["article", "modern_onnx", "modern_tensorrt"])
 def test_server_accepts_the_configurations(assembly: Path, repository: str) -> None:
-    """Triton's core takes all three configurations, the ensemble's wiring to its steps included."""
+    """Triton's core accepts all three configurations and the connections of the ensemble."""
     folder = EXAMPLE if repository == "article" else assembly.parent / "build"
     answers = ask_server(folder / repository)
     assert len(answers) == 3
@@ -57,7 +57,7 @@ def test_server_accepts_the_configurations(assembly: Path, repository: str) -> N
 
 
 def test_all_three_requests_name_the_picture(assembly: Path, endpoint: LocalEndpoint) -> None:
-    """``invoke.py``: JSON, tritonclient's binary and the client's own see the same class as the best."""
+    """``invoke.py`` prints the same best class for JSON, tritonclient and TritonClient."""
     labels = assembly.parent / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
     options = ["--endpoint-url", endpoint.endpoint_url, "--labels", labels]
     lines = run_script(NAME, "invoke.py", "dali-inception-twin", *options).splitlines()
@@ -67,7 +67,7 @@ def test_all_three_requests_name_the_picture(assembly: Path, endpoint: LocalEndp
 
 
 def test_answer_equals_the_network_without_a_server(client: TritonClient, jpeg: Any) -> None:
-    """Preprocessing and network give through the ensemble what they give called one after the other."""
+    """The ensemble returns what its steps return when they are called one after the other."""
     folder = EXAMPLE.parent / "small_network"
     preprocessing = runpy.run_path(str(folder / "preprocessing.py"))
     network = runpy.run_path(str(folder / "network.py"))
@@ -81,7 +81,7 @@ def test_answer_equals_the_network_without_a_server(client: TritonClient, jpeg: 
 
 
 def test_batch_of_files_is_padded_with_zeros(client: TritonClient, jpeg: Any) -> None:
-    """Two files of one request, the shorter one filled up with zeros, are answered as each alone."""
+    """Two files in one request, the shorter one padded with zeros, give the same results as each alone."""
     alone = client.infer({"INPUT": jpeg})["OUTPUT"]
     batch = np.stack([np.pad(jpeg[0], (0, 100)), np.pad(jpeg[0], (0, 100))])
     both = client.infer({"INPUT": batch})["OUTPUT"]
@@ -89,13 +89,13 @@ def test_batch_of_files_is_padded_with_zeros(client: TritonClient, jpeg: Any) ->
 
 
 def test_labels_come_from_the_label_file(client: TritonClient, jpeg: Any) -> None:
-    """Triton's classification extension answers with the line of the label file."""
+    """Triton's classification extension returns the line of the label file."""
     result = client.infer({"INPUT": jpeg}, [RequestedOutput("OUTPUT", class_count=2)])
     (best, _), *_ = result.classifications("OUTPUT")
     assert best.label == LABEL.decode()
 
 
 def test_what_is_no_picture_is_the_callers_fault(client: TritonClient) -> None:
-    """A file that cannot be decoded is refused with its place and size, and the next request is answered."""
+    """A file that cannot be decoded is an error with its position and size; the next request succeeds."""
     with pytest.raises(InvocationError, match=r"INPUT\[0\]: must be a whole JPEG file, got 4 bytes"):
         client.infer({"INPUT": np.array([[1, 2, 3, 4]], np.uint8)})

@@ -1,4 +1,4 @@
-"""Two ensembles behind one multi-model endpoint: the example, with the real weights of all-MiniLM-L6-v2."""
+"""Two ensembles on one multi-model endpoint, with the real weights of all-MiniLM-L6-v2."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def template(assembly: Path) -> Template:
 
 @pytest.fixture(scope="module")
 def target_models(template: Template) -> dict[str, str]:
-    """The ``TargetModel`` of each ensemble, as the stack tells its users."""
+    """The ``TargetModel`` of each ensemble, from the stack's output."""
     targets: dict[str, str] = json.loads(template["Outputs"]["TargetModels"]["Value"])
     return targets
 
@@ -100,7 +100,7 @@ def client(local: LocalEndpoint, target_models: dict[str, str]) -> TritonClient:
 
 @pytest.fixture(scope="module")
 def reference(models: Path) -> SentenceReference:
-    """The second, independent model; ``models`` has put the weights into the cache."""
+    """The independent implementation; ``models`` has downloaded the weights."""
     return SentenceReference(user_cache_path("constructs-triton") / "examples" / "all-MiniLM-L6-v2")
 
 
@@ -113,7 +113,7 @@ def embed(client: TritonClient, *sentences: str) -> NDArray[np.float32]:
 
 
 def accuracy(client: TritonClient) -> float:
-    """The share of 64 pictures, none of which the classifier was trained on, that it gets right."""
+    """Return the share of 64 held-out pictures that are classified correctly."""
     from split import encode_png, held_out_images
 
     images, digits = held_out_images()
@@ -123,7 +123,7 @@ def accuracy(client: TritonClient) -> float:
 
 
 def wait_for_steps(local: LocalEndpoint, steps: set[str]) -> set[str]:
-    """The loaded models, as soon as they are ``steps``: what was unloaded takes a while to end."""
+    """Wait until the loaded models are ``steps``, because unloading takes a while."""
     deadline = time.monotonic() + 30
     while loaded_steps(local) != steps and time.monotonic() < deadline:
         time.sleep(0.1)
@@ -131,19 +131,19 @@ def wait_for_steps(local: LocalEndpoint, steps: set[str]) -> set[str]:
 
 
 def loaded_steps(local: LocalEndpoint) -> set[str]:
-    """The models that have a Python process under this run's server, read from the operating system."""
+    """Return the models that have a Python process of this server, from the operating system."""
     (folder,) = folders(local)
     words = {part for line in command_lines_with(str(folder)) for part in line.split("/")}
     return words & (SENTENCE_STEPS | DIGITS_STEPS)
 
 
 def test_the_template_is_what_the_example_promises(template: Template, snapshot: SnapshotAssertion) -> None:
-    """The endpoint, its configuration and its model, as CloudFormation gets them."""
+    """The template has the endpoint, its configuration and its model."""
     assert endpoint_calls(template, ENDPOINT) == snapshot(extension_class=JSONSnapshotExtension)
 
 
 def test_differences_from_the_articles_calls(template: Template) -> None:
-    """Each parameter in which the article's boto3 calls and ours differ; README.md says why."""
+    """The calls differ from the article's only in parameters that README.md explains."""
     container = {"Image": ARTICLE_IMAGE, "ModelDataUrl": "s3://models/", "Mode": "MultiModel"}
     variant = {
         "InstanceType": "ml.g4dn.4xlarge",
@@ -188,7 +188,7 @@ def test_differences_from_the_articles_calls(template: Template) -> None:
 def test_two_sentences_as_bytes_in_one_binary_request(
     local: LocalEndpoint, target_models: dict[str, str], reference: SentenceReference
 ) -> None:
-    """The article's own invocation, tritonclient and boto3, is answered with the reference's embeddings."""
+    """The article's invocation with tritonclient and boto3 returns the embeddings of the reference."""
     text_inputs = ["Sentence 1", "Sentence 2"]
     inputs = [http_client.InferInput("INPUT0", [len(text_inputs), 1], "BYTES")]
     inputs[0].set_data_from_numpy(np.array([[text] for text in text_inputs], dtype=np.object_))
@@ -212,7 +212,7 @@ def test_two_sentences_as_bytes_in_one_binary_request(
 def test_embeddings_equal_an_independent_forward_pass(
     client: TritonClient, reference: SentenceReference
 ) -> None:
-    """Sentences of unequal length in one batch, padded, come back as each alone does, to 1e-4."""
+    """Sentences of different lengths in one batch have the same embeddings as alone, within 1e-4."""
     sentences = [sentence for triple in TRIPLES for sentence in triple]
     expected = np.stack([reference.embed(sentence) for sentence in sentences])
     np.testing.assert_allclose(embed(client, *sentences), expected, atol=1e-4)
@@ -222,13 +222,13 @@ def test_embeddings_equal_an_independent_forward_pass(
 def test_meaning_ranks_above_words(
     client: TritonClient, sentence: str, paraphrase: str, distractor: str
 ) -> None:
-    """A paraphrase is nearer than a sentence that shares more words and means something else."""
+    """A paraphrase is more similar than a sentence with more common words and another meaning."""
     anchor, near, far = embed(client, sentence, paraphrase, distractor)
     assert anchor @ near > anchor @ far
 
 
 def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path) -> None:
-    """invoke.py prints how near each sentence is to the first: itself, then what means the same."""
+    """invoke.py prints similarities to the first sentence: itself, then the one of the same meaning."""
     printed = run_script(EXAMPLE, "invoke.py", "--endpoint-url", local.endpoint_url, "--assembly", assembly)
     same, paraphrase, other = (float(line.split()[0]) for line in printed.splitlines())
     assert same == 1.0
@@ -256,7 +256,7 @@ def test_the_repositories_for_the_images_own_backends(models: Path, tmp_path: Pa
 
 
 def test_long_and_empty_sentences(client: TritonClient) -> None:
-    """What is longer than 256 tokens is cut there, and an empty sentence has an embedding too."""
+    """A sentence is cut after 256 tokens, and an empty sentence has an embedding."""
     long = "triton " * 1000
     embeddings = embed(client, long, long + "and something else", "")
     np.testing.assert_allclose(embeddings[0], embeddings[1], atol=1e-5)
@@ -264,14 +264,14 @@ def test_long_and_empty_sentences(client: TritonClient) -> None:
 
 
 def test_text_that_is_not_utf8_is_the_callers_error(client: TritonClient) -> None:
-    """The tokenizer's own words arrive as a model error with status 400."""
+    """An error message of the tokenizer is a model error with status 400."""
     with pytest.raises(InvocationError, match="every sentence must be UTF-8") as refused:
         client.infer({"INPUT0": np.array([[b"\xff"]], dtype=object)}, TargetModel="sentence_embeddings")
     assert refused.value.status == 400
 
 
 def test_both_ensembles_are_loaded_unloaded_and_reloaded(local: LocalEndpoint, client: TritonClient) -> None:
-    """Where memory has room for one, calling the other by TargetModel swaps them; answers stay the same."""
+    """If memory has room for one ensemble, calling the other replaces it; results stay the same."""
     before = embed(client, "first")
     assert wait_for_steps(local, SENTENCE_STEPS) == SENTENCE_STEPS
     assert accuracy(client) >= 0.9

@@ -1,4 +1,4 @@
-"""Two models of ResNet-50's contract behind one endpoint that scales: the stack of the example, run here."""
+"""Two models with ResNet-50's inputs and outputs on one endpoint: the stack of the example, run locally."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def endpoint(assembly: Path) -> Iterator[LocalEndpoint]:
 
 @pytest.fixture(scope="module")
 def pixels() -> Any:
-    """FP32 [3, 224, 224] of the example's JPEG."""
+    """Return the pixels of the example's JPEG file, FP32 [3, 224, 224]."""
     preprocessing = runpy.run_path(str(EXAMPLE.parent / "small_network" / "preprocessing.py"))
     return preprocessing["resnet_pixels"]((EXAMPLE / "picture.jpg").read_bytes())
 
 
 def test_server_accepts_both_configurations(assembly: Path) -> None:
-    """Triton's core takes the configurations of the TorchScript and TensorRT models, warm-up included."""
+    """Triton's core accepts the configurations of the TorchScript and TensorRT models, with the warm-up."""
     for folder in ("resnet50_pt", "resnet50_trt"):
         (answer,) = ask_server(assembly.parent / "build" / folder).values()
         assert answer.startswith("loads (a stand-in for the backend")
 
 
 def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:
-    """JSON under ``application/octet-stream`` with each ``TargetModel``: 1,000 scores, the best one right."""
+    """JSON as ``application/octet-stream`` with each ``TargetModel`` returns scores with the right class."""
     runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
     for target, name in ((PYTORCH, "INPUT__0"), (TENSORRT, "input")):
         tensor = {"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}
@@ -69,7 +69,7 @@ def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any)
 
 
 def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) -> None:
-    """Both models give what the network gives without a server, the half precision one its own rounding."""
+    """Both models return what the network computes without a server, each in its precision."""
     network = runpy.run_path(str(EXAMPLE.parent / "small_network" / "network.py"))
     weights = network["load_weights"](EXAMPLE.parent / "small_network" / "resnet.npz")
     batch = np.stack([pixels, pixels[:, ::-1]])
@@ -84,7 +84,7 @@ def test_answers_equal_the_network_itself(endpoint: LocalEndpoint, pixels: Any) 
 
 
 def test_unknown_target_model_and_wrong_shape_are_refused(endpoint: LocalEndpoint, pixels: Any) -> None:
-    """What the endpoint does not hold is a ValidationError; what the model cannot take, a ModelError."""
+    """An unknown model is a ValidationError, and an invalid input is a ModelError."""
     runtime = boto3.client("sagemaker-runtime", endpoint_url=endpoint.endpoint_url)
     tensor = {"name": "INPUT__0", "shape": [1, 3, 2, 2], "datatype": "FP32", "data": [0.0] * 12}
     call = {"EndpointName": "small-network", "Body": json.dumps({"inputs": [tensor]})}

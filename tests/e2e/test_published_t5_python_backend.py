@@ -1,4 +1,4 @@
-"""T5 on the Python backend: the example's two endpoints, run here, against a forward pass written apart."""
+"""T5 on the Python backend: both endpoints of the example, compared with an independent implementation."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def template(assembly: Path) -> Template:
 
 @pytest.fixture(scope="module")
 def target_models(template: Template) -> dict[str, str]:
-    """The ``TargetModel`` of each model, as the stack tells its users."""
+    """The ``TargetModel`` of each model, from the stack's output."""
     targets: dict[str, str] = json.loads(template["Outputs"]["TargetModels"]["Value"])
     return targets
 
@@ -81,19 +81,19 @@ def client(local: LocalEndpoint, target_models: dict[str, str]) -> TritonClient:
 
 
 def sentences(count: int, length: int) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """Token ids that are neither padding nor the end."""
+    """Return token ids that are neither padding nor the end."""
     return np.random.RandomState(count * 100 + length).randint(2, 256, (count, length)).astype(np.int32)
 
 
 def padded(tokens: list[list[int]]) -> list[list[int]]:
-    """The rows, filled up with padding to the longest."""
+    """Pad the rows to the longest."""
     longest = max(len(row) for row in tokens)
     return [row + [0] * (longest - len(row)) for row in tokens]
 
 
 @pytest.mark.parametrize("name", VERSIONS)
 def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: Path, name: str) -> None:
-    """A padded batch decodes to what each sentence decodes to alone, in double precision, without a cache."""
+    """A padded batch gives the tokens of the reference, which decodes each sentence alone without a cache."""
     reference = T5Reference(models / name / "1")
     ids, mask = sentences(6, 40), np.ones((6, 40), dtype=np.int32)
     for row, length in enumerate((40, 33, 20, 9, 3, 1)):
@@ -109,7 +109,7 @@ def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: 
 
 
 def test_articles_invocation(local: LocalEndpoint, target_models: dict[str, str], models: Path) -> None:
-    """JSON through boto3, declared as octets, as the article sends it, to the model named by TargetModel."""
+    """JSON with boto3 as application/octet-stream, as in the article, returns the tokens of TargetModel."""
     ids = sentences(1, 12)
     tensors = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     payload = {
@@ -132,7 +132,7 @@ def test_articles_invocation(local: LocalEndpoint, target_models: dict[str, str]
 
 
 def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path, models: Path) -> None:
-    """invoke.py prints the tokens that the reference decodes, from the multi-model endpoint's model."""
+    """invoke.py prints the tokens of the reference, from a model of the multi-model endpoint."""
     reference = T5Reference(models / "t5_relu" / "1")
     options = ["--model", "t5_relu", "--endpoint-url", local.endpoint_url, "--assembly", assembly]
     printed = run_script(EXAMPLE, "invoke.py", "13", "37", "42", *options)
@@ -140,7 +140,7 @@ def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path, model
 
 
 def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: TritonClient) -> None:
-    """One model behind an endpoint of its own gives the tokens that it gives behind the shared one."""
+    """A model gives the same tokens on the single-model and on the multi-model endpoint."""
     inputs = {"input_ids": sentences(3, 8), "attention_mask": np.ones((3, 8), dtype=np.int32)}
     single = TritonClient.for_endpoint(SINGLE_MODEL, endpoint_url=local.endpoint_url)
     np.testing.assert_array_equal(
@@ -149,7 +149,7 @@ def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: T
 
 
 def test_requests_that_are_batched_together_do_not_see_each_other(client: TritonClient) -> None:
-    """Many at once, all of one length so that they share batches, come back as each alone does."""
+    """Many simultaneous requests of one length, which share batches, give the same tokens as each alone."""
     requests = [
         {"input_ids": row[np.newaxis], "attention_mask": np.ones((1, 10), dtype=np.int32)}
         for row in sentences(24, 10)
@@ -160,7 +160,7 @@ def test_requests_that_are_batched_together_do_not_see_each_other(client: Triton
 
 
 def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) -> None:
-    """The model's own words arrive as a model error with status 400."""
+    """An error message of the model is a model error with status 400."""
     inputs = {
         "input_ids": np.array([[5, 256]], dtype=np.int32),
         "attention_mask": np.ones((1, 2), dtype=np.int32),
@@ -174,12 +174,12 @@ def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) 
 def test_the_template_is_what_the_example_promises(
     template: Template, snapshot: SnapshotAssertion, name: str
 ) -> None:
-    """Each endpoint, its configuration and its model, as CloudFormation gets them."""
+    """The template has both endpoints, their configurations and their models."""
     assert endpoint_calls(template, name) == snapshot(extension_class=JSONSnapshotExtension)
 
 
 def test_differences_from_the_articles_calls(template: Template) -> None:
-    """Each parameter in which the article's boto3 calls and ours differ; README.md says why."""
+    """The calls differ from the article's only in parameters that README.md explains."""
     variant = {
         "InstanceType": "ml.g5.2xlarge",
         "InitialVariantWeight": 1,
@@ -228,7 +228,7 @@ def test_differences_from_the_articles_calls(template: Template) -> None:
 
 
 def write_environment(path: Path, python: str) -> Path:
-    """What conda-pack writes, as far as its names go: an environment of one Python."""
+    """Write an archive with the file names of conda-pack, for one Python version."""
     with tarfile.open(path, "w:gz") as archive:
         for name in ("bin/activate", f"lib/python{python}/site-packages/torch/__init__.py"):
             archive.addfile(tarfile.TarInfo(name), io.BytesIO())
@@ -236,7 +236,7 @@ def write_environment(path: Path, python: str) -> Path:
 
 
 def write_working_environment(path: Path, note: Path) -> Path:
-    """An environment of the Python at hand that leaves a note when it is used, packed like conda's."""
+    """Pack an environment of this Python that writes a file when it is used."""
     minor = f"python{sys.version_info.major}.{sys.version_info.minor}"
     site_packages = f"lib/{minor}/site-packages"
     leave_note = f"import pathlib, sys; pathlib.Path({str(note)!r}).write_text(sys.prefix)\n"
@@ -258,7 +258,7 @@ def write_working_environment(path: Path, note: Path) -> Path:
 
 
 def test_a_packed_environment_is_unpacked_and_used(tmp_path: Path) -> None:
-    """The server starts model.py in the Python environment that the model's folder carries as an archive."""
+    """The server starts model.py in the packed environment of the model's folder."""
     note = tmp_path / "note"
     environment = write_working_environment(tmp_path / "packed.tar.gz", note)
     built = tmp_path / "models"
@@ -282,7 +282,7 @@ def test_a_packed_environment_is_unpacked_and_used(tmp_path: Path) -> None:
 
 
 def build_pytorch(directory: Path, models: Path, python: str) -> Path:
-    """The repository for PyTorch, with the checkpoint's files and an environment of this Python."""
+    """Build the repository for PyTorch, with the checkpoint's files and an environment of this Python."""
     checkpoint = directory / "checkpoint"
     checkpoint.mkdir(parents=True)
     (checkpoint / "config.json").write_bytes((models / "t5_relu" / "1" / "config.json").read_bytes())
@@ -302,7 +302,7 @@ def check(models: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_environments_python_has_to_be_the_images(tmp_path: Path, models: Path) -> None:
-    """Packed with the image's Python the repository for PyTorch passes; with the article's it is refused."""
+    """An environment with the image's Python passes the checks; one with the article's Python does not."""
     good = check(build_pytorch(tmp_path / "good", models, "3.12"))
     assert good.returncode == 0, good.stdout + good.stderr
     bad = check(build_pytorch(tmp_path / "bad", models, "3.8"))

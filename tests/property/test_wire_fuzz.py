@@ -1,6 +1,6 @@
-"""Mutated responses: none gets past the decoder but as arrays or as an error of ours.
+"""Mutated responses: each is decoded or raises an error of this package.
 
-By hand, for longer: ``python tests/property/test_wire_fuzz.py 1000000``.
+To run it for longer: ``python tests/property/test_wire_fuzz.py 1000000``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NASTY = [
 
 
 def seeds() -> list[Response]:
-    """Well-formed responses of every kind of tensor, in both formats."""
+    """Return valid responses with every type of tensor, in both formats."""
     arrays = {
         "a": np.arange(6, dtype="f4").reshape(2, 3),
         "b": np.array([b"x", b"", b"long " * 9], dtype=object),
@@ -52,7 +52,7 @@ def flip(rng: random.Random, body: bytes, content_type: str) -> Response:
 
 
 def change_digit(rng: random.Random, body: bytes, content_type: str) -> Response:
-    """Another shape, size or version: the JSON stays JSON, so the deeper checks are reached."""
+    """Change a shape, size or version; the JSON stays valid, so later checks are reached."""
     digits = [index for index, byte in enumerate(body) if byte in b"0123456789"]
     changed = bytearray(body)
     for at in rng.sample(digits, min(len(digits), rng.randint(1, 3))):
@@ -61,7 +61,7 @@ def change_digit(rng: random.Random, body: bytes, content_type: str) -> Response
 
 
 def flip_tensor(rng: random.Random, body: bytes, content_type: str) -> Response:
-    """Damage the tensors behind the JSON: lengths of strings, booleans, any number."""
+    """Change the tensors after the JSON: lengths of strings, booleans, numbers."""
     start = body.rfind(b"}") + 1
     if start in (0, len(body)):
         return flip(rng, body, content_type)
@@ -80,13 +80,13 @@ def insert(rng: random.Random, body: bytes, content_type: str) -> Response:
 
 
 def replace(rng: random.Random, body: bytes, content_type: str) -> Response:
-    """Put something nasty in the place of a run of digits or of a quoted word."""
+    """Replace digits or a quoted word with an unusual value."""
     at = rng.randrange(len(body))
     return body[:at] + rng.choice(NASTY) + body[at + rng.randint(1, 8) :], content_type
 
 
 def replace_value(rng: random.Random, body: bytes, content_type: str) -> Response:
-    """Replace what follows a colon, keeping the header's size right, so that the JSON may still parse."""
+    """Replace the value after a colon and correct the header size, so that the JSON may be valid."""
     size = int(content_type.rpartition("=")[2]) if "=" in content_type else len(body)
     head, rest = body[:size], body[size:]
     colons = [index for index, byte in enumerate(head) if byte == ord(":")]
@@ -119,7 +119,7 @@ MUTATIONS: list[Mutation] = [
 
 
 def fuzz(count: int, seed: int) -> Counter[str]:
-    """Decode ``count`` mutated responses; whatever is raised but our error escapes."""
+    """Decode ``count`` mutated responses; only this package's error is caught."""
     rng, starts, seen = random.Random(seed), seeds(), Counter[str]()
     for _ in range(count):
         body, content_type = rng.choice(starts)
@@ -136,8 +136,8 @@ def fuzz(count: int, seed: int) -> Counter[str]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_mutated_responses_raise_nothing_but_our_error(seed: int) -> None:
-    """Thousands of damaged responses each decode or raise ``ResponseDecodingError``, and both happen."""
+def test_mutated_responses_decode_or_raise_one_error(seed: int) -> None:
+    """Thousands of mutated responses are decoded or raise ``ResponseDecodingError``, and both occur."""
     seen = fuzz(2000, seed)
     assert seen["refused"] > 500
     assert seen["decoded"] > 50

@@ -1,4 +1,4 @@
-"""The codec against the one that NVIDIA ships, over generated tensors."""
+"""The codec compared with NVIDIA's tritonclient, with generated tensors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from constructs_triton.wire import (
     parse_header_size,
 )
 
-# tritonclient.http brings gevent; the tests below hold that it patches nothing.
+# tritonclient.http imports gevent; a test below checks that gevent patches nothing.
 incumbent = pytest.importorskip("tritonclient.http")
 
 Array = NDArray[Any]
@@ -49,18 +49,18 @@ ELEMENTS = st.one_of(st.binary(max_size=300), st.text(st.characters(exclude_cate
 
 
 def fixed_tensors(datatype: str) -> st.SearchStrategy[tuple[str, Array]]:
-    """Arrays of one datatype, now and then transposed so that they are not contiguous."""
+    """Generate arrays of one datatype, some of them transposed and therefore not contiguous."""
     arrays = hnp.arrays(DTYPES[datatype], SHAPES)
     return st.tuples(st.just(datatype), st.one_of(arrays, arrays.map(lambda array: array.T)))
 
 
 def half_tensors() -> st.SearchStrategy[tuple[str, Array]]:
-    """bfloat16 arrays of any bits."""
+    """Generate bfloat16 arrays of any bits."""
     return hnp.arrays("u2", SHAPES).map(lambda bits: ("BF16", bits.view(ml_dtypes.bfloat16)))
 
 
 def text_tensors() -> st.SearchStrategy[tuple[str, Array]]:
-    """Object arrays of bytes and str, mixed."""
+    """Generate object arrays of bytes and str."""
     return hnp.arrays(object, SHAPES, elements=ELEMENTS, fill=st.nothing()).map(
         lambda array: ("BYTES", array)
     )
@@ -80,7 +80,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def build_incumbent(inputs: dict[str, tuple[str, Array]]) -> list[Any]:
-    """The same tensors as tritonclient wants them."""
+    """Return the same tensors in tritonclient's form."""
     tensors = []
     for name, (datatype, array) in inputs.items():
         tensor = incumbent.InferInput(name, list(array.shape), datatype)
@@ -89,7 +89,7 @@ def build_incumbent(inputs: dict[str, tuple[str, Array]]) -> list[Any]:
 
 
 def same(left: Array, right: Array) -> bool:
-    """Equal bit for bit, so that NaN equals itself; texts as their UTF-8."""
+    """Compare all bits, so that NaN equals itself; strings are compared as UTF-8."""
     if left.dtype == object:
         encoded = [x.encode() if isinstance(x, str) else x for x in left.ravel()]
         return left.shape == right.shape and encoded == right.ravel().tolist()
@@ -98,10 +98,10 @@ def same(left: Array, right: Array) -> bool:
 
 @settings(max_examples=150, deadline=None)
 @given(REQUESTS, st.lists(NAMES, max_size=3), OPTIONS)
-def test_request_is_byte_for_byte_tritonclients(
+def test_request_has_the_bytes_of_tritonclient(
     inputs: dict[str, tuple[str, Array]], outputs: list[str], options: dict[str, Any]
 ) -> None:
-    """A binary request has the very bytes, and the header size, that tritonclient gives it."""
+    """A binary request has the same bytes and header size as tritonclient's."""
     parameters: dict[str, Parameter] = {"temperature": 1, "tag": "x", "flag": True}
     body, header_size = incumbent.InferenceServerClient.generate_request_body(
         build_incumbent(inputs),
@@ -129,8 +129,8 @@ def test_request_is_byte_for_byte_tritonclients(
 
 @settings(max_examples=100, deadline=None)
 @given(REQUESTS)
-def test_response_reads_alike_here_and_in_tritonclient(inputs: dict[str, tuple[str, Array]]) -> None:
-    """tritonclient's parser and ours read the same arrays out of one response, bit for bit."""
+def test_response_is_decoded_as_by_tritonclient(inputs: dict[str, tuple[str, Array]]) -> None:
+    """Both parsers read identical arrays from one response."""
     arrays = {name: array for name, (_, array) in inputs.items()}
     response = encode_response(arrays)
     theirs = incumbent.InferenceServerClient.parse_response_body(
@@ -146,7 +146,7 @@ def test_response_reads_alike_here_and_in_tritonclient(inputs: dict[str, tuple[s
 @settings(max_examples=50, deadline=None)
 @given(REQUESTS)
 def test_binary_request_reads_back(inputs: dict[str, tuple[str, Array]]) -> None:
-    """What a request carries is what was put in."""
+    """A decoded request has the encoded arrays."""
     arrays = {name: array for name, (_, array) in inputs.items()}
     request = encode_request(arrays)
     back = decode_request(request.body, request.content_type).inputs
@@ -173,8 +173,8 @@ JSON_TENSORS = st.one_of(
 
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(NAMES, JSON_TENSORS, min_size=1, max_size=3))
-def test_json_is_lossless_and_means_what_tritonclients_means(inputs: dict[str, tuple[str, Array]]) -> None:
-    """JSON carries every array that it can carry exactly, in the same JSON values as tritonclient's."""
+def test_json_is_exact_and_equals_tritonclients(inputs: dict[str, tuple[str, Array]]) -> None:
+    """Arrays are exact in JSON, with the same JSON values as tritonclient's."""
     arrays = {name: array for name, (_, array) in inputs.items()}
     request = encode_request(arrays, binary=False)
     assert request.header_size is None
@@ -189,7 +189,7 @@ def test_json_is_lossless_and_means_what_tritonclients_means(inputs: dict[str, t
 
 
 def test_gevent_patches_nothing() -> None:
-    """Comparing with tritonclient leaves the sockets and threads of this process alone."""
+    """Importing tritonclient does not patch the sockets and threads of this process."""
     monkey = import_module("gevent.monkey")
 
     assert not any(monkey.is_module_patched(name) for name in ("socket", "threading", "time", "ssl"))

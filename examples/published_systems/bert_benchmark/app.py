@@ -1,6 +1,6 @@
-"""BERT-large on the instances that the benchmark asks for, scaling on the invocations that one of them bears.
+"""BERT-large on the instances of the benchmark's plan, scaling on invocations per instance.
 
-``npx cdk synth`` plans the cheapest configuration within 500 ms; another row of the benchmark is chosen by
+``npx cdk synth`` uses the cheapest configuration within 500 ms. Choose another row of the benchmark with
 ``-c configuration=trt-ig-db -c instance_type=ml.g4dn.xlarge``.
 """
 
@@ -18,7 +18,7 @@ from constructs_triton.planning import Plan
 
 
 class BertStack(cdk.Stack):
-    """One endpoint of the plan's size."""
+    """One endpoint with the size of the plan."""
 
     def __init__(self, scope: Construct, id: str, *, plan: Plan, models: Path, endpoint_name: str) -> None:
         super().__init__(scope, id)

@@ -1,4 +1,4 @@
-"""The article's benchmark: what was measured, what is required, and the plan that follows."""
+"""The article's benchmark: the measurements, the requirement and the resulting plan."""
 
 from __future__ import annotations
 
@@ -7,21 +7,22 @@ from pathlib import Path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements
 
 BENCHMARK = Path(__file__).resolve().parent / "benchmark.csv"
-# What the article paid for an hour of one instance, in USD: its cost divided by its count.
+# Price of one instance per hour in the article, in USD: cost divided by count.
 PRICES = {"ml.g4dn.xlarge": "0.7364", "ml.g4dn.2xlarge": "0.94", "ml.g4dn.12xlarge": "4.89"}
 REQUIREMENT = Requirement(requests_per_second=500, latency_ms=500)
 
 
 def plans() -> list[Plan]:
-    """A plan for each of the 24 rows, in the article's order."""
+    """Return a plan for each of the 24 rows, in the order of the article."""
     return plan_all(read_measurements(BENCHMARK), REQUIREMENT, PRICES)
 
 
 def plan_for(configuration: str | None = None, instance_type: str | None = None) -> Plan:
-    """The cheapest plan within the latency, or the one of the configuration and the instance type named.
+    """Return the cheapest plan within the latency, or that of the given configuration and instance type.
 
-    Raises ``InvalidValueError`` where nothing is within the latency, ``LookupError`` where nothing has these
-    names.
+    Raises:
+        InvalidValueError: no configuration is within the latency.
+        LookupError: no row has these names.
     """
     chosen = [
         plan

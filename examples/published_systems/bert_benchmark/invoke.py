@@ -1,7 +1,7 @@
 """Sends token ids to the classifier: ``python invoke.py ENDPOINT [--endpoint-url URL] [--tokens 101,102]``.
 
-BERT's own tokenizer makes token ids of words (``BertTokenizer`` in transformers); these are padded to 512
-here, as the benchmark pads them.
+BERT's tokenizer converts words to token ids (``BertTokenizer`` in transformers). This script pads them to
+512, as in the benchmark.
 """
 
 # ruff: noqa: T201 - a command
@@ -19,7 +19,7 @@ LENGTH = 512
 
 
 def classify(client: TritonClient, sentences: Sequence[Sequence[int]]) -> np.ndarray:
-    """Probabilities FP32 [n, 2] for n sentences of at most 512 token ids, in one request."""
+    """Return probabilities FP32 [n, 2] for n sentences of at most 512 token ids, in one request."""
     tokens = np.zeros((len(sentences), LENGTH), np.int32)
     mask = np.zeros_like(tokens)
     for row, sentence in enumerate(sentences):

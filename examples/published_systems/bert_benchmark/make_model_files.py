@@ -1,9 +1,8 @@
 """Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py``.
 
 Not run by the tests: it needs torch, transformers and onnx (``pip install torch transformers onnx``), some
-gigabytes of memory, and the network, from which transformers gets bert-large-uncased. The head that tells two
-classes apart is new and has learned nothing: put your own fine-tuned model in its place.
-``compile_tensorrt.sh`` then makes ``model.plan``.
+gigabytes of memory, and the network to download bert-large-uncased. The classification head is not trained:
+replace it with your own fine-tuned model. ``compile_tensorrt.sh`` then writes ``model.plan``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MODEL_FILES = Path(__file__).resolve().parent / "model_files"
 
 
 class Classifier(torch.nn.Module):
-    """Tokens and mask, INT32 [n, 512], to logits FP32 [n, 2]: tensors alone, as TorchScript wants them."""
+    """Converts tokens and mask, INT32 [n, 512], to logits FP32 [n, 2]; TorchScript needs plain tensors."""
 
     def __init__(self) -> None:
         super().__init__()

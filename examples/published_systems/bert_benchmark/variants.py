@@ -1,6 +1,6 @@
-"""BERT-large as a classifier, in the eight configurations of the benchmark: one base and what differs.
+"""BERT-large as a classifier, in the eight configurations of the benchmark.
 
-The article prints the differences and not the base, so the base is ours: 512 tokens in, two classes out.
+The article shows only how they differ. The common part is from this example: 512 tokens in, two classes out.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from constructs_triton.model_repository.builder import ModelRepositoryBuilder, S
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"
-# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+# In the folder that contains the cloud assembly, cdk.out.
 BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
 MODEL = "bert"
 
 BASE = ModelConfig(
     name=MODEL,
     max_batch_size=16,
-    # TorchScript has positions in place of names; the ONNX export gives the plan's tensors the same ones.
+    # TorchScript has positions instead of names; the ONNX export uses the same names for the plan.
     input=[ModelInput(name=f"INPUT__{index}", data_type="TYPE_INT32", dims=[512]) for index in range(2)],
     output=[ModelOutput(name="OUTPUT__0", data_type="TYPE_FP32", dims=[2])],
 )
@@ -50,22 +50,22 @@ VARIANTS: dict[str, ModelConfig] = {
     **_family("pt", BASE.with_(backend=PytorchBackend())),
     **_family("trt", BASE.with_(backend=TensorrtBackend())),
 }
-"""The eight configurations by the names of the article's first table."""
+"""The eight configurations, with the names of the article's first table."""
 
 
 def model_file(configuration: str) -> Path:
-    """Where ``make_model_files.py`` puts the model of a configuration."""
+    """Return the file that ``make_model_files.py`` writes for a configuration."""
     return MODEL_FILES / ("model.pt" if configuration.startswith("pt-") else "model.plan")
 
 
 def write_variant(configuration: str) -> Path:
-    """The repository of one configuration; without the model's file where nobody has made it yet."""
+    """Write the repository of one configuration, without the model file if it does not exist yet."""
     file = model_file(configuration)
     return _write(configuration, VARIANTS[configuration], file if file.exists() else None)
 
 
 def write_small_variant(configuration: str) -> Path:
-    """A small encoder in NumPy under the same name, with the same batching and the same instances."""
+    """Write a small encoder in NumPy with the same name, batching and instances."""
     config = VARIANTS[configuration].with_(backend=PythonBackend())
     files: dict[str, Source] = {"1/encoder.py": HERE / "small_model" / "encoder.py"}
     return _write(f"small-{configuration}", config, HERE / "small_model" / "model.py", files)

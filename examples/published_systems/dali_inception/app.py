@@ -1,6 +1,6 @@
-"""DALI and Inception v3 as one ensemble: as the article has it, on today's image, and as a twin for here.
+"""DALI and Inception v3 as one ensemble: as in the article, on a newer image, and as a local twin.
 
-``npx cdk synth`` writes four stacks: today's image once with ONNX Runtime and once with TensorRT.
+``npx cdk synth`` writes four stacks; the newer image is used with ONNX Runtime and with TensorRT.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from constructs_triton import (
 )
 
 ENSEMBLE = "ensemble_dali_inception"
-# DALI decodes with 12 threads here, so an instance with 16 vCPUs; two threads copy tensors beside them.
+# DALI decodes with 12 threads and two threads copy tensors, so the instance has 16 vCPUs.
 THREADS = TritonEnvironment(thread_count=8, buffer_manager_thread_count=2)
 
 
 class EnsembleStack(cdk.Stack):
-    """One endpoint that takes JPEG files and answers with the probabilities of 1,001 classes."""
+    """One endpoint that accepts JPEG files and returns the probabilities of 1,001 classes."""
 
     def __init__(
         self, scope: Construct, id: str, *, models: Path, missing: list[str], **options: Any

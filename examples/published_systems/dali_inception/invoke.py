@@ -1,7 +1,7 @@
 """Classifies a JPEG file: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture JPEG] [--labels TXT]``.
 
-In the three ways of the article: JSON, binary by tritonclient, and with the client of this library, which
-also asks Triton itself for the best classes by name.
+The request is sent as JSON, in binary by tritonclient, as in the article, and with the client of this
+library, which also requests the best classes from Triton.
 """
 
 # ruff: noqa: T201 - a command
@@ -24,7 +24,7 @@ BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size={}"
 
 
 def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
-    """The article's first request: UINT8 [1, bytes] as JSON numbers; FP32 [1, 1001]."""
+    """Send the article's first request, UINT8 [1, bytes] as JSON numbers; return FP32 [1, 1001]."""
     payload = {"inputs": [{"name": "INPUT", "shape": rv2.shape, "datatype": "UINT8", "data": rv2.tolist()}]}
     response = runtime.invoke_endpoint(
         EndpointName=endpoint, ContentType="application/octet-stream", Body=json.dumps(payload)
@@ -34,7 +34,7 @@ def as_json(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
 
 
 def as_binary(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
-    """The article's second request, put together by tritonclient."""
+    """Send the article's second request, encoded by tritonclient."""
     tensor = InferInput("INPUT", list(rv2.shape), "UINT8")
     tensor.set_data_from_numpy(rv2, binary_data=True)
     body, header_length = InferenceServerClient.generate_request_body(
@@ -49,12 +49,12 @@ def as_binary(runtime: Any, endpoint: str, rv2: np.ndarray) -> np.ndarray:
 
 
 def with_the_client(client: TritonClient, rv2: np.ndarray) -> np.ndarray:
-    """The same bytes on the wire, in one line."""
+    """Send the same bytes with TritonClient."""
     return client.infer({"INPUT": rv2}, ["OUTPUT"])["OUTPUT"]
 
 
 def main() -> None:
-    """Print the best class in each of the three ways."""
+    """Print the best class for each of the three requests."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("endpoint")
     parser.add_argument("--endpoint-url", help="of a local endpoint; AWS's own by default")

@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent
 
 @pipeline_def(batch_size=256, num_threads=12, device_id=0)
 def inception_preprocessing():  # type: ignore[no-untyped-def]  # a node of DALI's graph
-    """JPEG files to FP32 [299, 299, 3] from -1 to 1, decoded and resized on the GPU."""
+    """Convert JPEG files to FP32 [299, 299, 3] from -1 to 1, decoded and resized on the GPU."""
     files = fn.external_source(device="cpu", name="DALI_INPUT_0")
     images = fn.decoders.image(files, device="mixed", output_type=types.RGB)
     images = fn.resize(images, resize_x=299, resize_y=299)

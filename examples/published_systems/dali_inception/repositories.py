@@ -1,8 +1,8 @@
-"""The model repositories beside the article's own, which is the folder ``article``.
+"""Writes the model repositories; that of the article is the folder ``article``.
 
-``modern`` replaces TensorFlow, which images from 25.04 on no longer carry, by ONNX Runtime or TensorRT.
-``twin`` replaces DALI by Pillow and Inception by a small network, and runs on any machine. Both answer the
-article's request, and with 1,001 scores.
+``modern`` replaces TensorFlow, which images after 24.09 do not have, with ONNX Runtime or TensorRT. ``twin``
+replaces DALI with Pillow and Inception with a small network, and runs on any machine. Both accept the
+article's request and return 1,001 scores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 ARTICLE = HERE / "article"
 MODEL_FILES = HERE / "model_files"
 NETWORK = HERE.parent / "small_network"
-# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+# In the folder that contains the cloud assembly, cdk.out.
 BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
 LABELS = "inception_labels.txt"
 ENVIRONMENT = "pillow_env.tar.gz"
@@ -37,19 +37,19 @@ Engine = Literal["onnx", "tensorrt"]
 
 
 def missing_article_files() -> list[str]:
-    """The files that have to be made before the article's repository can be served."""
+    """Return the files that are missing in the article's repository."""
     wanted = ("dali/1/model.dali", "inception_graphdef/1/model.graphdef")
     return [path for path in wanted if not (ARTICLE / path).exists()]
 
 
 def missing_modern_files(engine: Engine) -> list[str]:
-    """The files that have to be made before the modern repository can be served."""
+    """Return the files that are missing in the modern repository."""
     wanted = ("model.dali", "model.onnx" if engine == "onnx" else "model.plan")
     return [f"model_files/{name}" for name in wanted if not (MODEL_FILES / name).exists()]
 
 
 def write_modern(engine: Engine) -> Path:
-    """DALI and Inception v3 by ONNX Runtime or TensorRT; without their files where nobody made them yet."""
+    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet."""
     dali = ModelConfig.read(ARTICLE / "dali")
     inception = ModelConfig(
         name="inception",
@@ -69,9 +69,9 @@ def write_modern(engine: Engine) -> Path:
 
 
 def write_twin() -> Path:
-    """The article's three models, with ``model.py`` in place of DALI and TensorFlow.
+    """Write the article's three models, with ``model.py`` instead of DALI and TensorFlow.
 
-    The archive that ``pack_environment.sh`` makes, where it is there, brings Pillow to the image.
+    The archive of ``pack_environment.sh`` is included if it exists, because the image may not have Pillow.
     """
     environment = MODEL_FILES / ENVIRONMENT
     with_pillow = PythonBackend(execution_env_path=ENVIRONMENT if environment.exists() else None)
@@ -100,7 +100,7 @@ def write_twin() -> Path:
 
 
 def _ensemble(name: str, preprocessing: ModelConfig, classifier: ModelConfig) -> Ensemble:
-    """The article's ensemble: INPUT, the bytes of JPEG files, to OUTPUT, the probability of each class."""
+    """Add the article's ensemble: INPUT, bytes of JPEG files, to OUTPUT, probabilities of classes."""
     image, probabilities = classifier.input[0].name, classifier.output[0].name
     return (
         Ensemble(name)

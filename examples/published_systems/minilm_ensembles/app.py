@@ -1,6 +1,6 @@
-"""Two ensembles, one for sentences and one for pictures, behind one endpoint that shares a GPU.
+"""Two ensembles, one for sentences and one for pictures, on one multi-model endpoint with a GPU.
 
-`npx cdk synth` builds the models first where they are missing; `-c models=<folder>` takes others.
+`npx cdk synth` first builds models that are missing; `-c models=<folder>` uses other models.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from constructs_triton import InstanceType, ModelSource, TritonModelRepository, 
 
 
 class MinilmEnsembles(cdk.Stack):
-    """The repository's ensembles, each one an archive that is loaded when it is first asked for."""
+    """One endpoint with both ensembles; each is an archive that is loaded at its first request."""
 
     def __init__(self, scope: Construct, id: str, *, models: Path) -> None:
         super().__init__(scope, id, description="Two Triton ensembles on one GPU multi-model endpoint")
@@ -28,7 +28,7 @@ class MinilmEnsembles(cdk.Stack):
             endpoint_name="minilm-ensembles",
         )
         cdk.CfnOutput(self, "EndpointName", value=endpoint.endpoint_name)
-        # The archives' names tell their content, so callers are told which one a name stands for.
+        # The names of archives contain a digest, so this output maps model names to archives.
         cdk.CfnOutput(self, "TargetModels", value=json.dumps(dict(repository.target_models)))
 
 

@@ -1,6 +1,6 @@
 """Build the model repository: `python build_models.py [--encoder tensorrt --plan model.plan] [...]`.
 
-Exits 75 (EX_TEMPFAIL) where the weights cannot be downloaded.
+Exits with 75 (EX_TEMPFAIL) if the weights cannot be downloaded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIGITS = HERE.parents[2] / "assets" / "model_repositories" / "digits"
 
 
 def build(target: Path, *, kind: Encoder, environment: Path | None, plan: Path | None) -> None:
-    """Write both ensembles into the folder ``target``, in place of what is there."""
+    """Write both ensembles into the folder ``target``, replacing its content."""
     builder = ModelRepositoryBuilder()
     with tempfile.TemporaryDirectory() as scratch:
         add_sentences(builder, Path(scratch), kind, environment, plan)
@@ -36,7 +36,7 @@ def build(target: Path, *, kind: Encoder, environment: Path | None, plan: Path |
 def add_sentences(
     builder: ModelRepositoryBuilder, scratch: Path, kind: Encoder, environment: Path | None, plan: Path | None
 ) -> None:
-    """Add the tokenizer, the BERT encoder in one of its kinds, the pooling, and their ensemble."""
+    """Add the tokenizer, the BERT encoder, the pooling, and their ensemble."""
     model = fetch()
     packed = {} if environment is None else {ENVIRONMENT: environment}
     tokenize = tokenizer(has_environment=bool(packed))
@@ -68,7 +68,7 @@ def add_digits(builder: ModelRepositoryBuilder) -> None:
 
 
 def main() -> int:
-    """Read the command line; 0 when the repository stands."""
+    """Read the command line; return 0 after writing the repository."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
     parser.add_argument("--encoder", choices=ENCODERS, default="python", help="what runs BERT")

@@ -1,7 +1,7 @@
 """Call both ensembles: `python invoke.py [--endpoint-url http://127.0.0.1:8080] [--assembly cdk.out]`.
 
-Without a URL the endpoint in AWS is called. Which archive a name stands for is read from the assembly, where
-`cdk synth` wrote it for both.
+Without a URL the endpoint in AWS is called. The archive of each model is read from the assembly, where
+`cdk synth` writes it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ SENTENCES = [
 
 
 def target_models(assembly: Path) -> ModelIndex:
-    """The stack's output ``TargetModels``."""
+    """Read the stack's output ``TargetModels``."""
     template = json.loads((assembly / "MinilmEnsembles.template.json").read_text(encoding="utf-8"))
     return ModelIndex(json.loads(template["Outputs"]["TargetModels"]["Value"]))
 
 
 def compare_sentences(client: TritonClient) -> str:
-    """A line for each sentence: how near it is to the first."""
+    """Return a line for each sentence with its similarity to the first."""
     texts = np.array(SENTENCES, dtype=object)[:, np.newaxis]
     embeddings = client.infer({"INPUT0": texts}, TargetModel="sentence_embeddings")["embedding"]
     similarities = embeddings @ embeddings[0]
@@ -40,7 +40,7 @@ def compare_sentences(client: TritonClient) -> str:
 
 
 def classify(client: TritonClient, pictures: list[Path]) -> str:
-    """A line for each PNG of a handwritten digit."""
+    """Return a line for each PNG file of a handwritten digit."""
     files = np.array([path.read_bytes() for path in pictures], dtype=object)[:, np.newaxis]
     labels = client.infer({"image": files}, TargetModel="digits")["label"][:, 0]
     return "\n".join(
@@ -49,7 +49,7 @@ def classify(client: TritonClient, pictures: list[Path]) -> str:
 
 
 def main() -> int:
-    """Read the command line and call."""
+    """Read the command line and call the endpoint."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pictures", nargs="*", type=Path, help="PNG files of handwritten digits")
     parser.add_argument("--endpoint-url", help="where `constructs-triton local up` listens")

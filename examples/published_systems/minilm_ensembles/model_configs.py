@@ -1,4 +1,4 @@
-"""The configurations of the sentence ensemble, for each way to run its BERT step."""
+"""Model configurations of the sentence ensemble, for each backend of its BERT step."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def encoder(kind: Encoder, *, has_environment: bool) -> ModelConfig:
 
 
 def pooling() -> ModelConfig:
-    """Token embeddings to sentence embeddings; NumPy alone, which the image has."""
+    """Token embeddings to sentence embeddings; needs only NumPy, which the image has."""
     return ModelConfig(
         name="mean_pooling",
         backend="python",
@@ -77,7 +77,7 @@ def pooling() -> ModelConfig:
 
 
 def ensemble(*steps: ModelConfig) -> Ensemble:
-    """The three steps as one model: tensors of one name are connected."""
+    """The three steps as one model; tensors with the same name are connected."""
     pipeline = Ensemble("sentence_embeddings").input("INPUT0")
     for step in steps:
         pipeline = pipeline.step(step)

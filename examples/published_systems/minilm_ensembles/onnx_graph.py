@@ -1,6 +1,6 @@
 """Writes the encoder of BERT as an ONNX graph: the step that TensorRT compiles and ONNX Runtime runs.
 
-The graph is made from the weights alone, operator by operator; PyTorch's exporter would do the same and needs
+The graph is built from the weights, operator by operator. PyTorch's exporter would do the same, but needs
 PyTorch. Opset 17 is the first with LayerNormalization, and TensorRT 8.6 and newer read it.
 """
 
@@ -19,12 +19,12 @@ __all__ = ["write_encoder"]
 
 OPSET = 17
 IR_VERSION = 8  # the one of opset 17's time, so that older runtimes read the file too
-#: Added to the scores of padding, which its exponential then leaves nothing of.
+#: Added to the scores of padding, so that their exponential is zero.
 MASKED = -1e9
 
 
 def write_encoder(model: Path, target: Path) -> None:
-    """Write ``target`` from the folder ``model``, which holds ``config.json`` and ``model.safetensors``.
+    """Write ``target`` from the folder ``model`` with ``config.json`` and ``model.safetensors``.
 
     Inputs ``input_ids`` and ``attention_mask``, INT32 [batch, sequence]; output ``token_embeddings``, FP32
     [batch, sequence, hidden]. Both axes are dynamic. Token types are all 0: one sentence, not a pair.
@@ -101,7 +101,7 @@ class _Encoder:
         return self._op("Transpose", self._op("Reshape", states, shape), perm=order)
 
     def _linear(self, name: str, states: str) -> str:
-        # PyTorch keeps a layer's weights as [out, in].
+        # PyTorch stores a layer's weights as [out, in].
         weight = self._constant(f"{name}.weight", np.ascontiguousarray(self.weights[f"{name}.weight"].T))
         return self._op("Add", self._op("MatMul", states, weight), self._weight(f"{name}.bias"))
 
@@ -110,7 +110,7 @@ class _Encoder:
         return self._op("LayerNormalization", states, scale, shift, axis=-1, epsilon=self.epsilon)
 
     def _gelu(self, states: str) -> str:
-        """The exact one, by the error function; opset 17 has no operator of that name."""
+        """Exact GELU with the error function, because opset 17 has no GELU operator."""
         halves = self._op("Erf", self._op("Mul", states, self._number(2**-0.5)))
         share = self._op("Mul", self._op("Add", halves, self._number(1.0)), self._number(0.5))
         return self._op("Mul", states, share)

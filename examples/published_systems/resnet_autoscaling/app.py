@@ -1,7 +1,7 @@
-"""ResNet-50 in PyTorch and TensorRT behind one GPU multi-model endpoint that scales on how busy its GPUs are.
+"""ResNet-50 in PyTorch and TensorRT on one GPU multi-model endpoint that scales on GPU utilization.
 
-``ResNet50`` is what the article deploys; ``SmallNetwork`` is the same stack over a small network that runs
-anywhere. Synthesize with ``npx cdk synth``.
+``ResNet50`` is the system of the article. ``SmallNetwork`` is the same stack with a small network that runs
+on any machine. Synthesize with ``npx cdk synth``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class ResNetStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str) -> None:
         super().__init__(scope, id)
-        # The names carry a version, as the article's do: new content gets a new name by hand.
+        # The names contain a version, as in the article: change it by hand for new content.
         repository = TritonModelRepository(self, "Models", target_model_naming=TargetModelNaming.PLAIN)
         cdk.Annotations.of(repository).acknowledge_warning(
             "constructs-triton:target-model-plain-names", "a new version is a new name"

@@ -1,7 +1,7 @@
 """Sends a picture to both models: ``python invoke.py ENDPOINT [--endpoint-url URL] [--picture FILE]``.
 
-First exactly as the article does, with boto3 and JSON, then with the client, in binary: a fifth of the
-bytes. Needs Pillow, which turns the JPEG into pixels.
+The first request uses boto3 and JSON, as in the article. The second uses the client and binary, which needs a
+fifth of the bytes. Needs Pillow to decode the JPEG file.
 """
 
 # ruff: noqa: T201 - a command
@@ -27,7 +27,7 @@ TARGETS = {"resnet_pt_v0.tar.gz": ("INPUT__0", "OUTPUT__0"), "resnet_trt_v0.tar.
 
 
 def as_in_the_article(runtime: Any, endpoint: str, target: str, pixels: np.ndarray) -> np.ndarray:
-    """One picture FP32 [3, 224, 224] as JSON; scores FP32 [1000]."""
+    """Send one picture, FP32 [3, 224, 224], as JSON; return scores, FP32 [1000]."""
     name, _ = TARGETS[target]
     payload = {
         "inputs": [{"name": name, "shape": [1, 3, 224, 224], "datatype": "FP32", "data": pixels.tolist()}]
@@ -42,13 +42,13 @@ def as_in_the_article(runtime: Any, endpoint: str, target: str, pixels: np.ndarr
 
 
 def with_the_client(client: TritonClient, target: str, pixels: np.ndarray) -> np.ndarray:
-    """The same in binary."""
+    """Send the same picture in binary."""
     name, output = TARGETS[target]
     return client.infer({name: pixels[np.newaxis]}, TargetModel=target)[output][0]
 
 
 def main() -> None:
-    """Print the best three classes of each model, asked in both ways."""
+    """Print the best three classes of each model for both requests."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("endpoint")
     parser.add_argument("--endpoint-url", help="of a local endpoint; AWS's own by default")

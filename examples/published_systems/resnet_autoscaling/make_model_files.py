@@ -1,7 +1,7 @@
 """Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py``.
 
 Not run by the tests: it needs torch, torchvision and onnx (``pip install torch torchvision onnx``) and the
-network, from which torchvision gets the weights. ``compile_tensorrt.sh`` then makes ``model.plan``.
+network to download the weights. ``compile_tensorrt.sh`` then writes ``model.plan``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MODEL_FILES = Path(__file__).resolve().parent / "model_files"
 
 
 def main() -> None:
-    """Trace the model for the PyTorch backend, and export it for TensorRT with a batch axis that varies."""
+    """Trace the model for the PyTorch backend, and export it for TensorRT with a variable batch axis."""
     MODEL_FILES.mkdir(exist_ok=True)
     weights = torchvision.models.ResNet50_Weights.IMAGENET1K_V1
     model = torchvision.models.resnet50(weights=weights).eval()

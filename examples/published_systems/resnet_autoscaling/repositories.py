@@ -1,6 +1,6 @@
-"""The models: ResNet-50 in two formats for a GPU, and a small network of the same contract for here.
+"""The models: ResNet-50 in two formats for a GPU, and a small network with the same inputs and outputs.
 
-As in the article each archive holds one folder ``resnet``; only the archives are told apart by their names.
+As in the article, each archive has one folder ``resnet``, and only the names of the archives differ.
 ``make_model_files.py`` writes the files of ResNet-50 into ``model_files/``.
 """
 
@@ -26,7 +26,7 @@ from constructs_triton.model_repository.builder import ModelRepositoryBuilder, S
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"
 NETWORK = HERE.parent / "small_network"
-# Beside the cloud assembly, which the CDK's command line puts into cdk.out.
+# In the folder that contains the cloud assembly, cdk.out.
 BUILD = Path(os.environ.get("CDK_OUTDIR", HERE / "cdk.out")).resolve().parent / "build"
 
 PYTORCH = ModelConfig(
@@ -55,9 +55,9 @@ TENSORRT = ModelConfig(
 
 
 def write_resnet50() -> dict[str, Path]:
-    """ResNet-50 as TorchScript and as a TensorRT plan, by the archive's name.
+    """Write ResNet-50 as TorchScript and as a TensorRT plan; return the folders by the name of the archive.
 
-    Without their files where nobody has made them yet: see :func:`missing_model_files`.
+    Files that do not exist yet are left out: see :func:`missing_model_files`.
     """
     return {
         "resnet_pt_v0": _write("resnet50_pt", PYTORCH, _if_there("model.pt")),
@@ -66,12 +66,12 @@ def write_resnet50() -> dict[str, Path]:
 
 
 def missing_model_files() -> list[str]:
-    """The files that ``make_model_files.py`` has not made yet."""
+    """Return the files that ``make_model_files.py`` has not written yet."""
     return [name for name in ("model.pt", "model.plan") if not (MODEL_FILES / name).exists()]
 
 
 def write_small_network() -> dict[str, Path]:
-    """A small network under the same names, in single and, as an engine might be built, in half precision."""
+    """Write a small network with the same names, in single precision and in half precision."""
     return {
         "resnet_pt_v0": _write_small("small_pt", PYTORCH, np.float32),
         "resnet_trt_v0": _write_small("small_trt", TENSORRT, np.float16),
@@ -98,7 +98,7 @@ def _if_there(name: str) -> Path | None:
 
 
 def _weights(dtype: type[np.floating]) -> bytes:
-    """The weights rounded to ``dtype``."""
+    """Return the weights rounded to ``dtype``."""
     rounded = io.BytesIO()
     with np.load(NETWORK / "resnet.npz") as archive:
         np.savez_compressed(rounded, **{name: archive[name].astype(dtype) for name in archive.files})

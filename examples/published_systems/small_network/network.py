@@ -1,7 +1,7 @@
-"""A small residual network in NumPy that tells 1,000 classes apart: ten colours in 100 places.
+"""A small residual network in NumPy with 1,000 classes: ten colours in 100 places.
 
-It stands in for ResNet-50 and Inception v3 where there is no GPU, with their inputs and outputs. Its filters
-are drawn once from a fixed seed; its last layer is fitted (``train.py``), once for each preprocessing.
+It replaces ResNet-50 and Inception v3 on machines without a GPU, with the same inputs and outputs. Its
+filters are random with a fixed seed. Its last layer is trained by ``train.py``, once for each preprocessing.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 COLOURS = ("red", "orange", "yellow", "green", "cyan", "blue", "purple", "pink", "brown", "white")
 ROWS = COLUMNS = 10
 GRID = 32
-"""Rows and columns that a picture is averaged down to, at most."""
+"""Maximum rows and columns to which a picture is averaged."""
 
 
 def load_weights(path: Path) -> dict[str, np.ndarray]:
-    """Read weights from an ``.npz`` file; their dtype is the one that the network computes in."""
+    """Read weights from an ``.npz`` file; the network computes in their dtype."""
     with np.load(path) as archive:
         return {name: archive[name] for name in archive.files}
 
 
 def label_of(class_index: int) -> str:
-    """The words for a class from 0 to 999, rows and columns counted from 1 at the top left."""
+    """Return the name of a class from 0 to 999; rows and columns count from 1 at the top left."""
     colour, place = divmod(class_index, ROWS * COLUMNS)
     row, column = divmod(place, COLUMNS)
     return f"{COLOURS[colour]}, row {row + 1}, column {column + 1}"
@@ -32,8 +32,8 @@ def label_of(class_index: int) -> str:
 def log_probabilities(weights: dict[str, np.ndarray], pixels: np.ndarray) -> np.ndarray:
     """Return [n, 1001] for pixels [n, 3, h, w]: "background" (no object) first, then the 1,000 classes.
 
-    What colour an object has, and in which row and column it is, are three answers of the network; the
-    probability of a class is their product.
+    The network predicts colour, row and column of an object; the probability of a class is the product of
+    the three.
     """
     features = _features(weights, pixels)
     colour, row, column = (
@@ -45,7 +45,7 @@ def log_probabilities(weights: dict[str, np.ndarray], pixels: np.ndarray) -> np.
 
 
 def _features(weights: dict[str, np.ndarray], pixels: np.ndarray) -> dict[str, np.ndarray]:
-    """What the last layer sees: the activations averaged over the picture, its columns, its rows."""
+    """Return the input of the last layer: averages over the picture, its columns and its rows."""
     maps = _convolve(_averaged_down(pixels).astype(weights["stem"].dtype), weights["stem"])
     maps = np.maximum(maps, 0)
     inner = np.maximum(_convolve(maps, weights["residual_1"]), 0)

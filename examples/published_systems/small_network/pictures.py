@@ -1,4 +1,4 @@
-"""Pictures for the small network: one object in one of ten colours on a noisy ground; needs Pillow.
+"""Draws pictures for the small network: one object in one of ten colours on noise; needs Pillow.
 
 ``python pictures.py FILE.jpg`` writes the one that the examples send: a blue ring in row 3, column 8.
 """
@@ -29,7 +29,7 @@ _RGB = {
 
 
 def picture(class_index: int | None, random: np.random.RandomState) -> Image.Image:
-    """A picture of a class from 0 to 999, or of the bare ground for ``None``."""
+    """Draw a picture of a class from 0 to 999, or of the background for ``None``."""
     image = _ground(random)
     if class_index is None:
         return image
@@ -41,14 +41,14 @@ def picture(class_index: int | None, random: np.random.RandomState) -> Image.Ima
 
 
 def jpeg(image: Image.Image, quality: int = 90) -> bytes:
-    """The picture as a JPEG file."""
+    """Encode the picture as a JPEG file."""
     file = io.BytesIO()
     image.save(file, "JPEG", quality=quality)
     return file.getvalue()
 
 
 def _ground(random: np.random.RandomState) -> Image.Image:
-    """Soft grey clouds with grain."""
+    """Draw soft grey clouds with noise."""
     clouds = Image.fromarray(random.randint(70, 110, (6, 6)).astype(np.uint8)).resize((SIDE, SIDE))
     grain = random.normal(0, 6, (SIDE, SIDE, 1))
     pixels = np.asarray(clouds, np.float64)[:, :, None] + grain
@@ -58,7 +58,7 @@ def _ground(random: np.random.RandomState) -> Image.Image:
 def _draw(
     draw: ImageDraw.ImageDraw, x: float, y: float, random: np.random.RandomState, rgb: tuple[int, int, int]
 ) -> None:
-    """A disc, a ring, a square or a triangle."""
+    """Draw a disc, a ring, a square or a triangle."""
     radius = SIDE * random.uniform(0.05, 0.07)
     box = (x - radius, y - radius, x + radius, y + radius)
     kind = random.randint(4)

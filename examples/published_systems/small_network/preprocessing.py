@@ -1,4 +1,4 @@
-"""From a JPEG file to the pixels of ResNet-50 and of Inception v3; needs Pillow."""
+"""Converts a JPEG file to the pixels of ResNet-50 and of Inception v3; needs Pillow."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _STANDARD_DEVIATION = np.array([0.229, 0.224, 0.225], np.float32)
 
 
 def resnet_pixels(jpeg: bytes) -> np.ndarray:
-    """FP32 [3, 224, 224]: channels first, each of mean 0 and deviation 1 over ImageNet."""
+    """Return FP32 [3, 224, 224]: channels first, each with mean 0 and deviation 1 over ImageNet."""
     pixels = _resized(jpeg, 224) / np.float32(255)
     return np.ascontiguousarray(((pixels - _MEAN) / _STANDARD_DEVIATION).transpose(2, 0, 1))
 
 
 def inception_pixels(jpeg: bytes) -> np.ndarray:
-    """FP32 [299, 299, 3], from -1 to 1; what DALI's ``crop_mirror_normalize`` gives in ``make_dali.py``."""
+    """Return FP32 [299, 299, 3] from -1 to 1, as ``crop_mirror_normalize`` in ``make_dali.py``."""
     return (_resized(jpeg, 299) - np.float32(127.5)) / np.float32(127.5)
 
 

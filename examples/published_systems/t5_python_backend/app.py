@@ -1,7 +1,7 @@
 """T5 on Triton's Python backend: a multi-model endpoint as in the article, and a single-model one.
 
-`npx cdk synth` builds the models first where they are missing. Context: `-c models=<folder>` takes others,
-`-c model=<name>` says which of them the single-model endpoint serves, by default the last by name.
+`npx cdk synth` first builds models that are missing. `-c models=<folder>` uses other models, and
+`-c model=<name>` selects the model of the single-model endpoint (default: the last by name).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 
-#: Tensors travel between the server and a model's process through shared memory: what each process has at
-#: its start, and the steps by which it grows. The image's own numbers are 16 and 1 MiB.
+#: Tensors are exchanged between the server and a model's process in shared memory. These are its initial size
+#: per process and the size by which it grows; the defaults of the image are 16 MiB and 1 MiB.
 ENVIRONMENT = TritonEnvironment(
     shm_default_byte_size=cdk.Size.mebibytes(32),
     shm_growth_byte_size=cdk.Size.mebibytes(4),
-    # Each instance of a model is a process of its own; this keeps its linear algebra from taking all cores.
+    # Each instance of a model is a process; this limits the threads of its linear algebra.
     extra={"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
 )
 
 
 class T5(cdk.Stack):
-    """The same models behind one endpoint for all, and behind one of their own."""
+    """A multi-model endpoint with all models, and a single-model endpoint with one of them."""
 
     def __init__(self, scope: Construct, id: str, *, models: Path, model: str | None) -> None:
         super().__init__(scope, id, description="T5 on Triton's Python backend")
@@ -54,7 +54,7 @@ class T5(cdk.Stack):
             environment=ENVIRONMENT,
             endpoint_name="t5",
         )
-        # The archives' names tell their content, so callers are told which one a name stands for.
+        # The names of archives contain a digest, so this output maps model names to archives.
         cdk.CfnOutput(self, "TargetModels", value=json.dumps(dict(repository.target_models)))
 
 

@@ -31,7 +31,7 @@ ENVIRONMENT = "hf_env.tar.gz"
 def numpy_config(
     name: str, *, instance_count: int, max_new_tokens: int, environment: str | None
 ) -> ModelConfig:
-    """What auto_complete_config cannot know; it adds the tensors, the batch size and the batching."""
+    """Return the configuration without tensors and batching, which auto_complete_config adds."""
     return ModelConfig(
         name=name,
         backend=PythonBackend(execution_env_path=environment),
@@ -43,7 +43,7 @@ def numpy_config(
 def pytorch_config(
     *, instance_count: int, max_new_tokens: int, intra_op_num_threads: int, environment: str | None
 ) -> ModelConfig:
-    """The article's configuration, with its best practices as parameters."""
+    """Write the article's configuration, with its best practices as parameters."""
     return ModelConfig(
         name="t5_pytorch",
         backend=PythonBackend(execution_env_path=environment, force_cpu_only_input_tensors=False),
@@ -63,7 +63,7 @@ def pytorch_config(
 
 
 def numpy_files(checkpoint: Path, scratch: Path) -> dict[str, Path]:
-    """The files of any T5 that was published as ``model.safetensors``, to be run by NumPy alone."""
+    """Add the files of a T5 published as ``model.safetensors``, for NumPy."""
     weights = scratch / f"{checkpoint.name}.npz"
     np.savez(weights, **load_file(checkpoint / "model.safetensors"))
     code = {f"1/{name}": BACKEND / "numpy" / name for name in ("model.py", "t5.py")}
@@ -71,12 +71,12 @@ def numpy_files(checkpoint: Path, scratch: Path) -> dict[str, Path]:
 
 
 def pytorch_files(checkpoint: Path) -> dict[str, Path]:
-    """The files of a checkpoint to be run by transformers."""
+    """Add the files of a checkpoint, for transformers."""
     return {"1/model.py": BACKEND / "pytorch" / "model.py", "1/checkpoint": checkpoint}
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Write the repository, in place of what is there."""
+    """Write the repository, replacing an existing one."""
     packed = {} if arguments.environment is None else {ENVIRONMENT: arguments.environment}
     options: dict[str, Any] = {
         "instance_count": arguments.instance_count,
@@ -102,7 +102,7 @@ def build(arguments: argparse.Namespace) -> None:
 
 
 def main() -> int:
-    """Read the command line; 0 when the repository stands."""
+    """Read the command line; return 0 after writing the repository."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
     parser.add_argument("--framework", choices=("numpy", "pytorch"), default="numpy")

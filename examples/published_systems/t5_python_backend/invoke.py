@@ -1,7 +1,7 @@
-"""Send tokens to T5, print tokens: `python invoke.py [--endpoint-url http://127.0.0.1:8080] [options]`.
+"""Send tokens to T5 and print tokens: `python invoke.py [--endpoint-url http://127.0.0.1:8080] [options]`.
 
 Without a URL the endpoint in AWS is called. With `--model` it is the multi-model endpoint, otherwise the
-one that serves a single model.
+single-model endpoint.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ HERE = Path(__file__).parent
 
 
 def target_models(assembly: Path) -> ModelIndex:
-    """The stack's output ``TargetModels``: which archive a model's name stands for."""
+    """Read the stack's output ``TargetModels``, which maps model names to archives."""
     template = json.loads((assembly / "T5PythonBackend.template.json").read_text(encoding="utf-8"))
     return ModelIndex(json.loads(template["Outputs"]["TargetModels"]["Value"]))
 
 
 def main() -> int:
-    """Read the command line and call."""
+    """Read the command line and call the endpoint."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tokens", nargs="*", type=int, default=[13, 37, 42, 7], help="ids of one sentence")
     parser.add_argument("--model", help="name of a model behind the multi-model endpoint")

@@ -1,7 +1,7 @@
-"""Makes small T5 checkpoints with random weights, laid out as the published ones.
+"""Writes small T5 checkpoints with random weights, in the format of the published ones.
 
-``config.json`` and ``model.safetensors`` with the names and shapes of a T5 of version 1.0 (ReLU, tied
-embeddings) or 1.1 (gated GELU, a matrix of its own for the output): what reads these reads t5-small too.
+``config.json`` and ``model.safetensors`` have the names and shapes of T5 version 1.0 (ReLU, tied embeddings)
+or 1.1 (gated GELU, a separate output matrix), so code that reads them also reads t5-small.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ VERSIONS: dict[str, dict[str, Any]] = {
 
 
 def write_checkpoint(version: str, directory: Path) -> None:
-    """Write ``config.json`` and ``model.safetensors`` of a version, the same ones every time."""
+    """Write ``config.json`` and ``model.safetensors`` of a version; the bytes are always the same."""
     directory.mkdir(parents=True)
     config = dict(VERSIONS[version])
-    # RandomState's stream is frozen for good; default_rng's may change between NumPy releases.
+    # The numbers of RandomState never change; those of default_rng may, between NumPy releases.
     random = np.random.RandomState(config.pop("seed"))
     weights = {
         name: _draw(random, shape, deviation).astype(np.float32)
@@ -56,9 +56,9 @@ def _draw(
 
 
 def _tensors(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...], float | None]]:
-    """Name, shape and standard deviation of each tensor; ``None`` is a scale around 1."""
+    """Return name, shape and standard deviation of each tensor; ``None`` is a scale around 1."""
     model, inner = config["d_model"], config["num_heads"] * config["d_kv"]
-    # Small next to what the layers add: with random weights T5 would else repeat its last token for ever.
+    # Small compared with the layers: otherwise T5 with random weights would repeat its last token.
     yield "shared.weight", (config["vocab_size"], model), 0.1
     if not config["tie_word_embeddings"]:
         yield "lm_head.weight", (config["vocab_size"], model), model**-0.5

@@ -1,4 +1,4 @@
-"""Sample models are files of an archive, not of a package, so the tests load them by path."""
+"""Imports sample models by path, because they are files of an archive and not of a package."""
 
 import importlib
 import sys
@@ -9,7 +9,7 @@ ASSETS = Path(__file__).parents[3] / "assets"
 
 
 def load(name: str) -> ModuleType:
-    """Import one file of assets/ as Triton would, with its own folder on sys.path for that while."""
+    """Import one file of assets/ as Triton does, with its folder on sys.path during the import."""
     file, path_before = ASSETS / name, list(sys.path)
     sys.path.insert(0, str(file.parent))
     try:

@@ -18,14 +18,14 @@ CATALOG = "model_repositories/catalog"
     ],
 )
 def test_sentiment_names_the_tone(text: str, label: str) -> None:
-    """Known words decide, a negation turns them around, unknown words count for nothing."""
+    """Known words decide the score, a negation inverts them, and unknown words are ignored."""
     lexicon = load(f"{CATALOG}/sentiment/1/lexicon.py")
     words = lexicon.load_lexicon(ASSETS / CATALOG / "sentiment/1/lexicon.json")
     assert lexicon.label_of(lexicon.sentiment(words, text)) == label
 
 
 def test_sentiment_grows_with_strength_and_stays_below_one() -> None:
-    """A strengthening word moves the score away from 0, and no text reaches 1."""
+    """An intensifier moves the score away from 0, and no score reaches 1."""
     lexicon = load(f"{CATALOG}/sentiment/1/lexicon.py")
     words = lexicon.load_lexicon(ASSETS / CATALOG / "sentiment/1/lexicon.json")
     scores = [lexicon.sentiment(words, text) for text in ("good", "very good", "great " * 1000)]
@@ -33,7 +33,7 @@ def test_sentiment_grows_with_strength_and_stays_below_one() -> None:
 
 
 def test_anomaly_sees_what_no_single_value_shows() -> None:
-    """Current that does not fit its temperature is an anomaly, though each value alone is usual."""
+    """A current that does not fit the temperature is an anomaly, although each value alone is normal."""
     detector = load(f"{CATALOG}/anomaly/1/detector.py")
     normal = detector.load_detector(ASSETS / CATALOG / "anomaly/1/parameters.json")
     readings = np.array([[62, 2.4, 5.5, 11.8], [66, 2.6, 5.7, 12.9], [57, 2.4, 5.5, 13.6]])
@@ -54,7 +54,7 @@ def test_anomaly_rarely_alarms_on_normal_readings() -> None:
 
 
 def test_forecast_continues_a_line_and_damps_its_trend() -> None:
-    """Undamped, a line goes on as a line; damped, it rises ever slower; a flat series stays flat."""
+    """Without damping a line continues, with damping it rises more slowly; a flat series stays flat."""
     smoothing = load(f"{CATALOG}/forecast/1/smoothing.py")
     line = np.arange(20, dtype=np.float32)
     undamped = smoothing.forecast(smoothing.Smoothing(0.5, 0.3, 1.0), line, 3)

@@ -14,7 +14,7 @@ MODEL_FILES = sorted((ASSETS / "model_repositories").glob("*/*/1/*.py"))
 
 
 def test_an_image_of_the_networks_size_is_only_scaled() -> None:
-    """An 8 x 8 image reaches the network as its own values divided by 255, to the last bit."""
+    """An 8 x 8 image reaches the network as its exact values divided by 255."""
     pixels, split = load(f"{DIGITS}/preprocess/1/pixels.py"), load("training/split.py")
     image = np.arange(64, dtype=np.uint8).reshape(8, 8) * 4
     expected = (image / 255).astype(np.float32)[np.newaxis]
@@ -23,7 +23,7 @@ def test_an_image_of_the_networks_size_is_only_scaled() -> None:
 
 @pytest.mark.parametrize(("height", "width"), [(16, 16), (160, 80), (13, 29), (3, 5), (1, 1)])
 def test_resizing_averages_areas(height: int, width: int) -> None:
-    """Every size becomes 8 x 8 with the mean brightness unchanged, and exactly undoes a blow-up."""
+    """Every size becomes 8 x 8 with the same mean brightness, and an enlarged image is restored exactly."""
     pixels = load(f"{DIGITS}/preprocess/1/pixels.py")
     image = np.random.RandomState(height).uniform(0, 255, (height, width))
     resized = pixels.resize(image, 8, 8)
@@ -34,7 +34,7 @@ def test_resizing_averages_areas(height: int, width: int) -> None:
 
 
 def test_grey_weighs_colours_and_darkens_transparency() -> None:
-    """White is 255 in every colour type, green outshines blue, a transparent pixel is dark."""
+    """White is 255 in every colour type, green is brighter than blue, and a transparent pixel is dark."""
     grey = load(f"{DIGITS}/preprocess/1/pixels.py").grey
     white, green, blue = (255, 255, 255), (0, 255, 0), (0, 0, 255)
     image = np.array([[white, green, blue]], np.uint8)
@@ -56,7 +56,7 @@ def test_softmax_survives_large_logits() -> None:
 
 
 def test_no_held_out_image_is_trained_on() -> None:
-    """By content, not by position: no image of the held-out part is among those trained on."""
+    """No held-out image is among the training images, also if it occurs twice."""
     split = load("training/split.py")
     (trained, trained_labels), (held_out, held_out_labels) = split.training_images(), split.held_out_images()
     assert len(trained) == len(trained_labels)
@@ -67,7 +67,7 @@ def test_no_held_out_image_is_trained_on() -> None:
 
 
 def test_training_reproduces_the_weights_in_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Retraining sees only training images and writes the weights that are checked in, small and accurate."""
+    """Training uses only training images and writes the committed weights, which are small and accurate."""
     training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
     seen: set[bytes] = set()
     read = training.pixels_through_png
@@ -84,16 +84,16 @@ def test_training_reproduces_the_weights_in_the_repository(monkeypatch: pytest.M
     deployed = network.load_weights(training.WEIGHTS)
     assert deployed.keys() == trained.keys()
     for name, value in trained.items():
-        # Five units of the last place kept: what another linear algebra library may differ by.
+        # Another linear algebra library may differ by five units of the last decimal place.
         np.testing.assert_allclose(deployed[name], value, rtol=0, atol=5e-4, err_msg=name)
     assert training.held_out_accuracy(deployed) >= 0.96
     assert training.WEIGHTS.stat().st_size < 300_000
 
 
 def test_equal_weights_are_written_alike(tmp_path: Path) -> None:
-    """The weights file carries no time of day, so what is checked in is what writing it again gives.
+    """The weights file contains no time, so writing it again gives the committed bytes.
 
-    But for the version that Python writes into the headers of the archive, which 3.11.4 raised.
+    Only the version in the headers of the archive may differ: Python 3.11.4 changed it.
     """
     training, network = load("training/train_digits.py"), load(f"{DIGITS}/classifier/1/network.py")
     np.savez(tmp_path / "again.npz", **network.load_weights(training.WEIGHTS))
@@ -106,7 +106,7 @@ def test_equal_weights_are_written_alike(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("file", MODEL_FILES, ids=lambda file: "/".join(file.parts[-4:]))
 def test_models_need_only_numpy_and_the_standard_library(file: Path) -> None:
-    """The images promise nothing more than NumPy, so no sample model imports anything else."""
+    """Sample models import only NumPy, because the images guarantee nothing else."""
     own = {sibling.stem for sibling in file.parent.glob("*.py")}
     allowed = own | {"numpy", "triton_python_backend_utils"} | set(sys.stdlib_module_names)
     nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))

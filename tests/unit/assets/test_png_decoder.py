@@ -1,4 +1,4 @@
-"""The PNG decoder of the digits ensemble against files encoded here, by the rules of the specification."""
+"""The PNG decoder of the digits ensemble, with files encoded by the rules of the specification."""
 
 import struct
 import zlib
@@ -20,12 +20,12 @@ def png() -> ModuleType:
 
 
 def picture(channels: int, height: int = 7, width: int = 9) -> Pixels:
-    """A noisy image: every filter's predictor, tie and wrap-around at 256 occurs in it."""
+    """Return a noisy image in which every predictor, tie and overflow at 256 of the filters occurs."""
     return np.random.RandomState(channels).randint(0, 256, (height, width, channels)).astype(np.uint8)
 
 
 def predicted(kind: int, left: int, up: int, corner: int) -> int:
-    """The predictors as the specification words them."""
+    """Return the predictors of the specification."""
     if kind == 4:
         estimate = left + up - corner
         return min((left, up, corner), key=lambda value: abs(estimate - value))
@@ -33,7 +33,7 @@ def predicted(kind: int, left: int, up: int, corner: int) -> int:
 
 
 def filtered(image: Pixels, kinds: list[int]) -> bytes:
-    """The image's rows, each under the filter of its turn, filter byte first."""
+    """Return the rows of the image, each with the next filter, filter byte first."""
     height, width, channels = image.shape
     values = np.pad(image.astype(int), ((1, 0), (1, 0), (0, 0)))
     rows = bytearray()
@@ -48,14 +48,14 @@ def filtered(image: Pixels, kinds: list[int]) -> bytes:
 
 
 def chunk(kind: bytes, content: bytes) -> bytes:
-    """One chunk: length, type, content, CRC."""
+    """Return one chunk: length, type, content, CRC."""
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def png_file(
     rows: bytes, size: tuple[int, int], color_type: int, depth: int = 8, interlace: int = 0
 ) -> bytes:
-    """A PNG file of filtered rows, with a text chunk and its image data in two chunks."""
+    """Return a PNG file of filtered rows, with a text chunk and its image data in two chunks."""
     header = struct.pack(">IIBBBBB", *size, depth, color_type, 0, 0, interlace)
     packed = zlib.compress(rows)
     parts = [
@@ -77,7 +77,7 @@ GREY_ROWS = filtered(GREY, [0])
 def test_every_filter_and_colour_type_decodes_to_the_encoded_image(
     png: ModuleType, channels: int, kinds: list[int]
 ) -> None:
-    """Whatever filter a row is stored under, the decoded image is the encoded one, bit for bit."""
+    """The decoded image equals the encoded one exactly, with every filter."""
     image = picture(channels)
     decoded = png.decode_png(png_file(filtered(image, kinds), (9, 7), COLOR_TYPES[channels]))
     assert decoded.dtype == np.uint8
@@ -105,13 +105,13 @@ def test_every_filter_and_colour_type_decodes_to_the_encoded_image(
     ids=lambda value: value.replace("'", "") if isinstance(value, str) else "",
 )
 def test_what_is_not_read_is_refused_with_its_reason(png: ModuleType, data: bytes, complaint: str) -> None:
-    """Data that the decoder does not read raises PngError, which says what is wrong with it."""
+    """Data that the decoder cannot read raises PngError with the reason."""
     with pytest.raises(png.PngError, match=complaint):
         png.decode_png(data)
 
 
 def test_every_truncation_is_a_png_error(png: ModuleType) -> None:
-    """A file cut off anywhere raises PngError and nothing else."""
+    """A file that is cut off anywhere raises PngError."""
     data = png_file(GREY_ROWS, (9, 7), 0)
     for length in range(len(data)):
         with pytest.raises(png.PngError):

@@ -19,6 +19,7 @@ from constructs_triton.wire import (
     byte_strings,
     decode_response,
     encode_request,
+    encode_response,
     format_content_type,
     parse_header_size,
 )
@@ -251,6 +252,12 @@ def test_result_is_a_mapping() -> None:
     result = InferenceResult({"Y": np.zeros(1), "X": np.ones(1)})
     assert (list(result), len(result), "X" in result) == (["Y", "X"], 2, True)
     assert (result.latency_seconds, result.model_name, dict(result.metadata)) == (None, "", {})
+    assert (result.model_version, result.id, dict(result.datatypes), dict(result.parameters)) == (
+        "",
+        "",
+        {},
+        {},
+    )
 
 
 def test_classifications_of_any_shape() -> None:
@@ -274,6 +281,34 @@ def test_classifications_of_any_shape() -> None:
 def test_inputs_are_any_mapping() -> None:
     """Inputs need not be a dict."""
     assert encode_request(MappingProxyType({"X": np.zeros(1, "u1")})).body.endswith(b"}\0")
+
+
+def test_arrays_of_a_writable_body_are_read_only() -> None:
+    """The arrays of a bytearray cannot be written to either."""
+    response = encode_response({"Y": np.zeros(2, "f4")})
+    array = decode_response(bytearray(response.body), response.content_type)["Y"]
+    assert not array.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("dimension", "message"), [(2**63 - 1, "must be one that NumPy supports"), (2**63, "list of integers")]
+)
+def test_dimensions_are_64_bit_integers(dimension: int, message: str) -> None:
+    """A dimension may have 63 bits; beyond NumPy's limit the message differs."""
+    body = format_json(
+        {"outputs": [{"name": "Y", "datatype": "INT8", "shape": [0, dimension, 2], "data": []}]}
+    )
+    with pytest.raises(ResponseDecodingError, match=message):
+        decode_response(body, "application/json")
+
+
+def test_error_without_a_value() -> None:
+    """An error without a value has only the problem and the hint."""
+    entry = {"name": "Y", "datatype": "INT8", "shape": [0], "data": []}
+    with pytest.raises(ResponseDecodingError) as caught:
+        decode_response(format_json({"outputs": [entry, entry]}), "application/json")
+    hint = "the body is corrupt or incomplete, so send the request again"
+    assert str(caught.value) == f'output "Y": occurs more than once; {hint}'
 
 
 def test_bodies_are_any_buffer() -> None:

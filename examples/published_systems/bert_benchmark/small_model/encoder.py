@@ -1,7 +1,6 @@
 """A transformer encoder of BERT's shape in NumPy, small enough for a laptop, with weights from a fixed seed.
 
-It has learned nothing: what it shows is that tokens and mask go in, that padding makes no difference, and
-that two logits come out.
+It is not trained. It has BERT's inputs and outputs, and padding does not change its output.
 """
 
 from __future__ import annotations
