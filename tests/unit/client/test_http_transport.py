@@ -201,8 +201,9 @@ def test_timeouts_are_those_of_sagemaker() -> None:
 
 def test_closed_port_is_an_invocation_error() -> None:
     """A port without a server raises an error that says what to check."""
-    with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there"):
+    with pytest.raises(InvocationError, match=r"the request failed.*that a server listens there") as caught:
         TritonClient(HttpTransport("http://127.0.0.1:9")).infer(INPUTS)
+    assert "refused" in (caught.value.model_message or "")
 
 
 def test_incomplete_response_is_an_invocation_error(server: Server) -> None:

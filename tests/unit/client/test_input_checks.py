@@ -110,6 +110,26 @@ def test_ragged_inputs_have_any_size() -> None:
         check_inputs({"X": ones(2, 9)}, config)
 
 
+def test_optional_attributes_have_triton_defaults() -> None:
+    """An input without the attributes for optional, ragged and shape inputs has none of these features."""
+
+    @dataclass
+    class Input:
+        name: str = "X"
+        data_type: str = "TYPE_FP32"
+        dims: tuple[int, ...] = (3,)
+
+    @dataclass
+    class Config:
+        input: tuple[Input, ...] = (Input(),)
+        max_batch_size: int = 4
+
+    check_inputs({"X": ones(4, 3)}, Config())
+    for wrong in ({}, {"X": ones(1, 2)}, {"X": ones(5, 3)}):
+        with pytest.raises(RequestEncodingError):
+            check_inputs(wrong, Config())
+
+
 def test_shape_tensors_have_no_batch() -> None:
     """The first axis of a shape tensor is not compared with the batch."""
     config = PlainConfig([PlainInput(), PlainInput("S", dims=(), is_shape_tensor=True)])

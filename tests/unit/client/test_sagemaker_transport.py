@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from binascii import crc32
@@ -12,6 +13,8 @@ import boto3
 import botocore
 import numpy as np
 import pytest
+from botocore.response import StreamingBody
+from botocore.stub import Stubber
 from loopback_server import Answer, Server, binary_answer, run_server
 
 from constructs_triton.client import (
@@ -283,6 +286,18 @@ def test_missing_boto3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "boto3", None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[client\]'"):
         SageMakerTransport("demo").invoke(Invocation(b"", "text/plain"))
+
+
+def test_metadata_without_a_request_id() -> None:
+    """A response without metadata has no request id and no retries."""
+    session = boto3.Session("akid", "secret", region_name="eu-central-1")
+    transport = SageMakerTransport("demo", session=session)
+    with Stubber(transport.client("sagemaker-runtime")) as stubber:
+        body = StreamingBody(io.BytesIO(b"reply"), 5)
+        stubber.add_response("invoke_endpoint", {"Body": body, "InvokedProductionVariant": "A"})
+        reply = transport.invoke(Invocation(b"", "text/plain"))
+    expected = {"InvokedProductionVariant": "A", "RequestId": None, "RetryAttempts": 0}
+    assert dict(reply.metadata) == expected
 
 
 def test_response_without_content_type(server: Server) -> None:

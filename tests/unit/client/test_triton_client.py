@@ -210,6 +210,10 @@ def test_arguments_of_for_endpoint() -> None:
     index = ModelIndex({"a": "a-1f.tar.gz"})
     client = TritonClient.for_endpoint("demo", target_model="a", index=index, model_config=None)
     assert (client.target_model, client.index, client.model_config) == ("a", index, None)
+    default = TritonClient.for_endpoint("demo")
+    assert (default.target_model, default.index, default.model_config) == (None, None, None)
+    default = TritonClient(InMemoryTransport(double))
+    assert (default.target_model, default.index, default.model_config) == (None, None, None)
     with pytest.raises(InvalidValueError, match=r"S3 URI: must be s3://bucket/key, got 'index.json'"):
         TritonClient.for_endpoint("demo", index="index.json")
     with pytest.raises(InvocationError, match=r"InvalidRegionError.*set region_name"):
