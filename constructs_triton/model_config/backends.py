@@ -1,4 +1,4 @@
-"""Which backend a model has, told as Triton tells it: from the configuration, then from the files.
+"""Infers the backend of a model as Triton does: from the configuration, then from the files.
 
 Source: triton core, AutoCompleteBackendFields and GetBackendTypeFromPlatform.
 """
@@ -33,7 +33,7 @@ KNOWN_BACKENDS = {
         KnownBackend("pytorch", {"pytorch_libtorch": "model.pt"}, False),
     )
 }
-"""Backends whose platform must be theirs; every other backend takes any platform, but not without a file."""
+"""Backends whose platform Triton checks. Other backends accept any platform."""
 
 _BACKEND_OF_PLATFORM = {
     platform: backend.name for backend in KNOWN_BACKENDS.values() for platform in backend.default_files
@@ -56,7 +56,7 @@ _DIRECTORIES_TOO = frozenset({"model.onnx", "model.xml", "model.py"})
 
 
 class Backend(NamedTuple):
-    """Backend and platform after completion, and the file in a version directory; "" is unknown."""
+    """Backend and platform after completion, and the file in a version directory; "" means unknown."""
 
     backend: str
     platform: str
@@ -64,7 +64,7 @@ class Backend(NamedTuple):
 
 
 def infer_backend(model: ModelFolder) -> Backend:
-    """The model's backend as Triton completes it; ``Backend("", ...)`` where it cannot be told."""
+    """Return the backend as Triton completes it, or ``Backend("", ...)`` if it is unknown."""
     config = model.config
     given = (
         Backend("", "", "")

@@ -1,4 +1,4 @@
-"""The graph of an ensemble: its steps, the tensors between them, who writes and who reads each.
+"""The graph of an ensemble: its steps, and the tensors that they write and read.
 
 Source: triton core, BuildEnsembleGraph and ValidateEnsembleSchedulingConfig.
 """
@@ -17,7 +17,7 @@ __all__ = ["EnsembleGraph", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step; the maps go from the model's own names to the ensemble's tensors."""
+    """One step; the maps go from the tensor names of the model to those of the ensemble."""
 
     index: int
     model_name: str
@@ -27,7 +27,7 @@ class Step:
 
     @property
     def title(self) -> str:
-        """How messages name the step, counted from 1."""
+        """The name of the step in messages, counted from 1."""
         return f'step {self.index + 1} ("{self.model_name}")'
 
 
@@ -42,7 +42,7 @@ class EnsembleGraph:
 
     @classmethod
     def from_config(cls, config: Any, name: str | None = None) -> EnsembleGraph:
-        """The graph that a ``ModelConfig`` message with ``ensemble_scheduling`` describes."""
+        """Return the graph of a ``ModelConfig`` message with ``ensemble_scheduling``."""
         steps = tuple(
             Step(index, step.model_name, step.model_version, dict(step.input_map), dict(step.output_map))
             for index, step in enumerate(config.ensemble_scheduling.step)
@@ -51,19 +51,19 @@ class EnsembleGraph:
 
     @classmethod
     def from_model(cls, model: ModelFolder) -> EnsembleGraph:
-        """The graph of an ensemble on disk, whose configuration parses."""
+        """Return the graph of an ensemble in a folder whose configuration parses."""
         return cls.from_config(model.config, model.name)
 
-    # --- who writes, who reads ----------------------------------------------------------------------------
+    # --- writers and readers -----------------------------------------------------------------------------
 
     @cached_property
     def producers(self) -> dict[str, tuple[Step, ...]]:
-        """Tensor to the steps that write it; once for each output that does."""
+        """The steps that write each tensor, once for each output."""
         return _group((tensor, step) for step in self.steps for tensor in step.output_map.values())
 
     @cached_property
     def readers(self) -> dict[str, tuple[Step, ...]]:
-        """Tensor to the steps that read it."""
+        """The steps that read each tensor."""
         return _group((tensor, step) for step in self.steps for tensor in step.input_map.values())
 
     @cached_property
@@ -73,7 +73,7 @@ class EnsembleGraph:
 
     @cached_property
     def unproduced(self) -> tuple[str, ...]:
-        """Tensors that are read, or are outputs, and that nothing writes."""
+        """Tensors that are read or are outputs, and that nothing writes."""
         known = {*self.inputs, *self.producers}
         return tuple(
             tensor for tensor in dict.fromkeys((*self.tensors, *self.outputs)) if tensor not in known
@@ -81,23 +81,23 @@ class EnsembleGraph:
 
     @cached_property
     def unread(self) -> tuple[str, ...]:
-        """Tensors that a step writes, that no step reads, and that are no output."""
+        """Tensors that a step writes, that no step reads, and that are not outputs."""
         known = {*self.readers, *self.outputs}
         return tuple(sorted(tensor for tensor in self.producers if tensor not in known))
 
     @cached_property
     def unused_inputs(self) -> tuple[str, ...]:
-        """Inputs of the ensemble that no step touches."""
+        """Inputs of the ensemble that no step uses."""
         return tuple(name for name in self.inputs if name not in self.tensors)
 
     @cached_property
     def in_cycle(self) -> tuple[str, ...]:
-        """Tensors that wait for each other, directly or behind a cycle; what is unproduced is left aside."""
+        """Tensors of a cycle, and tensors that depend on a cycle; without the unproduced tensors."""
         ready = self.ready_tensors((*self.inputs, *self.unproduced))
         return tuple(tensor for tensor in self.tensors if tensor not in ready)
 
     def ready_tensors(self, given: Iterable[str]) -> set[str]:
-        """The tensors that can be computed from ``given``, with these."""
+        """Return ``given`` and the tensors that can be computed from it."""
         ready = set(given)
         waiting = list(self.steps)
         while waiting:
@@ -111,7 +111,9 @@ class EnsembleGraph:
         return ready
 
     def joins_decoupled_branches(self, decoupled_models: Collection[str]) -> tuple[Step, ...]:
-        """Steps whose inputs come from differently decoupled models, which answer different numbers of times.
+        """Return steps with inputs from different decoupled models.
+
+        These models may send different numbers of responses.
 
         Source: triton core, ValidateEnsembleConfig, decouple_label.
         """
@@ -134,7 +136,7 @@ class EnsembleGraph:
     # --- printing -----------------------------------------------------------------------------------------
 
     def to_text(self) -> str:
-        """The graph as lines of text, a step a line."""
+        """Return the graph as text, with one line for each step."""
         lines = [f"{self.name}: {', '.join(self.inputs)} -> {', '.join(self.outputs)}"]
         for step in self.steps:
             reads = ", ".join(f"{name}={tensor}" for name, tensor in sorted(step.input_map.items()))
@@ -143,7 +145,7 @@ class EnsembleGraph:
         return "\n".join(lines)
 
     def to_mermaid(self) -> str:
-        """The graph as a Mermaid flowchart: tensors on the arrows, steps in the boxes."""
+        """Return the graph as a Mermaid flowchart, with tensors as arrows and steps as boxes."""
         lines = ["flowchart LR"]
         lines += [f'  in{i}(["{_escape(name)}"])' for i, name in enumerate(self.inputs)]
         lines += [f'  step{step.index}["{_escape(step.model_name)}"]' for step in self.steps]
@@ -175,5 +177,5 @@ def _group(pairs: Iterable[tuple[str, Step]]) -> dict[str, tuple[Step, ...]]:
 
 
 def _escape(text: str) -> str:
-    """Text inside Mermaid's quotes."""
+    """Escape a string for Mermaid's quotes."""
     return text.replace("&", "#amp;").replace('"', "#quot;").replace("<", "#lt;").replace("\n", " ")

@@ -1,6 +1,6 @@
-"""A plain description of one model's folder: what lies in it, its versions, its configuration."""
+"""The folder of one model: its files, versions and configuration."""
 
-# os is several times faster than pathlib, and a thousand folders a second are wanted.
+# os is several times faster than pathlib; the aim is a thousand folders per second.
 # ruff: noqa: PTH110, PTH113, PTH118, PTH123, PTH202
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _INT64 = range(-(2**63), 2**63)
 
 
 class ModelFolder:
-    """One model of a repository, read from disk as far as somebody asks.
+    """One model of a repository, read from disk when needed.
 
-    ``path`` is the folder relative to the repository in posix form, ``"."`` where the repository's root is
-    itself the model. Everything read is kept: make a new object to see a change on disk.
+    ``path`` is the folder relative to the repository in POSIX form, or ``"."`` if the root of the repository
+    is the model. The object caches what it reads. Create a new object to see a change on disk.
     """
 
     def __init__(self, name: str, directory: str | Path, path: str | None = None) -> None:
@@ -45,16 +45,16 @@ class ModelFolder:
 
     @property
     def config_path(self) -> str:
-        """``config.pbtxt`` relative to the repository, whether it is there or not."""
+        """``config.pbtxt`` relative to the repository, whether or not it exists."""
         return self.relative(CONFIG_FILE)
 
     def relative(self, *parts: str) -> str:
-        """A path inside the folder, relative to the repository."""
+        """Return a path inside the folder, relative to the repository."""
         return "/".join(parts) if self.path == "." else "/".join((self.path, *parts))
 
     @cached_property
     def entries(self) -> dict[str, bool]:
-        """Names in the folder, and whether each is a directory (links are followed); empty if unreadable."""
+        """Names in the folder, and whether each is a directory, following links; empty if unreadable."""
         try:
             with os.scandir(self._directory) as entries:
                 return {entry.name: _is_directory(entry) for entry in entries}
@@ -62,7 +62,7 @@ class ModelFolder:
             return {}
 
     def list(self, *parts: str) -> dict[str, bool]:
-        """Names in a folder below, and whether each is a directory; empty where there is none."""
+        """Return the names in a sub-folder, and whether each is a directory; empty if there is none."""
         try:
             with os.scandir(os.path.join(self._directory, *parts)) as entries:
                 return {entry.name: _is_directory(entry) for entry in entries}
@@ -70,7 +70,7 @@ class ModelFolder:
             return {}
 
     def size_of(self, *parts: str) -> int | None:
-        """Bytes of a file below, or ``None`` where there is no such file."""
+        """Return the size of a file in bytes, or ``None`` if it does not exist."""
         path = os.path.join(self._directory, *parts)
         try:
             return os.path.getsize(path) if os.path.isfile(path) else None
@@ -78,7 +78,7 @@ class ModelFolder:
             return None
 
     def read(self, *parts: str) -> bytes | None:
-        """The content of a file below, or ``None`` where it cannot be read."""
+        """Return the content of a file, or ``None`` if it cannot be read."""
         try:
             with open(os.path.join(self._directory, *parts), "rb") as file:
                 return file.read()
@@ -86,12 +86,12 @@ class ModelFolder:
             return None
 
     def exists(self, *parts: str) -> bool:
-        """Whether a file or folder below is there."""
+        """Return whether a file or folder exists."""
         return os.path.exists(os.path.join(self._directory, *parts))
 
     @cached_property
     def total_bytes(self) -> int:
-        """Bytes of all files of the model."""
+        """Size of all files of the model, in bytes."""
         total = 0
         for root, _, files in os.walk(self._directory):
             for file in files:
@@ -100,18 +100,18 @@ class ModelFolder:
         return total
 
     def packed_python(self, *parts: str) -> str | None:
-        """The Python of a packed or unpacked environment below, such as ``"3.12"``; ``None`` where untold."""
+        """Return the Python of an environment in the folder, such as ``"3.12"``, or ``None`` if unknown."""
         return packed_python(os.path.join(self._directory, *parts))
 
     # --- versions ---------------------------------------------------------------------------------------
 
     @cached_property
     def version_directories(self) -> dict[str, int | None]:
-        """Directories that Triton takes for versions, with the number it reads from each name.
+        """Directories that Triton regards as versions, with the number that it reads from each name.
 
-        As the server does: ``warmup``, ``initial_state`` and ``configs`` are no versions, a leading zero or
-        a name that does not start like a number is skipped, a name that only *starts* like one (``1abc``)
-        counts, and ``None`` stands for a number beyond 64 bits. Source: triton core, VersionsToLoad.
+        Triton ignores ``warmup``, ``initial_state`` and ``configs``, names with a leading zero, and names
+        that do not start with a number. A name that only starts with a number (``1abc``) counts. ``None`` is
+        a number of more than 64 bits. Source: triton core, VersionsToLoad.
         """
         found: dict[str, int | None] = {}
         for name, is_directory in self.entries.items():
@@ -125,7 +125,7 @@ class ModelFolder:
 
     @cached_property
     def versions(self) -> tuple[int, ...]:
-        """The versions that can be loaded, ascending."""
+        """The versions that can be loaded, in ascending order."""
         return tuple(
             sorted(
                 int(name)
@@ -138,12 +138,12 @@ class ModelFolder:
 
     @property
     def has_config(self) -> bool:
-        """Whether there is a ``config.pbtxt``; Triton does without where the backend can tell everything."""
+        """Whether there is a ``config.pbtxt``, which some backends do not need."""
         return CONFIG_FILE in self.entries
 
     @cached_property
     def config_text(self) -> str | None:
-        """The text of ``config.pbtxt``, or ``None`` where it is absent or no file."""
+        """The content of ``config.pbtxt``, or ``None`` if it is not a readable file."""
         content = self.read(CONFIG_FILE)
         return None if content is None else decode(content)
 
@@ -155,12 +155,12 @@ class ModelFolder:
 
     @property
     def config(self) -> Any:
-        """The ``inference.ModelConfig``, or ``None`` where the file is absent or does not parse."""
+        """The ``inference.ModelConfig`` message, or ``None`` if the file is absent or does not parse."""
         return self._read[0]
 
     @property
     def config_fault(self) -> TextFault | None:
-        """Why the text does not parse."""
+        """Why ``config.pbtxt`` does not parse."""
         return self._read[1]
 
     @property
@@ -173,7 +173,7 @@ class ModelFolder:
 
     @cached_property
     def step_models(self) -> tuple[str, ...]:
-        """The models that an ensemble's steps name, in the order of the steps, each once."""
+        """The models of an ensemble's steps, in the order of the steps, without duplicates."""
         if not self.is_ensemble:
             return ()
         return tuple(dict.fromkeys(step.model_name for step in self.config.ensemble_scheduling.step))
@@ -183,7 +183,7 @@ class ModelFolder:
         return None if self.config_text is None else Locations(self.config_text)
 
     def locate(self, field: FieldPath) -> tuple[int, int] | None:
-        """Line and column of a field of ``config.pbtxt``, or of what stands around it."""
+        """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field."""
         return self._locations.find(field) if self._locations and field else None
 
 

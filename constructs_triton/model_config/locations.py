@@ -1,7 +1,7 @@
-"""Where each field of a ``config.pbtxt`` stands; found only once a finding needs it.
+"""Finds the line and column of each field of a ``config.pbtxt``, when a finding needs them.
 
-protobuf keeps no places, so the tokens of its public ``text_format.Tokenizer`` are walked a second time. The
-text is known to parse by then, so brackets match and every field name is followed by its value.
+protobuf does not keep them, so this module reads the tokens of its public ``text_format.Tokenizer`` again.
+The text has been parsed before, so brackets match and every field name is followed by its value.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any
 __all__ = ["FieldPath", "Locations"]
 
 FieldPath = tuple[str | int, ...]
-"""Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may be named by
-its key in place of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
+"""Names and indices from the top of the message: ``("input", 0, "dims")``. An entry of a map may have its key
+instead of its index: ``("parameters", "EXECUTION_ENV_PATH")``."""
 
 Place = tuple[int, int]
 Places = dict[FieldPath, Place]
 
 
 class Locations:
-    """The places of the fields of one text; lines and columns count from 1."""
+    """The line and column of each field of one file, counted from 1."""
 
     def __init__(self, text: str) -> None:
         try:
             self._places = _Walker(text).block()[0]
-        except Exception:  # a place is a courtesy: better none than no finding
+        except Exception:  # a finding without a place is better than none
             self._places = {}
 
     def find(self, path: FieldPath) -> Place | None:
-        """The place of a field, or of the nearest one around it that is written down."""
+        """Return the place of a field, or of the nearest enclosing field that is in the file."""
         for length in range(len(path), 0, -1):
             place = self._places.get(path[:length])
             if place is not None:
@@ -38,7 +38,7 @@ class Locations:
 
 
 class _Walker:
-    """Reads one text; the paths that a method returns begin at the block it has read."""
+    """Reads one file; the paths that a method returns start at the block that it has read."""
 
     def __init__(self, text: str) -> None:
         from google.protobuf import text_format  # noqa: PLC0415 - loaded already: the text was parsed
@@ -46,7 +46,7 @@ class _Walker:
         self._tokens: Any = text_format.Tokenizer(text.split("\n"))
 
     def block(self) -> tuple[Places, str | None]:
-        """The places up to the end of a block or of the text, and the key if it is an entry of a map."""
+        """Return the places up to the end of a block or file, and the key if it is an entry of a map."""
         places: Places = {}
         counts: Counter[str] = Counter()
         key: str | None = None
@@ -59,7 +59,7 @@ class _Walker:
         return places, key
 
     def _place(self) -> Place:
-        # ParseError is the tokenizer's public way of telling the place of the current token.
+        # ParseError is the tokenizer's public way to get the place of the current token.
         error = self._tokens.ParseError("")
         return error.GetLine(), error.GetColumn()
 
@@ -86,7 +86,7 @@ class _Walker:
             return self._scalar()
         self._tokens.NextToken()
         inner, key = self.block()
-        # Found by index; a message that stands alone without one; an entry of a map by its key too.
+        # Found by index, the first also without one, and an entry of a map also by its key.
         prefixes: list[FieldPath] = [(name, index), *([(name,)] if index == 0 else [])]
         if key is not None:
             places[(name, key)] = place

@@ -113,7 +113,7 @@ class ModelUnderCheck:
 
     @property
     def may_be_tensorrt(self) -> bool:
-        """Whether the platform is TensorRT's, or is told by a file that is stored elsewhere."""
+        """Whether the platform is TensorRT, or depends on a file that is stored elsewhere."""
         backend, platform, _ = self.completed
         return platform == "tensorrt_plan" or not (backend or platform or self.target.local_files)
 
@@ -130,9 +130,9 @@ class ModelUnderCheck:
 
     @cached_property
     def completes_tensors(self) -> bool:
-        """Whether the backend may still add to inputs and outputs once it has read the model.
+        """Whether the backend may complete inputs and outputs when it loads the model.
 
-        Backends other than Python do so only where something is missing. Source: triton documentation,
+        Backends other than Python do so only if something is missing. Source: triton documentation,
         "Auto-Generated Model Configuration".
         """
         if self.folder.is_ensemble:
@@ -144,7 +144,7 @@ class ModelUnderCheck:
 
     @cached_property
     def python_sources(self) -> tuple[PythonSource, ...]:
-        """The model files of the versions to load, as far as they are there and are Python."""
+        """The existing Python model files of the versions to load."""
         file = self.completed.model_file
         if self.backend != "python" or not file.endswith(".py"):
             return ()
@@ -161,13 +161,13 @@ class ModelUnderCheck:
         return {} if self.config is None else self.config.parameters
 
     def parameter(self, key: str) -> str:
-        """The text of a parameter, or "" where it is absent."""
+        """Return the string value of a parameter, or "" if it is absent."""
         parameters = self.config_parameters
         return str(parameters[key].string_value) if key in parameters else ""
 
     @cached_property
     def image_python(self) -> str | None:
-        """The Python of the target's image, such as ``"3.12"``, or ``None`` where that is not known."""
+        """The Python of the target's image, such as ``"3.12"``, or ``None`` if unknown."""
         version = self.target.image_version
         return image_version(version).python if version is not None else None
 
@@ -176,7 +176,7 @@ class ModelUnderCheck:
         """Names of the version directories that the version policy loads, newest first."""
         numbers: dict[int, str] = {}
         for name, number in self.folder.version_directories.items():
-            # Beside "1abc", which also counts as 1, the folder that is found is "1".
+            # "1abc" also counts as 1, but Triton looks for the folder "1".
             if number is not None and (number not in numbers or name == str(number)):
                 numbers[number] = name
         newest_first = sorted(numbers, reverse=True)
@@ -190,12 +190,12 @@ class ModelUnderCheck:
         if choice == "specific":
             wanted = set(policy.specific.versions)
             return [number for number in newest_first if number in wanted]
-        # An empty version_policy means all; an empty "latest" asks for no version at all.
+        # An empty version_policy selects all versions; an empty "latest" selects none.
         return newest_first[: policy.latest.num_versions] if choice == "latest" else newest_first
 
     @cached_property
     def scopes(self) -> tuple[str, ...]:
-        """The kinds of rules that concern this model."""
+        """The scopes of the rules that apply to this model."""
         if self.folder.config_fault is not None:
             return ("model", "fault")
         scopes = ["model", "config"] if self.config is not None else ["model"]

@@ -1,4 +1,4 @@
-"""Which Python a packed conda environment holds."""
+"""Finds the Python version of a packed conda environment."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 __all__ = ["packed_python"]
 
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
-_MEMBERS_LOOKED_AT = 20_000
+_MAX_MEMBERS = 20_000
 
 
 def packed_python(path: str) -> str | None:
-    """The minor version of the Python below ``path``, an unpacked environment or a ``.tar.gz`` of one.
+    """Return the minor version of Python in an environment folder or its ``.tar.gz``, such as ``"3.12"``.
 
-    ``None`` where it is no environment, or cannot be read. Only names are looked at, and of a large archive
-    only the first twenty thousand.
+    ``None`` means that it is not an environment or cannot be read. The function reads only file names, and at
+    most the first 20,000 of an archive.
     """
     try:
         names = _folder_names(path) if Path(path).is_dir() else _archive_names(path)
@@ -38,5 +38,5 @@ def _folder_names(path: str) -> Iterator[str]:
 
 def _archive_names(path: str) -> Iterator[str]:
     with tarfile.open(path, "r|*") as archive:
-        for member in islice(archive, _MEMBERS_LOOKED_AT):
+        for member in islice(archive, _MAX_MEMBERS):
             yield member.name

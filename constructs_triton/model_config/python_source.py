@@ -1,4 +1,4 @@
-"""What can be told of a Python model's source without executing it."""
+"""Reads the source of a Python model without executing it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _MODEL = "TritonPythonModel"
 
 @dataclass(frozen=True)
 class PythonSource:
-    """One ``model.py``: its path in the repository and its bytes.
+    """One ``model.py``: its path in the repository and its content.
 
-    Everything that cannot be told for certain counts as being there: a module that imports ``*`` may bind the
-    class, a class with a base may inherit the method.
+    If it is uncertain whether a class or method exists, it counts as existing. For example, a module that
+    imports ``*`` may define the class, and a class with a base class may inherit the method.
     """
 
     path: str
@@ -36,7 +36,7 @@ class PythonSource:
 
     @property
     def tree(self) -> ast.Module | None:
-        """The syntax tree, or ``None`` where the source does not parse."""
+        """The syntax tree, or ``None`` if the source does not parse."""
         return self._parsed[0]
 
     @property
@@ -85,7 +85,7 @@ class PythonSource:
             return False
         if method.encode() not in self.content:
             return True
-        # A name inside the class that is bound in any way, be it by def, by assignment or by a decorator.
+        # Any binding of the name inside the class counts, for example by def or by assignment.
         return not any(_binds(child, method) for child in ast.walk(node))
 
 

@@ -1,4 +1,4 @@
-"""What the checks of a repository found, all of it at once."""
+"""The result of checking a repository."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Verdict = Literal["loads", "rejected"]
 
 @dataclass(frozen=True)
 class Report:
-    """The findings of a repository, and what the server would say of it.
+    """The findings of a repository, and whether Triton would load it.
 
-    ``verdict`` speaks for the server alone: ``"rejected"`` only where it refuses to load. A model that loads
-    and can never serve on SageMaker is an error in ``findings`` and leaves the verdict at ``"loads"``.
+    ``verdict`` is ``"rejected"`` only if Triton rejects the repository. A model that loads but can never
+    serve on SageMaker is an error in ``findings``, and the verdict is still ``"loads"``.
     """
 
     repository: str
@@ -28,18 +28,19 @@ class Report:
 
     @cached_property
     def errors(self) -> tuple[Finding, ...]:
-        """What the server refuses, or what loads and can never serve."""
+        """The findings that the server rejects, or that load but can never serve."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.ERROR)
 
     @cached_property
     def warnings(self) -> tuple[Finding, ...]:
-        """What loads and serves, but will hurt."""
+        """The findings that load and serve, but cause trouble later."""
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARNING)
 
     def raise_for_errors(self) -> None:
-        """Raise all errors together.
+        """Raise one exception for all errors.
 
-        :raises RepositoryError: with every error, where there is one.
+        Raises:
+            RepositoryError: there is at least one error.
         """
         if self.errors:
             raise RepositoryError(self.repository, self.errors)

@@ -1,10 +1,9 @@
-"""Triton's own schema of ``config.pbtxt``, without the gRPC client it is shipped with.
+"""Loads Triton's schema of ``config.pbtxt`` without the gRPC client that contains it.
 
-``tritonclient`` carries ``model_config_pb2.py``, generated from Triton's ``model_config.proto``. Importing it
-the ordinary way imports the package around it, and with it grpc and aiohttp: half a second. The file itself
-needs protobuf alone, so it is loaded by its path. The descriptor goes to protobuf's default pool, where the
-same bytes may be added twice: an ordinary import of ``tritonclient.grpc``, before or after, does no harm and
-yields the same message classes.
+``tritonclient`` contains ``model_config_pb2.py``, generated from Triton's ``model_config.proto``. An ordinary
+import of it also imports grpc and aiohttp, which takes half a second. The file needs only protobuf, so this
+module loads it by its path. The descriptor goes to protobuf's default pool, which accepts the same descriptor
+twice. So ``tritonclient.grpc`` can be imported before or after, and gives the same message classes.
 """
 
 from __future__ import annotations
@@ -24,9 +23,10 @@ _MODULE_NAME = "constructs_triton.model_config._tritonclient_model_config_pb2"
 
 @cache
 def load_schema() -> ModuleType:
-    """The generated module, with ``ModelConfig`` and the enums of ``model_config.proto``.
+    """Return the generated module, with ``ModelConfig`` and the enums of ``model_config.proto``.
 
-    :raises MissingDependencyError: without tritonclient, or with one that carries no gRPC part.
+    Raises:
+        MissingDependencyError: tritonclient is not installed, or was installed without gRPC.
     """
     path = _schema_path()
     spec = importlib.util.spec_from_file_location(_MODULE_NAME, path)
@@ -46,16 +46,16 @@ def _schema_path() -> Path:
         if path.is_file():
             return path
     raise MissingDependencyError(
-        "tritonclient: the gRPC schema is absent; run pip install 'tritonclient[grpc]'"
+        "tritonclient: the gRPC schema is not installed; run pip install 'tritonclient[grpc]'"
     )
 
 
 def new_model_config() -> Any:
-    """An empty ``inference.ModelConfig`` message."""
+    """Return an empty ``inference.ModelConfig`` message."""
     return load_schema().ModelConfig()
 
 
 def data_type_name(number: int) -> str:
-    """The name of a ``DataType`` value such as ``TYPE_FP32``, or the number where the schema has none."""
+    """Return the name of a ``DataType`` value such as ``TYPE_FP32``, or the number if it has no name."""
     value = load_schema().DataType.DESCRIPTOR.values_by_number.get(number)
     return value.name if value else str(number)

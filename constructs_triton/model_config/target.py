@@ -1,8 +1,8 @@
-"""What a model repository is checked for: the machine, the image and the mode of an endpoint.
+"""The endpoint that a model repository is checked for: machine, image and mode.
 
-A plain value, so that a repository can be judged on a laptop without any construct. What is ``None`` is not
-known, and no check judges by it: ``Target()`` stands for "nothing is known", where a repository is judged as
-a single-model Triton server on a machine without GPUs judges it.
+It is a plain value, so a repository can be checked without any construct. ``None`` means unknown, and the
+checks that depend on it are skipped. With ``Target()`` nothing is known except that the endpoint has a single
+model.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ Mode = Literal["single", "multi-model"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a model repository is to run.
+    """The endpoint that will run a model repository.
 
     ``mode``
-        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: an archive a model,
-        loaded by name on its first request.
+        ``"single"``: one archive, unpacked into ``/opt/ml/model``. ``"multi-model"``: one archive for each
+        model, loaded by name on its first request.
     ``gpu_count``
-        NVIDIA GPUs of one instance; ``0`` is a CPU instance, ``None`` is not known.
+        Number of NVIDIA GPUs of one instance; ``0`` is a CPU instance.
     ``gpu_memory_mib``
         Memory of **each** GPU, in MiB.
     ``memory_gib``
         Main memory of one instance, in GiB; up to half of it becomes ``/dev/shm``.
     ``storage_gb``
-        Disk that models are unpacked onto, in GB.
+        Size of the disk for the unpacked models, in GB.
     ``image_version``
         Triton image version such as ``"26.05"``.
     ``default_model``
-        Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` reaches.
+        Value of ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``: the model that ``/invocations`` calls.
     ``local_files``
-        ``False`` where weights and version folders are stored elsewhere, so that only the model
-        configurations can be judged.
+        ``False`` if weights and version folders are stored elsewhere, so that only the model configurations
+        can be checked.
     """
 
     mode: Mode = "single"
@@ -61,10 +61,12 @@ class Target:
         volume_size_gb: int | None = None,
         local_files: bool = True,
     ) -> Target:
-        """The target that an instance type makes, with what is published of its hardware.
+        """Return a target with the published hardware of an instance type.
 
-        ``volume_size_gb`` is the EBS volume of a type without local NVMe. Raises ``InvalidValueError`` for a
-        text that is no instance type.
+        ``volume_size_gb`` is the EBS volume of an instance type without local NVMe storage.
+
+        Raises:
+            InvalidValueError: ``instance_type`` is not an instance type.
         """
         instance = InstanceType.of(instance_type) if isinstance(instance_type, str) else instance_type
         return cls(

@@ -1,8 +1,8 @@
-"""Backends by their own names, each with what it needs to be told.
+"""Backend classes, each with the options of one backend.
 
-A backend is handed to ``ModelConfig(backend=...)``, which takes its name, platform and parameters over; any
-other backend is a plain string. The four that Triton's core knows (TensorRT, ONNX Runtime, PyTorch,
-TensorFlow) are written as their platform, which names the file format too: so every image reads it.
+``ModelConfig(backend=...)`` accepts an instance of these classes and sets the name, platform and parameters
+from it. For any other backend, pass its name as a string. TensorRT, ONNX Runtime, PyTorch and TensorFlow are
+written as ``platform``, which also determines the file format and which every image accepts.
 
 Sources of the parameters: the READMEs of triton-inference-server/python_backend, onnxruntime_backend,
 pytorch_backend, tensorflow_backend, dali_backend, openvino_backend, vllm_backend, fil_backend
@@ -36,13 +36,13 @@ __all__ = [
 
 
 def _parameter(key: str, *, yes: str = "true", no: str = "false") -> Any:
-    """An option that is written as the entry ``key`` of ``parameters``; ``None`` leaves it out."""
+    """An option that becomes the entry ``key`` of ``parameters``, or no entry if it is ``None``."""
     return field(default=None, metadata={"key": key, True: yes, False: no})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Backend:
-    """A backend of which nothing but the name is known; see the classes below for those with options."""
+    """Base class of the backends with options."""
 
     NAME: ClassVar[str] = ""
     PLATFORM: ClassVar[str] = ""
@@ -55,21 +55,21 @@ class Backend:
             value = getattr(self, item.name)
             if value is None and item.default is MISSING:
                 raise InvalidValueError(
-                    f"{type(self).__name__}.{item.name}: must be given, got None; give it"
+                    f"{type(self).__name__}.{item.name}: is required, got None; pass a value"
                 )
             if value is not None and not _fits(value, hints[item.name]):
-                allowed = ", ".join(_spelt(kind) for kind in _kinds(hints[item.name]))
+                allowed = " or ".join(_readable(kind) for kind in _kinds(hints[item.name]))
                 raise InvalidValueError(
-                    f"{type(self).__name__}.{item.name}: does not fit, got {value!r}; give one of {allowed}"
+                    f"{type(self).__name__}.{item.name}: invalid value, got {value!r}; pass {allowed}"
                 )
 
     @property
     def platform(self) -> str:
-        """``platform`` of the configuration; empty where the backend is named instead."""
+        """The ``platform`` of the configuration, or "" if the configuration sets ``backend``."""
         return self.PLATFORM
 
     def parameters(self) -> dict[str, str]:
-        """The options that were given, as entries of ``parameters``."""
+        """Return the options that are set, as entries of ``parameters``."""
         given = ((item, getattr(self, item.name)) for item in fields(self) if "key" in item.metadata)
         return {
             item.metadata["key"]: item.metadata[value] if isinstance(value, bool) else str(value)
@@ -78,7 +78,7 @@ class Backend:
         }
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a ``ModelConfig``, completed with what the backend asks for; given values win."""
+        """Return fields of a ``ModelConfig``, completed for the backend; given values have priority."""
         platform = values["platform"] or self.platform
         return {
             "backend": "" if self.PLATFORM or self.platform else self.NAME,
@@ -90,7 +90,7 @@ class Backend:
 
 
 def _kinds(hint: Any) -> list[Any]:
-    """The types and the literal values that an option's annotation allows, but for ``None``."""
+    """The types and literal values that an option's annotation allows, except ``None``."""
     if get_origin(hint) in (Union, UnionType):
         return [kind for part in get_args(hint) if part is not NoneType for kind in _kinds(part)]
     return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
@@ -109,12 +109,12 @@ def _fits(value: Any, hint: Any) -> bool:
     return False
 
 
-def _spelt(kind: Any) -> str:
+def _readable(kind: Any) -> str:
     return kind.__name__ if isinstance(kind, type) else repr(kind)
 
 
 def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:
-    """Names by position for tensors without a name, where the backend goes by such names."""
+    """Name tensors without a name by position, if the backend uses such names."""
     return tuple(
         replace(tensor, name=pattern.format(index)) if pattern and not tensor.name else tensor
         for index, tensor in enumerate(tensors)
@@ -125,9 +125,9 @@ def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:
 class PythonBackend(Backend):
     """A ``model.py`` with a ``TritonPythonModel``.
 
-    ``execution_env_path`` is a conda-pack archive. A relative path is taken from the model's folder and
-    written behind ``$$TRITON_MODEL_DIRECTORY``, which the backend fills in; an absolute one is kept.
-    ``force_cpu_only_input_tensors=False`` lets inputs arrive on the GPU, as DLPack tensors.
+    ``execution_env_path`` is an archive made by conda-pack. A relative path starts at the model's folder: it
+    is written with ``$$TRITON_MODEL_DIRECTORY/`` before it. ``force_cpu_only_input_tensors=False`` allows
+    inputs on the GPU, as DLPack tensors.
     """
 
     NAME: ClassVar[str] = "python"
@@ -142,7 +142,7 @@ class PythonBackend(Backend):
         path = str(self.execution_env_path)
         if not path:
             raise InvalidValueError(
-                "PythonBackend.execution_env_path: must name an archive, got ''; leave it out"
+                "PythonBackend.execution_env_path: must be the path of an archive, got ''; omit it"
             )
         if not path.startswith(("/", "$$")):
             path = f"$$TRITON_MODEL_DIRECTORY/{path.removeprefix('./')}"
@@ -151,9 +151,10 @@ class PythonBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class OnnxruntimeBackend(Backend):
-    """A ``model.onnx``. Thread counts of 0 stand for one a core; ``execution_mode`` 1 is parallel.
+    """A ``model.onnx``.
 
-    TensorRT, OpenVINO and CUDA options go into ``ModelOptimizationPolicy.ExecutionAccelerators``.
+    A thread count of 0 means one thread for each core. ``execution_mode`` 1 is parallel. Options of TensorRT,
+    OpenVINO and CUDA belong to ``ModelOptimizationPolicy.ExecutionAccelerators``.
     """
 
     NAME: ClassVar[str] = "onnxruntime"
@@ -168,7 +169,7 @@ class OnnxruntimeBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class TensorrtBackend(Backend):
-    """A ``model.plan``, built for the GPU and the TensorRT version that will run it."""
+    """A ``model.plan``, built for the GPU and the TensorRT version that run it."""
 
     NAME: ClassVar[str] = "tensorrt"
     PLATFORM: ClassVar[str] = "tensorrt_plan"
@@ -178,8 +179,8 @@ class TensorrtBackend(Backend):
 class PytorchBackend(Backend):
     """A TorchScript ``model.pt``, whose tensors have positions and no names.
 
-    Inputs and outputs that are given without a name are called ``INPUT__0``, ``INPUT__1``, ...,
-    ``OUTPUT__0``, ... in the order of ``forward``.
+    Inputs and outputs without a name get the names ``INPUT__0``, ``INPUT__1``, ..., ``OUTPUT__0``, ... in the
+    order of ``forward``.
     """
 
     NAME: ClassVar[str] = "pytorch"
@@ -196,7 +197,7 @@ class PytorchBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class TensorflowBackend(Backend):
-    """A ``model.savedmodel`` folder or a ``model.graphdef``, for images that still carry TensorFlow."""
+    """A ``model.savedmodel`` folder or a ``model.graphdef``, for images that contain TensorFlow."""
 
     NAME: ClassVar[str] = "tensorflow"
 
@@ -208,13 +209,13 @@ class TensorflowBackend(Backend):
 
     @property
     def platform(self) -> str:
-        """``tensorflow_savedmodel`` or ``tensorflow_graphdef``; the backend cannot tell them apart."""
+        """``tensorflow_savedmodel`` or ``tensorflow_graphdef``, which the backend requires."""
         return f"tensorflow_{self.format}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class DaliBackend(Backend):
-    """A serialized DALI pipeline, ``model.dali``; outputs to split are named with colons between them."""
+    """A serialized DALI pipeline, ``model.dali``; colons separate the names of outputs to split."""
 
     NAME: ClassVar[str] = "dali"
 
@@ -226,9 +227,10 @@ class DaliBackend(Backend):
 class FilBackend(Backend):
     """Decision trees of XGBoost, LightGBM, scikit-learn and cuML.
 
-    ``model_type`` decides the file's name: ``xgboost.model``, ``xgboost.json``, ``xgboost.ubj``,
-    ``model.txt`` or ``checkpoint.tl``. ``output_class`` is for classifiers, ``predict_proba`` has them
-    answer with probabilities. Tensors given without a name are called ``input__0`` and ``output__0``.
+    ``model_type`` determines the name of the model file: ``xgboost.model``, ``xgboost.json``,
+    ``xgboost.ubj``, ``model.txt`` or ``checkpoint.tl``. ``output_class`` is for classifiers;
+    ``predict_proba`` returns probabilities. Tensors without a name get the names ``input__0`` and
+    ``output__0``.
     """
 
     NAME: ClassVar[str] = "fil"
@@ -248,7 +250,7 @@ class FilBackend(Backend):
 class OpenvinoBackend(Backend):
     """A ``model.xml`` with its ``model.bin``; ``num_streams`` is a number, ``"AUTO"`` or ``"NUMA"``.
 
-    ``enable_batch_padding`` lets a request be smaller than ``max_batch_size``, which is an error otherwise.
+    ``enable_batch_padding`` allows batches smaller than ``max_batch_size``, which fail otherwise.
     """
 
     NAME: ClassVar[str] = "openvino"
@@ -264,16 +266,16 @@ class OpenvinoBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class VllmBackend(Backend):
-    """A large language model; the engine's arguments stand in ``1/model.json``.
+    """A large language model; ``1/model.json`` contains the arguments of the engine.
 
-    vLLM places the model itself, so the instance group is ``KIND_MODEL`` unless one is given. Inputs and
-    outputs are filled in by the backend.
+    vLLM chooses the devices itself, so the default instance group is ``KIND_MODEL``. The backend completes
+    inputs and outputs.
     """
 
     NAME: ClassVar[str] = "vllm"
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The fields of a ``ModelConfig``, with an instance group that leaves the placing to vLLM."""
+        """Return fields of a ``ModelConfig``, with an instance group that lets vLLM choose the devices."""
         groups = values["instance_group"] or (ModelInstanceGroup(kind="KIND_MODEL", count=1),)
         return {**super().complete(values), "instance_group": groups}
 

@@ -1,4 +1,4 @@
-"""Asks the rules about configurations that lie in no folder yet."""
+"""Checks configurations that are not in a folder yet."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests)
 
 
 class Refusal(NamedTuple):
-    """An error that a rule found, as it would be told of a file."""
+    """An error that a rule found in a configuration."""
 
     code: str
     message: str
@@ -34,7 +34,7 @@ class Refusal(NamedTuple):
 
 
 class ModelInMemory(ModelFolder):
-    """A model that so far is nothing but its configuration."""
+    """A model that has a configuration and no files."""
 
     def __init__(self, config: Any, *, is_complete: bool = False) -> None:
         super().__init__(config.name or UNNAMED, "")
@@ -64,18 +64,18 @@ class ModelInMemory(ModelFolder):
         return None
 
     def read(self, *parts: str) -> bytes | None:
-        """A Python model that adds no tensors of its own, where the configuration is taken at its word."""
+        """A Python model that completes no tensors, if the configuration is taken to be complete."""
         return _COMPLETES_NOTHING if self._is_complete and parts[-1].endswith(".py") else None
 
     def locate(self, field: FieldPath) -> tuple[int, int] | None:  # noqa: ARG002 - the signature above
-        return None  # lines of a text that nobody wrote would mislead
+        return None  # the user wrote no file, so a line would mislead
 
 
 def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusal]:
-    """What the rules refuse of a ``ModelConfig`` message, without judging by files.
+    """Yield the errors of a ``ModelConfig`` message, without the rules that need files.
 
-    ``steps`` are the configurations of an ensemble's models; without them, and for a model that is not among
-    them, nothing is judged that depends on it.
+    ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is not among
+    them are skipped.
     """
     model = _context(config, steps or ()).models[config.name or UNNAMED]
     for rule in all_rules().values():
@@ -87,13 +87,13 @@ def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusa
 
 
 def report(config: Any) -> Report:
-    """Everything that can be said of one configuration alone, warnings included."""
+    """Return all findings about one configuration, including warnings."""
     return run_checks(_context(config, ()), config.name or UNNAMED)
 
 
 def _context(config: Any, steps: Iterable[Any]) -> RepositoryContext:
     folders: dict[str, ModelFolder] = {
-        # A step's tensors are those that its configuration lists, whatever its model.py may add.
+        # The tensors of a step are those of its configuration, even if its model.py would add others.
         step.name: ModelInMemory(step, is_complete=True)
         for step in steps
     }

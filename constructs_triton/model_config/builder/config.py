@@ -1,4 +1,4 @@
-"""A whole configuration: what ``config.pbtxt`` says, as a value."""
+"""The content of a ``config.pbtxt`` as a value."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ __all__ = ["ModelConfig"]
 class ModelConfig(TypedMessage):
     """The configuration of one model.
 
-    Every field is one of ``model_config.proto``, by its name there. ``backend`` is a name or one of the
-    backend classes, whose platform and parameters are then taken over.
+    The fields have the names of ``model_config.proto``. ``backend`` is a name, or one of the backend classes,
+    which also sets the platform and parameters.
 
-    Making one, and changing one with :meth:`with_`, refuses at once what Triton would refuse to load; what
-    was read from a file is not judged until :meth:`check`.
+    The constructor and :meth:`with_` raise an error if Triton would reject the configuration. A configuration
+    that was read from a file is checked only by :meth:`check`.
 
-    :raises InvalidValueError: naming the field, for a value that does not fit it or that Triton refuses.
+    Raises:
+        InvalidValueError: a value does not fit its field, or Triton would reject it.
     """
 
     name: str = ""
@@ -102,16 +103,17 @@ class ModelConfig(TypedMessage):
     # --- composition --------------------------------------------------------------------------------------
 
     def with_(self, **changes: Any) -> Self:
-        """A copy with these fields in place of its own; a field left out keeps its value.
+        """Return a copy with other values for these fields.
 
-        Errors that were there before, in a file that was read, do not stand in the way of mending others.
+        Errors that the configuration already had, because it was read from a file, are not reported again.
 
-        :raises InvalidValueError: for an unknown field, a value that does not fit, or what Triton refuses.
+        Raises:
+            InvalidValueError: a field is unknown, a value does not fit, or Triton would reject it.
         """
         for name in changes:
             if name not in vars(self):
                 hint = did_you_mean(name, vars(self), "use a field of model_config.proto")
-                raise InvalidValueError(f"ModelConfig: no such field, got {name!r}; {hint}")
+                raise InvalidValueError(f"ModelConfig: has no field with this name, got {name!r}; {hint}")
         if isinstance(changes.get("backend"), Backend):
             changes = {"platform": "", **changes}
         changed = object.__new__(type(self))
@@ -123,11 +125,12 @@ class ModelConfig(TypedMessage):
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
-        """The configuration in a ``config.pbtxt``, or in that of a model's folder.
+        """Read a ``config.pbtxt``, or the one in a model's folder.
 
-        Comments are not kept; everything else is.
+        The result has everything except comments.
 
-        :raises ModelConfigError: where the file cannot be read, or Triton would not parse it.
+        Raises:
+            ModelConfigError: the file cannot be read, or Triton would not parse it.
         """
         file = Path(path)
         if file.is_dir():
@@ -142,26 +145,27 @@ class ModelConfig(TypedMessage):
                     Severity.ERROR,
                     str(file),
                     f"cannot be read ({reason.lower()})",
-                    "name a config.pbtxt or a model's folder",
+                    "pass the path of a config.pbtxt or of a model's folder",
                 )
             ) from error
         return cls.from_message(parse_model_config(content, str(file)))
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The configuration that a text describes; see :meth:`read`."""
+        """Parse the content of a ``config.pbtxt``; see :meth:`read`."""
         return cls.from_message(parse_model_config(text))
 
     def to_text(self) -> str:
-        """``config.pbtxt``; equal configurations give equal text."""
+        """Return the content of ``config.pbtxt``; equal configurations give equal text."""
         return format_model_config(self.to_message())
 
     def write(self, path: str | os.PathLike[str]) -> Path:
-        """Write ``config.pbtxt``, into a model's folder where ``path`` is one, and return where it is.
+        """Write ``config.pbtxt`` and return its path.
 
-        The file is replaced as a whole or not at all.
+        ``path`` is the file, or the folder of a model. The file is replaced as a whole or not at all.
 
-        :raises InvalidValueError: where it cannot be written.
+        Raises:
+            InvalidValueError: the file cannot be written.
         """
         file = Path(path)
         if file.is_dir():
@@ -174,12 +178,12 @@ class ModelConfig(TypedMessage):
             partial.unlink(missing_ok=True)
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{file}: cannot be written ({reason}); name a file in a folder that is there"
+                f"{file}: cannot be written ({reason}); pass a path in an existing folder"
             ) from error
         return file
 
     def check(self) -> Report:
-        """Every finding about this configuration alone, without its files; warnings included."""
+        """Return all findings about this configuration, including warnings, without looking at files."""
         from constructs_triton.model_config.builder.checking import report  # noqa: PLC0415 - see above
 
         return report(self.to_message())

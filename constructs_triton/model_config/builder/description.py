@@ -1,4 +1,4 @@
-"""A configuration for people to look at: its settings, its tensors with their batch axis, its graph."""
+"""Describes a configuration for display: its settings, its tensors with their batch axis, its graph."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from constructs_triton.model_config.schema import data_type_name
 
 __all__ = ["ConfigDescription", "TensorDescription"]
 
-_TOLD_ELSEWHERE = frozenset({"name", "input", "output", "ensemble_scheduling"})
+_SHOWN_SEPARATELY = frozenset({"name", "input", "output", "ensemble_scheduling"})
 
 
 @dataclass(frozen=True)
 class TensorDescription:
-    """One input or output; ``shape`` is a request's, with ``"batch"`` first where the model batches."""
+    """One input or output; ``shape`` is that of a request, with ``"batch"`` first in a batching model."""
 
     direction: str
     name: str
@@ -29,18 +29,18 @@ class TensorDescription:
 
 @dataclass(frozen=True)
 class ConfigDescription:
-    """What a ``ModelConfig`` message says; ``name`` is the folder's where the file leaves it out."""
+    """The content of a ``ModelConfig`` message; ``name`` is that of the folder if the file has none."""
 
     name: str
     config: Any
 
     @cached_property
     def settings(self) -> list[tuple[str, str]]:
-        """Every field that is set, but for tensors and steps, with its value as text."""
+        """Every field that is set, except tensors and steps, with its value as text."""
         return [
             (descriptor.name, _line(value))
             for descriptor, value in _set_fields(self.config)
-            if descriptor.name not in _TOLD_ELSEWHERE
+            if descriptor.name not in _SHOWN_SEPARATELY
         ]
 
     @cached_property
@@ -64,7 +64,7 @@ class ConfigDescription:
         return EnsembleGraph.from_config(self.config, self.name)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready: the fields that are set under their own names, and each tensor's shape."""
+        """Return the fields that are set, and the shape of each tensor, as values that JSON can hold."""
         return {
             "name": self.name,
             "config": _plain(self.config),
@@ -73,7 +73,7 @@ class ConfigDescription:
 
 
 def _set_fields(message: Any) -> list[tuple[Any, Any]]:
-    """Fields in the order of the schema's file, which keeps what belongs together together."""
+    """The fields that are set, in the order of the schema's file."""
     return sorted(message.ListFields(), key=lambda pair: pair[0].index)
 
 
@@ -112,7 +112,7 @@ def _single(descriptor: Any, value: Any) -> Any:
 
 
 def _line(value: Any) -> str:
-    """A value on as few lines as can be read: an entry of a list or a map each on its own."""
+    """A value as text, with one line for each entry of a list or a map."""
     from google.protobuf import text_format  # noqa: PLC0415 - loaded already: a message was read
 
     if hasattr(value, "ListFields"):

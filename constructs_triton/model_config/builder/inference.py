@@ -1,4 +1,4 @@
-"""What an ensemble's own fields must be, seen from its steps."""
+"""Infers the fields of an ensemble from its steps."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Declared = TypeVar("Declared", ModelInput, ModelOutput)
 
 
 def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) -> int:
-    """``max_batch_size`` of an ensemble: as given, else the smallest of the models'.
+    """Return the ``max_batch_size`` of an ensemble: the given one, or the smallest of its models.
 
-    :raises InvalidValueError: where some models batch and others do not, and nothing is given.
+    Raises:
+        InvalidValueError: none is given, and only some of the models have batching.
     """
     if given is not None:
         return given
@@ -38,7 +39,7 @@ def batch_size_of(name: str, given: int | None, steps: Sequence[PlannedStep]) ->
 def inferred(
     tensor: Declared, kind: str, steps: Sequence[PlannedStep], wiring: Wiring, max_batch_size: int
 ) -> Declared:
-    """An input or output (``kind``) of the ensemble, completed from the steps that it is wired to."""
+    """Return an input or output (``kind``) of the ensemble, completed from the steps that use it."""
     ends = wiring.readers(tensor.name) if kind == "input" else wiring.writers(tensor.name)
     found = [(steps[end.step], _find(steps, end, kind)) for end in ends]
     known = [(step, declared) for step, declared in found if declared is not None]
@@ -55,13 +56,13 @@ def _find(steps: Sequence[PlannedStep], end: Tensor, kind: str) -> Any:
 
 
 def _dims(step: PlannedStep, declared: Any, max_batch_size: int) -> tuple[int, ...]:
-    """A step's dims as the ensemble writes them: the batch axis belongs to dims where it does not batch."""
+    """The dims of a step as the ensemble writes them; without batching they include the batch axis."""
     full = (-1, *declared.dims) if step.max_batch_size else tuple(declared.dims)
     return full[1:] if max_batch_size else full
 
 
 def _merged(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The narrowest shape that all agree with; where they do not, the first, and a rule tells of it."""
+    """The narrowest shape that all agree with, or else the first, which a rule reports."""
     first = shapes[0] if shapes else ()
     alike = [shape for shape in shapes if len(shape) == len(first)]
     return tuple(next((size for size in sizes if size != -1), -1) for sizes in zip(*alike, strict=True))

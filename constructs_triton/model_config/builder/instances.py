@@ -1,4 +1,4 @@
-"""How many copies of a model run, on what, and how they share it."""
+"""How many instances of a model run, on which devices, and how they share them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ModelInstanceGroup", "ModelRateLimiter"]
 
 
 class ModelRateLimiter(TypedMessage):
-    """Resources that an instance needs while it runs, for servers started with a rate limiter."""
+    """Resources that an instance needs while it runs, for servers with a rate limiter."""
 
     class Resource(TypedMessage):
         """A resource by its name; ``global_`` ones are shared by all devices (``global`` in the file)."""
@@ -25,10 +25,10 @@ class ModelRateLimiter(TypedMessage):
 
 
 class ModelInstanceGroup(TypedMessage):
-    """``count`` instances of the model on each GPU of ``gpus`` (all where empty), or on the CPU."""
+    """``count`` instances of the model on each GPU of ``gpus`` (default: all), or on the CPU."""
 
     class SecondaryDevice(TypedMessage):
-        """A device that an instance uses besides its own."""
+        """Another device that an instance uses."""
 
         kind: Literal["KIND_NVDLA"] = "KIND_NVDLA"
         device_id: int = 0

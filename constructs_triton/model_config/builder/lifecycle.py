@@ -1,4 +1,4 @@
-"""What happens around a model's requests: versions, warm-up, caching, agents, metrics."""
+"""Versions, warmup, response cache, repository agents and metrics of a model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = [
 
 
 class ModelVersionPolicy(TypedMessage):
-    """Which versions are served; without a policy it is the newest."""
+    """Which versions are served; the default is the newest."""
 
     class Latest(TypedMessage):
         """The newest ``num_versions``."""
@@ -28,7 +28,7 @@ class ModelVersionPolicy(TypedMessage):
         num_versions: int = 0
 
     class All(TypedMessage):
-        """Every version that is there."""
+        """Every existing version."""
 
     class Specific(TypedMessage):
         """Exactly these."""
@@ -41,9 +41,9 @@ class ModelVersionPolicy(TypedMessage):
 
 
 class ModelWarmup(TypedMessage):
-    """A request that is run before the model counts as ready.
+    """A request that Triton runs before the model is ready.
 
-    ``count`` is how often, 0 meaning once. ``inputs`` names every input that is not optional.
+    ``count`` is the number of runs; 0 means one. ``inputs`` contains every input that is not optional.
     """
 
     class Input(TypedMessage):
@@ -65,13 +65,13 @@ class ModelWarmup(TypedMessage):
 
 
 class ModelTransactionPolicy(TypedMessage):
-    """Whether a request may have any number of responses; SageMaker serves only exactly one."""
+    """Whether a request may have any number of responses; SageMaker serves only one."""
 
     decoupled: bool = False
 
 
 class ModelResponseCache(TypedMessage):
-    """Equal requests are answered from the server's cache, where the server has one."""
+    """Whether Triton returns responses from its cache, if the server has one."""
 
     enable: bool = False
 
@@ -95,7 +95,7 @@ class ModelRepositoryAgents(TypedMessage):
 
 
 class ModelMetrics(TypedMessage):
-    """Options of the metrics that the server keeps of the model."""
+    """Options of the metrics of the model."""
 
     class MetricControl(TypedMessage):
         """Options of one family of metrics."""

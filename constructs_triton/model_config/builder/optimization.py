@@ -1,4 +1,4 @@
-"""What the server and the backends may do to run a model faster."""
+"""Optimizations of the server and the backends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class ModelOptimizationPolicy(TypedMessage):
     """Graph optimization, execution accelerators, CUDA graphs and pinned memory."""
 
     class Graph(TypedMessage):
-        """The graph optimization level; what a number means is the backend's."""
+        """The graph optimization level; the backend defines the numbers."""
 
         level: int = 0
 
@@ -31,7 +31,7 @@ class ModelOptimizationPolicy(TypedMessage):
                 dim: Sequence[int] = ()
 
             class LowerBound(TypedMessage):
-                """The smallest shapes that the graph serves."""
+                """The smallest shapes that the graph can run."""
 
                 batch_size: int = 0
                 input: Mapping[str, ModelOptimizationPolicy.Cuda.GraphSpec.Shape] = field(
@@ -48,10 +48,10 @@ class ModelOptimizationPolicy(TypedMessage):
         output_copy_stream: bool = False
 
     class ExecutionAccelerators(TypedMessage):
-        """Accelerators by their names, tried in this order."""
+        """Accelerators by name, in the order in which they are tried."""
 
         class Accelerator(TypedMessage):
-            """An accelerator such as ``tensorrt`` or ``openvino`` with its own parameters."""
+            """An accelerator such as ``tensorrt`` or ``openvino`` with its parameters."""
 
             name: str = ""
             parameters: Mapping[str, str] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class ModelOptimizationPolicy(TypedMessage):
         cpu_execution_accelerator: Sequence[Accelerator] = ()
 
     class PinnedMemoryBuffer(TypedMessage):
-        """Whether tensors pass through pinned memory; left out, they do."""
+        """Whether tensors use pinned memory (default: yes)."""
 
         enable: bool = False
 

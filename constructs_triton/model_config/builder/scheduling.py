@@ -1,4 +1,4 @@
-"""How requests wait for a model and are put together: batchers, sequences, and the steps of an ensemble."""
+"""Queues, batchers, sequences and the steps of an ensemble."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ModelDynamicBatching", "ModelEnsembling", "ModelQueuePolicy", "Model
 
 
 class ModelQueuePolicy(TypedMessage):
-    """How long a request may wait, how many may, and what happens to one that waited too long.
+    """How long and how many requests may wait, and what happens after the timeout.
 
     0 stands for no time-out and no limit.
     """
@@ -25,10 +25,10 @@ class ModelQueuePolicy(TypedMessage):
 
 
 class ModelDynamicBatching(TypedMessage):
-    """Requests that wait together run together; ``ModelDynamicBatching()`` alone turns it on.
+    """Triton combines waiting requests into batches; ``ModelDynamicBatching()`` enables it.
 
-    A batch is held back for up to ``max_queue_delay_microseconds`` while none of ``preferred_batch_size``
-    is reached.
+    Triton delays a batch for up to ``max_queue_delay_microseconds`` until it reaches one of
+    ``preferred_batch_size``.
     """
 
     preferred_batch_size: Sequence[int] = ()
@@ -41,16 +41,16 @@ class ModelDynamicBatching(TypedMessage):
 
 
 class ModelSequenceBatching(TypedMessage):
-    """Requests of one sequence go to one instance: for models that keep state between requests."""
+    """All requests of a sequence go to one instance, for models that keep state between requests."""
 
     class StrategyDirect(TypedMessage):
-        """Each sequence has a slot of its own in the batch."""
+        """Each sequence has its own slot in the batch."""
 
         max_queue_delay_microseconds: int = 0
         minimum_slot_utilization: float = 0.0
 
     class StrategyOldest(TypedMessage):
-        """Batches are put together from the oldest sequences."""
+        """Triton forms batches from the oldest sequences."""
 
         max_candidate_sequences: int = 0
         preferred_batch_size: Sequence[int] = ()
@@ -58,7 +58,7 @@ class ModelSequenceBatching(TypedMessage):
         preserve_ordering: bool = False
 
     class Control(TypedMessage):
-        """What a control tensor tells the model, and the two values that stand for no and yes."""
+        """What a control tensor tells the model, and its values for false and true."""
 
         kind: Literal[
             "CONTROL_SEQUENCE_START",
@@ -87,7 +87,7 @@ class ModelSequenceBatching(TypedMessage):
         name: str = ""
 
     class State(TypedMessage):
-        """A state tensor that Triton hands from one request of a sequence to the next."""
+        """A state tensor that Triton passes from one request of a sequence to the next."""
 
         input_name: str = ""
         output_name: str = ""
@@ -109,7 +109,7 @@ class ModelEnsembling(TypedMessage):
     """The steps of an ensemble, as :class:`~constructs_triton.model_config.builder.Ensemble` writes them."""
 
     class Step(TypedMessage):
-        """One model; the maps go from the model's tensor names to the ensemble's.
+        """One model; the maps go from the tensor names of the model to those of the ensemble.
 
         ``model_version`` -1 is the newest. Left out of a file it is 0, a version that hardly any model has;
         here it is -1 unless said otherwise.

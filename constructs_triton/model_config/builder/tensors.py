@@ -1,4 +1,4 @@
-"""Inputs and outputs, and the tensors that Triton itself adds to a batch."""
+"""Inputs and outputs, and the tensors that Triton adds to a batch."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DataType = Literal[
     "TYPE_STRING",
     "TYPE_BF16",
 ]
-"""The element type of a tensor; ``"TYPE_INVALID"`` is what a field holds that was left out."""
+"""The element type of a tensor; ``"TYPE_INVALID"`` means that it is not set."""
 
 
 class ModelTensorReshape(TypedMessage):
-    """The shape that the backend sees in place of ``dims``; ``-1`` is a variable axis, no batch axis.
+    """The shape that the backend receives instead of ``dims``; ``-1`` is a variable size.
 
-    An empty ``shape`` is right for a model whose tensor is one value a batch entry.
+    It does not include the batch axis. An empty ``shape`` means one value for each element of the batch.
     """
 
     shape: Sequence[int] = ()
@@ -41,7 +41,7 @@ class ModelTensorReshape(TypedMessage):
 class ModelInput(TypedMessage):
     """One input tensor.
 
-    ``dims`` holds ``-1`` for a variable axis, and no batch axis where ``max_batch_size`` is above 0.
+    ``dims`` has ``-1`` for a variable size, and no batch axis if ``max_batch_size`` is above 0.
     ``format`` is for images, ``allow_ragged_batch`` for inputs whose shapes may differ within a batch, and
     ``optional`` inputs may be left out of a request.
     """
@@ -58,9 +58,9 @@ class ModelInput(TypedMessage):
 
 
 class ModelOutput(TypedMessage):
-    """One output tensor; ``label_filename`` is a file beside ``config.pbtxt``, a label a line.
+    """One output tensor; ``label_filename`` is a file beside ``config.pbtxt`` with one label on each line.
 
-    ``dims`` holds ``-1`` for a variable axis, and no batch axis where ``max_batch_size`` is above 0.
+    ``dims`` has ``-1`` for a variable size, and no batch axis if ``max_batch_size`` is above 0.
     """
 
     name: str = ""
@@ -73,7 +73,7 @@ class ModelOutput(TypedMessage):
 
 
 class BatchInput(TypedMessage):
-    """An input that Triton makes for each batch, for models that take ragged batches."""
+    """An input that Triton computes for each batch, for models that accept ragged batches."""
 
     kind: Literal[
         "BATCH_ELEMENT_COUNT",
@@ -89,7 +89,7 @@ class BatchInput(TypedMessage):
 
 
 class BatchOutput(TypedMessage):
-    """An output of a whole batch, and how Triton scatters it over the responses."""
+    """An output of a whole batch, and how Triton splits it among the responses."""
 
     target_name: Sequence[str] = ()
     kind: Literal["BATCH_SCATTER_WITH_INPUT_SHAPE"] = "BATCH_SCATTER_WITH_INPUT_SHAPE"

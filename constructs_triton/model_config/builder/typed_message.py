@@ -1,8 +1,8 @@
-"""What every typed message does: become the protobuf message of the same name, and come from one.
+"""Converts typed values to and from the protobuf messages of the same name.
 
-Fields carry the names of ``model_config.proto``, so the descriptors say how each is written; the classes
-themselves are declarations. Nothing a message holds is lost on the way in: what a class has no field for (a
-newer schema, an enum number without a name) is kept in ``extra``, as text.
+The fields have the names of ``model_config.proto``, and the descriptors say how each is written, so the
+classes only declare fields. No part of a message is lost: ``extra`` keeps, as text, whatever a class has no
+field for, such as a field of a newer schema or an enum number without a name.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _PACKAGE = "inference"
 class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
-    ``extra`` is text in the syntax of ``config.pbtxt``, merged on top of the other fields: the way to what
-    the installed ``tritonclient`` knows and this class does not.
+    ``extra`` is a string in the syntax of ``config.pbtxt``, merged into the other fields. Use it for fields
+    that the installed ``tritonclient`` has and this class does not.
     """
 
     extra: str = ""
@@ -50,7 +50,7 @@ class TypedMessage:
 
     @classmethod
     def from_message(cls, message: Any) -> Self:
-        """The value of a protobuf message; nothing is judged and nothing lost."""
+        """Return the value of a protobuf message, complete and without checks."""
         typed = object.__new__(cls)
         rest = type(message)()
         rest.CopyFrom(message)
@@ -64,12 +64,13 @@ class TypedMessage:
         return typed
 
     def to_message(self) -> Any:
-        """A new protobuf message that says the same.
+        """Return a new protobuf message with the same content.
 
-        :raises InvalidValueError: where a value does not fit its field.
+        Raises:
+            InvalidValueError: a value does not fit its field.
         """
         message = _message_class(type(self))()
-        self._refuse_two_choices(message.DESCRIPTOR)
+        self._raise_for_two_choices(message.DESCRIPTOR)
         for attribute, descriptor in self._described():
             value = getattr(self, attribute)
             if value is not None:
@@ -79,7 +80,7 @@ class TypedMessage:
         return message
 
     def _described(self) -> Iterator[tuple[str, Any]]:
-        """Attributes with the descriptor of their field; ``global_`` stands for ``global``."""
+        """Yield attributes with the descriptor of their field; ``global_`` is the field ``global``."""
         known = _message_class(type(self)).DESCRIPTOR.fields_by_name
         for name, value, default in self._values():
             descriptor = known.get(name.rstrip("_"))
@@ -87,7 +88,7 @@ class TypedMessage:
                 yield name, descriptor
             elif name not in self._NOT_IN_SCHEMA and value != default:
                 raise InvalidValueError(
-                    f"{type(self).__qualname__}.{name}: the installed tritonclient has no such field, "
+                    f"{type(self).__qualname__}.{name}: the installed tritonclient does not have this field, "
                     f"got {value!r}; upgrade tritonclient"
                 )
 
@@ -95,13 +96,13 @@ class TypedMessage:
         for name, _, default in _defaults(type(self)):
             yield name, getattr(self, name), default
 
-    def _refuse_two_choices(self, descriptor: Any) -> None:
+    def _raise_for_two_choices(self, descriptor: Any) -> None:
         for choice in descriptor.oneofs:
             names = [item.name for item in choice.fields if getattr(self, item.name, None) is not None]
             if len(names) > 1:
                 raise InvalidValueError(
-                    f"{type(self).__qualname__}: {choice.name} takes one of its fields, "
-                    f"got {' and '.join(names)}; keep one of them"
+                    f"{type(self).__qualname__}: only one field of {choice.name} can be set, "
+                    f"got {' and '.join(names)}; remove all but one"
                 )
 
 
@@ -117,7 +118,7 @@ def _message_class(cls: type[TypedMessage]) -> Any:
         found = getattr(found, part, None)
     if found is None:
         raise InvalidValueError(
-            f"{cls.__qualname__}: the installed tritonclient has no such message; upgrade tritonclient"
+            f"{cls.__qualname__}: the installed tritonclient does not have this message; upgrade tritonclient"
         )
     return found
 
@@ -126,7 +127,7 @@ def _message_class(cls: type[TypedMessage]) -> Any:
 
 
 def _is_repeated(descriptor: Any) -> bool:
-    # is_repeated came with protobuf 6.31, which warns of label.
+    # protobuf 6.31 added is_repeated, and warns about label.
     known = getattr(descriptor, "is_repeated", None)
     return bool(descriptor.label == descriptor.LABEL_REPEATED if known is None else known)
 
@@ -140,19 +141,19 @@ def _place(descriptor: Any) -> str:
     return f"{owner}.{descriptor.name}"
 
 
-def _refuse(descriptor: Any, wrong: str, got: Any, mend: str) -> InvalidValueError:
-    return InvalidValueError(f"{_place(descriptor)}: {wrong}, got {got!r}; {mend}")
+def _error(descriptor: Any, wrong: str, got: Any, hint: str) -> InvalidValueError:
+    return InvalidValueError(f"{_place(descriptor)}: {wrong}, got {got!r}; {hint}")
 
 
 def _frozen(descriptor: Any, value: Any) -> Any:
-    """Lists as tuples and mappings as copies, so that what was handed in may change."""
+    """Lists as tuples and mappings as copies, so that the caller may change the originals."""
     if _is_map(descriptor):
         if not isinstance(value, Mapping):
-            raise _refuse(descriptor, "must be a mapping", value, "write {name: value}")
+            raise _error(descriptor, "must be a mapping", value, "write {name: value}")
         return dict(value)
     if _is_repeated(descriptor):
         if isinstance(value, str | bytes | TypedMessage | Mapping) or not isinstance(value, Iterable):
-            raise _refuse(descriptor, "must be a list", value, "put it into brackets")
+            raise _error(descriptor, "must be a list", value, "put it in brackets")
         return tuple(value)
     return value
 
@@ -194,7 +195,7 @@ def _assign_list(container: Any, descriptor: Any, items: Iterable[Any]) -> None:
 
 
 class _Fitting:
-    """Turns protobuf's complaint about a value into ours."""
+    """Turns protobuf's error about a value into ``InvalidValueError``."""
 
     def __init__(self, descriptor: Any, value: Any) -> None:
         self._descriptor, self._value = descriptor, value
@@ -204,8 +205,8 @@ class _Fitting:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, TypeError | ValueError) and not isinstance(error, InvalidValueError):
-            mend = f"give what {_kind(self._descriptor)} can hold"
-            raise _refuse(self._descriptor, "does not fit its field", self._value, mend) from error
+            hint = f"pass a value that fits {_kind(self._descriptor)}"
+            raise _error(self._descriptor, "does not fit its field", self._value, hint) from error
 
 
 def _kind(descriptor: Any) -> str:
@@ -220,7 +221,9 @@ def _as_scalar(descriptor: Any, value: Any) -> Any:
     if descriptor.enum_type:
         return _enum_number(descriptor, value)
     if isinstance(value, bool) and descriptor.cpp_type != descriptor.CPPTYPE_BOOL:
-        raise _refuse(descriptor, "does not fit its field", value, f"give what {_kind(descriptor)} can hold")
+        raise _error(
+            descriptor, "does not fit its field", value, f"pass a value that fits {_kind(descriptor)}"
+        )
     return value
 
 
@@ -234,7 +237,7 @@ def _enum_number(descriptor: Any, name: Any) -> int:
         if on_the_wire and on_the_wire.data_type in values
         else did_you_mean(str(name), values, f"write one of {', '.join(values)}")
     )
-    raise _refuse(descriptor, f"{descriptor.enum_type.name} has no such value", name, hint)
+    raise _error(descriptor, f"{descriptor.enum_type.name} has no value with this name", name, hint)
 
 
 def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
@@ -243,8 +246,10 @@ def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
         return value.to_message()
     if descriptor.message_type.name == "ModelParameter" and isinstance(value, str):
         return load_schema().ModelParameter(string_value=value)
-    wanted = "text" if descriptor.message_type.name == "ModelParameter" else f"a {cls and cls.__qualname__}"
-    raise _refuse(place or descriptor, f"must be {wanted}", value, f"write it as {wanted}")
+    wanted = (
+        "a string" if descriptor.message_type.name == "ModelParameter" else f"a {cls and cls.__qualname__}"
+    )
+    raise _error(place or descriptor, f"must be {wanted}", value, f"pass {wanted}")
 
 
 # --- values out of a message ------------------------------------------------------------------------------
@@ -296,5 +301,5 @@ def _parsed(text: str, message_class: Any, owner: str) -> Any:
         return text_format.Parse(text, message_class())
     except (text_format.ParseError, ValueError, TypeError) as error:
         raise InvalidValueError(
-            f"{owner}.extra: cannot be read ({error}), got {text!r}; write it as in config.pbtxt"
+            f"{owner}.extra: cannot be parsed ({error}), got {text!r}; use the syntax of config.pbtxt"
         ) from error

@@ -1,7 +1,7 @@
-"""Which output of which step feeds which input: by the names given, else by equal names.
+"""Connects the outputs of steps to inputs of other steps, by the given names or else by equal names.
 
-A tensor is *offered* by an output that nobody mapped, under its own name; it becomes part of the ensemble
-once something reads that name, and stays out otherwise.
+An output that is not mapped is *offered* under its own name. It becomes a tensor of the ensemble if a step or
+an output of the ensemble reads that name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ __all__ = ["PlannedStep", "Tensor", "Wiring", "wire"]
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """A step as it was asked for; ``config`` is ``None`` where only the model's name is known.
+    """A step as the user declared it; ``config`` is ``None`` if only the name of the model is known.
 
-    ``inputs`` and ``outputs`` go from the model's tensor names to the ensemble's. ``site`` is the line of
-    Python that asked.
+    ``inputs`` and ``outputs`` map the tensor names of the model to those of the ensemble. ``site`` is the
+    line of Python that declared the step.
     """
 
     model_name: str
@@ -33,16 +33,16 @@ class PlannedStep:
 
     @property
     def max_batch_size(self) -> int | None:
-        """The model's, or ``None`` where it is not known."""
+        """The ``max_batch_size`` of the model, or ``None`` if unknown."""
         return None if self.config is None else int(self.config.max_batch_size)
 
     def tensors(self, kind: str) -> Mapping[str, Any]:
-        """The model's inputs or outputs (``"input"``, ``"output"``) by name, as far as they are known."""
+        """Return the known inputs or outputs (``"input"``, ``"output"``) of the model by name."""
         return {} if self.config is None else {tensor.name: tensor for tensor in getattr(self.config, kind)}
 
 
 class Tensor(NamedTuple):
-    """An end of a tensor of the ensemble: the step (by index) and the name in its model."""
+    """One use of a tensor of the ensemble: the index of the step, and the name in its model."""
 
     step: int
     name: str
@@ -50,28 +50,28 @@ class Tensor(NamedTuple):
 
 @dataclass
 class Wiring:
-    """The maps of each step by index, in the order in which the steps were asked for."""
+    """The maps of each step, in the order in which the steps were declared."""
 
     input_maps: list[dict[str, str]]
     output_maps: list[dict[str, str]]
     offers: dict[str, list[Tensor]] = field(default_factory=dict)
 
     def readers(self, tensor: str) -> Iterator[Tensor]:
-        """Who reads a tensor of the ensemble."""
+        """Yield the inputs that read a tensor of the ensemble."""
         return _ends(self.input_maps, tensor)
 
     def writers(self, tensor: str) -> Iterator[Tensor]:
-        """Who writes a tensor of the ensemble."""
+        """Yield the outputs that write a tensor of the ensemble."""
         return _ends(self.output_maps, tensor)
 
     def in_order(self) -> list[int]:
-        """Indices of the steps, each after those it reads from, otherwise as they were asked for."""
+        """Return the indices of the steps, each after the steps that it reads from."""
         waiting = list(range(len(self.input_maps)))
         ordered: list[int] = []
         while waiting:
             pending = {tensor for index in waiting for tensor in self.output_maps[index].values()}
             ready = (index for index in waiting if pending.isdisjoint(self.input_maps[index].values()))
-            following = next(ready, waiting[0])  # a cycle keeps its order: a rule tells of it
+            following = next(ready, waiting[0])  # a cycle keeps its order; a rule reports it
             waiting.remove(following)
             ordered.append(following)
         return ordered
@@ -84,9 +84,10 @@ def _ends(maps: list[dict[str, str]], tensor: str) -> Iterator[Tensor]:
 
 
 def wire(steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Wiring:
-    """The maps of all steps.
+    """Return the maps of all steps.
 
-    :raises InvalidValueError: where a name that is read could mean more than one tensor.
+    Raises:
+        InvalidValueError: a name that is read could be more than one tensor.
     """
     wiring = Wiring([dict(step.inputs) for step in steps], [dict(step.outputs) for step in steps])
     for index, step in enumerate(steps):
@@ -104,7 +105,7 @@ def wire(steps: tuple[PlannedStep, ...], inputs: tuple[str, ...], outputs: tuple
 
 
 def _map_inputs(wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inputs: tuple[str, ...]) -> None:
-    """Inputs that nobody mapped read the tensor of their own name; optional ones only where there is one."""
+    """Map the inputs without a mapping to the tensor of the same name; optional ones only if it exists."""
     for name, tensor in steps[index].tensors("input").items():
         if name in wiring.input_maps[index]:
             continue
@@ -116,7 +117,7 @@ def _map_inputs(wiring: Wiring, steps: tuple[PlannedStep, ...], index: int, inpu
 def _take(
     wiring: Wiring, steps: tuple[PlannedStep, ...], tensor: str, inputs: tuple[str, ...], reader: int | None
 ) -> bool:
-    """Let a tensor be written by the one step that offers it; whether it has a source at all."""
+    """Let the step that offers a tensor write it; return whether the tensor has a source."""
     offers = [offer for offer in wiring.offers.get(tensor, ()) if offer.step != reader]
     written = [
         end for end in wiring.writers(tensor) if end.step != reader or end.name in steps[end.step].outputs
@@ -124,7 +125,7 @@ def _take(
     sources = [_title(steps, end) for end in dict.fromkeys((*written, *offers))]
     if tensor in inputs:
         sources.insert(0, f'the ensemble\'s input "{tensor}"')
-    # What was mapped twice on purpose is for the rules to refuse.
+    # The rules report a tensor that the user mapped twice.
     if len(sources) > 1 and any(offer not in written for offer in offers):
         raise InvalidValueError(_ambiguous(steps, tensor, sources, reader))
     if offers and not written:
@@ -139,6 +140,6 @@ def _title(steps: tuple[PlannedStep, ...], end: Tensor) -> str:
 def _ambiguous(steps: tuple[PlannedStep, ...], tensor: str, sources: list[str], reader: int | None) -> str:
     owner = "the ensemble" if reader is None else f'step {reader + 1} ("{steps[reader].model_name}")'
     return (
-        f'{owner} reads "{tensor}", which could be any of several tensors, got {" and ".join(sources)}; '
-        f'give each a name of its own with outputs={{"{tensor}": ...}}'
+        f'{owner} reads "{tensor}", which is ambiguous, got {" and ".join(sources)}; '
+        f'rename one of them with outputs={{"{tensor}": ...}}'
     )

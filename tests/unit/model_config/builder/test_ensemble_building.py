@@ -177,7 +177,7 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
         ),
         (
             lambda e: e.step(DECODE).step(DECODE).output("pixels"),
-            'the ensemble reads "pixels", which could be any of several tensors',
+            'the ensemble reads "pixels", which is ambiguous',
         ),
         (
             lambda e: (
@@ -191,18 +191,18 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
             lambda e: e.step(DECODE).step(_model("m", "pixels", "z", size=0)),
             'max_batch_size cannot be inferred, got "decode" with batching and "m" without; write',
         ),
-        (lambda e: e.input("image"), "the input is there already, got 'image' twice"),
+        (lambda e: e.input("image"), "the input exists already, got 'image'"),
         (lambda e: e.step(DECODE.with_(name="")), "step: must be a model with a name"),
         (
             lambda e: e.step(DECODE).step(RANK.with_(name="decode")),
-            "two models are called the same, got 'decode'",
+            "two different models have the same name, got 'decode'",
         ),
-        (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must go from a tensor of the model"),
+        (lambda e: e.step(DECODE, inputs={"image": 1}), "step inputs: must map a tensor of the model"),
         (lambda e: e.step(DECODE, inputs=["image"]), "step inputs: must be a mapping, got ['image']"),
-        (lambda e: e.output(3), "give a name, or a ModelOutput with a name"),
+        (lambda e: e.output(3), "must be a name, or a ModelOutput with a name"),
         (
             lambda e: e.input(ModelInput(name="x"), dims=[1]),
-            "write data_type and dims into the ModelInput",
+            "set data_type and dims in the ModelInput",
         ),
         (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),

@@ -79,8 +79,8 @@ instance_group [ {
             "response_cache",
         ),
         (lambda: ModelConfig(platform="python"), 'write backend: "python"'),
-        (lambda: PLAIN.with_(parameters={"threads": 4}), "ModelConfig.parameters: must be text, got 4"),
-        (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be read"),
+        (lambda: PLAIN.with_(parameters={"threads": 4}), "ModelConfig.parameters: must be a string, got 4"),
+        (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be parsed"),
     ],
 )
 def test_refused_where_it_is_written(change: Callable[[], object], message: str) -> None:
@@ -233,15 +233,15 @@ def test_another_backend_replaces_the_platform() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: PythonBackend(execution_env_path=""), "must name an archive, got ''; leave it out"),
+        (lambda: PythonBackend(execution_env_path=""), "must be the path of an archive, got ''; omit it"),
         (
             lambda: untyped.TensorflowBackend(format="pb"),
-            "TensorflowBackend.format: does not fit, got 'pb'; give one of 'savedmodel', 'graphdef'",
+            "TensorflowBackend.format: invalid value, got 'pb'; pass 'savedmodel' or 'graphdef'",
         ),
-        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; give one of 0, 1"),
-        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; give one of int"),
-        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; give one of 'xgboost', 'xgboost_json'"),
-        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: must be given, got None"),
+        (lambda: untyped.OnnxruntimeBackend(execution_mode=2), "got 2; pass 0 or 1"),
+        (lambda: untyped.OnnxruntimeBackend(intra_op_thread_count=True), "got True; pass int"),
+        (lambda: untyped.FilBackend(model_type="xgb"), "got 'xgb'; pass 'xgboost' or 'xgboost_json'"),
+        (lambda: untyped.TensorrtllmBackend(gpt_model_path=None), "gpt_model_path: is required, got None"),
         (
             lambda: untyped.ModelConfig(backend=PytorchBackend(), input=3),
             "ModelConfig.input: must be a list, got 3",

@@ -37,16 +37,16 @@ wrong: Any = model_config
             lambda: wrong.ModelInput(format="FORMAT_NCWH"),
             r'got \'FORMAT_NCWH\'; did you mean "FORMAT_NCHW"\?',
         ),
-        (lambda: wrong.ModelInput(dims=3), r"ModelInput.dims: must be a list, got 3; put it into brackets"),
+        (lambda: wrong.ModelInput(dims=3), r"ModelInput.dims: must be a list, got 3; put it in brackets"),
         (lambda: wrong.ModelInput(dims="3"), r"ModelInput.dims: must be a list, got '3'"),
         (
             lambda: wrong.ModelInput(dims=[2**63]),
-            r"ModelInput.dims: .* got 9223372036854775808; .* int64 can hold",
+            r"ModelInput.dims: .* got 9223372036854775808; .* fits int64",
         ),
         (lambda: wrong.ModelInput(name=7), r"ModelInput.name: does not fit its field, got 7"),
         (
             lambda: wrong.ModelInstanceGroup(count=True),
-            r"ModelInstanceGroup.count: .* got True; .* int32 can hold",
+            r"ModelInstanceGroup.count: .* got True; .* fits int32",
         ),
         (lambda: wrong.ModelWarmup(inputs=[]), r"ModelWarmup.inputs: must be a mapping, got \[\]"),
         (
@@ -59,15 +59,15 @@ wrong: Any = model_config
         ),
         (
             lambda: wrong.ModelWarmup.Input(zero_data=True, random_data=False),
-            r"ModelWarmup.Input: .* got zero_data and random_data; keep one of them",
+            r"ModelWarmup.Input: .* got zero_data and random_data; remove all but one",
         ),
         (
             lambda: wrong.ModelVersionPolicy(
                 all=wrong.ModelVersionPolicy.All(), latest=wrong.ModelVersionPolicy.Latest(num_versions=1)
             ),
-            r"ModelVersionPolicy: policy_choice takes one of its fields, got latest and all",
+            r"ModelVersionPolicy: only one field of policy_choice can be set, got latest and all",
         ),
-        (lambda: wrong.ModelInput(extra="optionl: true"), r"ModelInput.extra: cannot be read .*optionl"),
+        (lambda: wrong.ModelInput(extra="optionl: true"), r"ModelInput.extra: cannot be parsed .*optionl"),
     ],
 )
 def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str) -> None:
