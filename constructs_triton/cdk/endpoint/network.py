@@ -48,8 +48,8 @@ def check_routes(options: EndpointOptions) -> list[Finding]:
 
 
 def _has_s3_endpoint(vpc: ec2.IVpc) -> bool:
-    made = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.GatewayVpcEndpoint))
-    names = [_service_name(each) for each in made if _vpc_of(each) == vpc.stack.resolve(vpc.vpc_id)]
+    gateways = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.GatewayVpcEndpoint))
+    names = [_service_name(each) for each in gateways if _vpc_of(each) == vpc.stack.resolve(vpc.vpc_id)]
     return any("s3" in name for name in names)
 
 

@@ -1,4 +1,4 @@
-"""What repositories, scaling, alarms and grants are given is refused where it is written."""
+"""Values of wrong types for repositories, scaling, alarms and grants raise errors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def endpoint(path: Path) -> TritonEndpoint:
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_property_of_a_repository_is_told_how_it_is_written(
+def test_wrong_property_of_a_repository_shows_an_example(
     path: Path, props: dict[str, Any], message: str
 ) -> None:
     """Texts and numbers in place of CDK's objects are refused, and nothing joins the tree."""
@@ -139,10 +139,10 @@ def test_property_of_a_repository_is_told_how_it_is_written(
         "bound",
     ],
 )
-def test_number_of_a_policy_is_told_how_it_is_written(
+def test_wrong_value_of_a_policy_shows_an_example(
     endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
 ) -> None:
-    """A policy that is refused leaves nothing behind: its id is free."""
+    """After an error the id of the policy can be used again."""
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match=message):
         scale(count)
@@ -154,7 +154,7 @@ def cdk_metric() -> cdk.aws_cloudwatch.Metric:
 
 
 def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
-    """An option that nobody reads would be a threshold, or a cool-down, that is not kept."""
+    """A misspelt threshold or cooldown raises an error that suggests the right name."""
     options: dict[str, Any] = {"scale_in_cooldwon": cdk.Duration.seconds(3)}
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(TypeError, match=r'policy "Gpu" got an unexpected .* "scale_in_cooldown"\?'):
@@ -173,8 +173,8 @@ def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
 
 
-def test_unknown_instance_type_is_no_token_to_the_reader(path: Path) -> None:
-    """Where the type is a parameter, the error says so in place of printing the token."""
+def test_error_does_not_print_a_token(path: Path) -> None:
+    """If the instance type is a parameter, the error does not print the token."""
     stack = make_stack()
     kind = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
     endpoint = TritonEndpoint(
@@ -231,6 +231,6 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
 def test_text_in_place_of_a_construct_is_refused(
     endpoint: TritonEndpoint, message: str, make: Callable[[cdk.Stack, TritonEndpoint], object]
 ) -> None:
-    """A name or an ARN where CDK wants the thing itself is answered with how to come by it."""
+    """A name or an ARN in place of a construct raises an error that shows how to import it."""
     with pytest.raises(InvalidValueError, match=message):
         make(endpoint.stack, endpoint)

@@ -154,7 +154,7 @@ BAD_FEATURES: list[tuple[str, Any, str]] = [
     ("make", "message"), [row[1:] for row in BAD_FEATURES], ids=[row[0] for row in BAD_FEATURES]
 )
 def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message: str) -> None:
-    """They are refused where they are written."""
+    """Each raises an error when the value is created."""
     with pytest.raises(InvalidValueError, match=message):
         make(s3.Bucket(stack, "Bucket"))
 
@@ -163,7 +163,7 @@ def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message
 
 
 def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """Output, failures, topics and concurrency; the role reads requests, writes answers, tells the topics."""
+    """Output, failures, topics and concurrency; the role reads requests, writes responses and publishes."""
     bucket = s3.Bucket(stack, "Bucket")
     success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
     make_endpoint(
@@ -297,7 +297,7 @@ def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Pa
 
 
 def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path) -> None:
-    """The streaming call names no model, so that a multi-model endpoint cannot answer it."""
+    """The streaming call has no TargetModel, so multi-model endpoints raise an error."""
     caller = make_caller(stack)
     make_endpoint(stack, path, "One").grant_invoke_with_response_stream(caller)
     (actions,) = caller_statements(synthesize(stack))
@@ -310,7 +310,7 @@ def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path)
 
 
 def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> None:
-    """Models are downloaded through the VPC, also with network isolation; the helper mends it."""
+    """Models are downloaded through the VPC, also with network isolation; TritonVpcEndpoints adds the route."""
 
     gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
 
@@ -344,7 +344,7 @@ def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> 
 
 
 def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
-    """Each brings a policy of its own, in its own stack: no ids clash, and no stack waits in a circle."""
+    """Each endpoint adds its own policy in its own stack: no ids collide and no stacks depend on each other."""
     app = make_app()
     roles, serving = cdk.Stack(app, "Roles", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
     role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
@@ -380,7 +380,7 @@ def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
 
 
 def test_tags_reach_every_resource_that_takes_them(stack: cdk.Stack, path: Path) -> None:
-    """CDK's own way to tag works; none are added unasked."""
+    """Tags of the CDK reach all resources; there are none by default."""
     endpoint = make_endpoint(stack, path)
     cdk.Tags.of(endpoint).add("team", "vision")
     template = synthesize(stack)

@@ -99,7 +99,7 @@ def test_multi_model_template(path: Path, snapshot_json: SnapshotAssertion) -> N
 
 
 def test_ensemble_names_its_default_model(path: Path) -> None:
-    """With several models in the archive the image needs to be told which one to serve."""
+    """With several models in the archive, the image needs the name of the one to serve."""
     stack = make_stack()
     make_ensemble(stack, path)
     assert container(synthesize(stack))["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
@@ -148,7 +148,7 @@ def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
 
 
 def test_role_pulls_from_the_accounts_of_the_image(path: Path) -> None:
-    """The image lies in AWS's account, not in the user's own."""
+    """The image is in an account of AWS, not in the user's."""
     stack = make_stack()
     make_ensemble(stack, path)
     assert flat(statements(synthesize(stack))["PullImage"]["Resource"]) == (
@@ -169,7 +169,7 @@ def test_role_trusts_only_sagemaker_of_this_account(path: Path) -> None:
 
 
 def test_no_partition_is_hard_coded(path: Path) -> None:
-    """Nothing in the template says ``arn:aws:``, which breaks China and GovCloud."""
+    """The template does not contain ``arn:aws:``, which would fail in China and GovCloud."""
     stack = make_stack(None)
     make_multi_model(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     template = synthesize(stack)
@@ -178,7 +178,7 @@ def test_no_partition_is_hard_coded(path: Path) -> None:
 
 
 def test_policy_exists_before_the_model(path: Path) -> None:
-    """SageMaker reads image and archive with the role while the model is made."""
+    """SageMaker reads image and archive with the role while it creates the model."""
     stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
@@ -269,7 +269,7 @@ def test_image_follows_instance_type(path: Path) -> None:
     ids=["typed", "mapping"],
 )
 def test_environment_reaches_the_container(path: Path, environment: Any) -> None:
-    """Typed settings and a plain mapping say the same."""
+    """Typed settings and a plain mapping give the same result."""
     stack = make_stack()
     make_ensemble(stack, path, environment=environment)
     assert container(synthesize(stack))["Environment"] == {
@@ -303,7 +303,7 @@ def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
 
 
 def test_given_role_is_used_and_granted(path: Path) -> None:
-    """A role of one's own gets the same statements, before the model is made."""
+    """Your own role gets the same statements before the model is created."""
     stack = make_stack()
     role = iam.Role(stack, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     make_ensemble(stack, path, role=role)
@@ -507,7 +507,7 @@ def test_warnings_become_annotations(path: Path) -> None:
 
 
 def test_connections_need_a_vpc(path: Path) -> None:
-    """Without a VPC there is nothing to connect, and the error says so."""
+    """Without a VPC, ``connections`` raises an error."""
     with pytest.raises(InvalidValueError, match="no network connections without a VPC"):
         _ = make_ensemble(make_stack(), path).connections
 

@@ -74,7 +74,7 @@ def warnings(stack: cdk.Stack) -> str:
     return "\n".join(str(entry.data) for entry in entries if entry.type == "aws:cdk:warning")
 
 
-def test_variants_take_from_the_endpoint_what_they_leave_open(stack: cdk.Stack, path: Path) -> None:
+def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> None:
     """Each variant has its own machine, count, weight and model; zero is a weight like any other."""
     make_endpoint(
         stack,
@@ -271,7 +271,7 @@ def test_variant_checks_its_properties_where_it_is_created(
         TritonVariant(**{"variant_name": "blue", **own})
 
 
-def test_each_variant_is_judged_with_its_own_machine(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tmp_path: Path) -> None:
     """A model that wants a GPU is refused for the one variant that has none."""
     config = (
         'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
@@ -370,7 +370,7 @@ def test_volume_and_timeouts_follow_from_the_archive(
 
 
 def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
-    """A prefix has no size, local NVMe supports no volume size, and what the user says stands."""
+    """A prefix has no size, local NVMe supports no volume size, and given values are kept."""
     given: EndpointOptions = {
         "instance_type": CPU,
         "volume_size": cdk.Size.gibibytes(100),
@@ -385,7 +385,7 @@ def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
 
 
 def test_names_of_variants_may_be_tokens(path: Path) -> None:
-    """Ids are then made from the places in the list."""
+    """The construct ids then contain the positions in the list."""
     stack = make_stack(None)
     names = [cdk.CfnParameter(stack, name).value_as_string for name in ("First", "Second")]
     endpoint = make_endpoint(stack, path, variants=[TritonVariant(variant_name=name) for name in names])

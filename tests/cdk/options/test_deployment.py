@@ -191,7 +191,7 @@ def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, 
 
 
 def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
-    """CloudFormation would find a circle; the error says which alarm needs a name."""
+    """CloudFormation would refuse the cycle; the error names the alarm that needs a name."""
     endpoint = make_endpoint(stack, path)
     with pytest.raises(
         InvalidValueError,
@@ -212,7 +212,7 @@ def test_alarm_on_something_else_exists_before_the_endpoint(stack: cdk.Stack, pa
 
 
 def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
-    """An imported alarm has a name; a composite one may be made of the endpoint's, so that it needs one."""
+    """An imported alarm has a name; a composite alarm may contain the endpoint's alarms and needs a name."""
     endpoint = make_endpoint(stack, path)
     imported = cloudwatch.Alarm.from_alarm_arn(
         stack, "Imported", "arn:aws:cloudwatch:eu-west-1:123456789012:alarm:shop"

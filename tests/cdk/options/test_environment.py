@@ -14,7 +14,7 @@ P = "SAGEMAKER_TRITON_"
 
 
 def test_default_only_turns_the_verbose_log_off() -> None:
-    """Nothing is set without being asked for, but for the log that the image turns on."""
+    """No variable is set by default, except the one that turns the verbose log off."""
     assert TritonEnvironment().to_variables(image_version="26.05") == {f"{P}LOG_VERBOSE": "false"}
 
 
@@ -113,7 +113,7 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
     ],
 )
 def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], message: str) -> None:
-    """Out of range, of the wrong kind, or not quotable: refused where it is written."""
+    """A value out of range, of a wrong type or with white space raises an error."""
     with pytest.raises(InvalidValueError, match=message):
         TritonEnvironment(**settings)
 
@@ -155,7 +155,7 @@ def test_value_older_than_the_image_warns() -> None:
 
 
 def test_unknown_version_judges_nothing_by_version() -> None:
-    """An image of one's own, or one known at deployment only, gets what is asked for."""
+    """Your own image, or one whose version is a token, gets all variables that are set."""
     environment = TritonEnvironment(inference_type="generate")
     assert environment.check(image_version=None) == environment.check(image_version=TOKEN) == []
     assert environment.to_variables(image_version=TOKEN)[f"{P}INFERENCE_TYPE"] == "generate"

@@ -108,7 +108,7 @@ def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
     ("tag_or_digest", "separator"), [("prod", ":"), ("sha256:" + "0" * 64, "@")], ids=["tag", "digest"]
 )
 def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) -> None:
-    """An image of one's own goes by tag or digest, and only its repository may be pulled from."""
+    """Your own image has a tag or digest, and the role may pull from its repository only."""
     stack = in_region("eu-west-1")
     repository = ecr.Repository.from_repository_name(stack, "Repository", "triton")
     image = TritonImage.from_ecr_repository(repository, tag_or_digest=tag_or_digest, triton_version="26.05")
@@ -163,7 +163,7 @@ def test_version_known_at_deployment_only_is_refused() -> None:
 
 @pytest.mark.parametrize("uri", ["", "my image:1", "x" * 256])
 def test_registry_image_keeps_the_limits_of_the_api(uri: str) -> None:
-    """A URI that CreateModel would refuse is refused where it is written."""
+    """A URI that CreateModel would refuse raises an error."""
     with pytest.raises(InvalidValueError, match=r"^image: must"):
         TritonImage.from_registry(uri)
 
