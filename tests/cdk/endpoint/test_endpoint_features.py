@@ -163,7 +163,7 @@ def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message
 
 
 def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """Output, failures, topics and concurrency; the role reads requests, writes responses and publishes."""
+    """Output, failures, topics and concurrency; the role has permissions for them."""
     bucket = s3.Bucket(stack, "Bucket")
     success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
     make_endpoint(
@@ -310,7 +310,7 @@ def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path)
 
 
 def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> None:
-    """Models are downloaded through the VPC, also with network isolation; TritonVpcEndpoints adds the route."""
+    """Models are downloaded through the VPC; TritonVpcEndpoints adds the route."""
 
     gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
 
@@ -344,7 +344,7 @@ def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> 
 
 
 def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
-    """Each endpoint adds its own policy in its own stack: no ids collide and no stacks depend on each other."""
+    """Each endpoint adds its own policy in its own stack, without a dependency cycle."""
     app = make_app()
     roles, serving = cdk.Stack(app, "Roles", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
     role = iam.Role(roles, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
