@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test acceptance examples mutants numpy2 lint types pytest synth clean lock facts-check facts-refresh
+.PHONY: help system demo test acceptance examples mutants numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -57,8 +57,15 @@ lint: $(INSTALLED)
 types: $(INSTALLED)
 	$(BIN)/mypy
 
-pytest: $(INSTALLED) $(NODE_INSTALLED)
+pytest: $(INSTALLED) $(NODE_INSTALLED) ## the tests without measuring coverage
 	$(PYTEST)
+
+# Measures every process that the tests start, and fails below the limit in pyproject.toml.
+coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2 --dist loadgroup
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 # Each file of tests/acceptance has a budget in minutes; together they stay under 40 minutes.
 acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests that `make test` leaves out, in under 40 minutes
