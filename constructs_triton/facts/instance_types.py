@@ -13,12 +13,13 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.published import load
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.spelling import closest, did_you_mean
 from constructs_triton.tokens import is_token
 
 __all__ = ["InstanceType", "instance_type_names"]
 
 _NAME = re.compile(r"ml\.(?P<family>[a-z0-9-]+)\.(?P<size>[a-z0-9-]+)")
+_SIZE = re.compile(r"(nano|micro|small|medium|large|\d*xlarge|metal(-\d+xl)?)")
 _NVIDIA_FAMILY = re.compile(r"[gp]\d")
 
 
@@ -61,14 +62,19 @@ class InstanceType:
     def of(cls, name: str) -> InstanceType:
         """Return the type of that name, for example ``InstanceType.of("ml.g5.xlarge")``.
 
-        An ``ml.`` name that is not in the table, or a CDK token, passes with ``is_known=False``. Raises
-        ``InvalidValueError`` for any other text.
+        A CDK token, or an ``ml.`` name that is not in the table, is accepted with ``is_known=False``.
+
+        Raises:
+            InvalidValueError: any other string, or a misspelt name of the table.
         """
         if is_token(name):
             return cls(name=name, is_known=False)
         if _NAME.fullmatch(name) is None:
             raise _malformed(name)
-        return _look_up(name)
+        found = _look_up(name)
+        if not found.is_known and _is_misspelt(name):
+            raise _malformed(name)
+        return found
 
     @property
     def family(self) -> str:
@@ -113,6 +119,18 @@ def _look_up(name: str) -> InstanceType:
     values = {key: value for key, value in row.items() if key != "source"}
     documented = name in facts["multi_model_gpu_documented"]
     return InstanceType(name=name, is_known=True, multi_model_gpu_documented=documented, **values)
+
+
+def _is_misspelt(name: str) -> bool:
+    """Whether an unknown name is a known one with a typing error, and not a type that is new.
+
+    A new family resembles a known one as much as a misspelt family does. So only these count: a size that AWS
+    cannot mean, and a known name with letters in another order.
+    """
+    _, family, size = name.split(".")
+    known = [known.split(".") for known in instance_type_names()]
+    swapped = any(sorted(family) == sorted(each[1]) and size == each[2] for each in known)
+    return swapped or (_SIZE.fullmatch(size) is None and closest(name, instance_type_names()) is not None)
 
 
 def _malformed(name: str) -> InvalidValueError:

@@ -46,6 +46,8 @@ class RepositoryContext:
         Whether the rules of SageMaker's front end apply.
     ``is_packed``
         Whether packing makes the archives, which leaves out stray files.
+    ``is_archive``
+        Whether the folder is the content of one archive, whatever its layout.
     """
 
     folders: Mapping[str, ModelFolder]
@@ -57,6 +59,7 @@ class RepositoryContext:
     archives: tuple[ArchiveContent, ...] = ()
     front_end: bool = True
     is_packed: bool = True
+    is_archive: bool = False
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

@@ -47,8 +47,12 @@ class ModelRepository:
                 entries = list(found)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            got = f"cannot be read ({reason.lower()}), got {os.fspath(path)!r}"
-            raise InvalidValueError(f"model repository: {got}; name a folder of models") from error
+            # Absolute, because a relative path depends on where the app was started.
+            shown = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() follows links
+            raise InvalidValueError(
+                f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '
+                "pass a folder that has one sub-folder for each model"
+            ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
         return cls(Path(path), directories, has_config)
@@ -159,6 +163,7 @@ class ModelRepository:
             archives=self._archives(served, models, is_packed, is_archive),
             front_end=front_end,
             is_packed=is_packed,
+            is_archive=is_archive,
         )
 
     def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:

@@ -1,7 +1,8 @@
 """A deployment that first receives a tenth of the traffic, and is rolled back if an alarm goes off.
 
 The alarms monitor the endpoint that they roll back. They have fixed names, so that the alarms and the
-endpoint do not depend on each other.
+endpoint do not depend on each other. The endpoint scales, and ``scaling_guard`` lets a deployment change its
+instance type.
 """
 
 from __future__ import annotations
@@ -44,7 +45,11 @@ class BlueGreenStack(cdk.Stack):
                 # How long the old instances stay after all traffic has moved.
                 termination_wait=cdk.Duration.minutes(10),
             ),
+            # SageMaker refuses to change the instance type of a variant that is registered for scaling.
+            scaling_guard=True,
         )
+        scaling = endpoint.auto_scale_instance_count(min_capacity=2, max_capacity=6)
+        scaling.scale_on_gpu_utilization("Gpu")
         alarms = endpoint.add_alarms(
             alarm_name_prefix="digits", model_latency_objective=cdk.Duration.millis(300)
         )

@@ -10,7 +10,7 @@ from constructs_triton.facts.instance_types import InstanceType
 
 # code, values that break the rule, the one change that fixes it
 TWINS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-    ("instance-type-unknown", {"instance_type": "ml.g5.xlrage"}, {"instance_type": "ml.g5.xlarge"}),
+    ("instance-type-unknown", {"instance_type": "ml.g55.xlarge"}, {"instance_type": "ml.g5.xlarge"}),
     ("instance-type-arm", {"instance_type": "ml.c7g.xlarge"}, {"instance_type": "ml.c7i.xlarge"}),
     (
         "gpu-older-than-image",

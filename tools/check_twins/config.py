@@ -43,6 +43,7 @@ TWINS: dict[str, Twin] = {
     "layout-no-model": Twin(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
     ),
+    "layout-folder-is-model": Twin({"config.pbtxt": HEAD, "1/model.py": CLASS}, one(HEAD)),
     "layout-no-version": Twin({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
     "layout-no-version: a file": Twin({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),
     "layout-no-version: ensemble": Twin(

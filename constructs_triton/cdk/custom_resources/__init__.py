@@ -1,1 +1,1 @@
-"""Lambda functions behind custom resources, shared by the features that run code at deployment."""
+"""Lambda functions behind custom resources."""

@@ -18,7 +18,7 @@ __all__ = ["DeployFunction", "FunctionDefinition", "newest_python"]
 
 
 def newest_python() -> lambda_.Runtime:
-    """The newest Python that this release of the CDK knows, so that the function ages with the CDK."""
+    """Return the newest Python runtime of the CDK in use, so upgrading the CDK upgrades the function."""
     minors = (re.fullmatch(r"PYTHON_3_(\d+)", name) for name in dir(lambda_.Runtime))
     newest = max(int(match[1]) for match in minors if match)
     return cast(lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_3_{newest}"))
@@ -40,7 +40,7 @@ class FunctionDefinition:
 
 
 class DeployFunction(Construct):
-    """The function, one a stack; who needs it adds to its role what it may touch."""
+    """A Lambda function, at most one in a stack. Each construct that uses it adds permissions to its role."""
 
     DEFINITION: ClassVar[FunctionDefinition]
 
@@ -65,7 +65,7 @@ class DeployFunction(Construct):
 
     @classmethod
     def of(cls, scope: Construct) -> Self:
-        """The function of the stack that ``scope`` is in, made when first asked for."""
+        """Return the function of the stack that ``scope`` is in; create it if there is none."""
         stack = Stack.of(scope)
         existing = stack.node.try_find_child(cls.DEFINITION.id)
         return existing if isinstance(existing, cls) else cls(stack, cls.DEFINITION.id)

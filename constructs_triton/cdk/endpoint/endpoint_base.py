@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Unpack
 
@@ -20,16 +19,12 @@ from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
-from constructs_triton.cdk.scaling.targets import PlannedCapacity
+from constructs_triton.cdk.scaling.targets import CapacityPlan
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
-from constructs_triton.spelling import did_you_mean
 
 __all__ = ["EndpointBase"]
-
-_MATCHES_ARCHIVES = re.compile(r"[*?]|\.tar\.gz$")
 
 
 @jsii.implements(sagemaker.IEndpoint)
@@ -172,7 +167,8 @@ class EndpointBase(VariantMetrics, Resource):
         # AWS documentation: invoke a multi-model endpoint, security.
         known = {} if self._repository is None else self._repository.target_models
         for name in target_models:
-            _refuse_unknown_model(name, known)
+            if self._repository is not None:
+                self._repository.check_target_model(name)
         return {
             "StringLike": {"sagemaker:TargetModel": [str(known.get(name, name)) for name in target_models]}
         }
@@ -194,8 +190,8 @@ class EndpointBase(VariantMetrics, Resource):
             min_capacity=min_capacity, max_capacity=max_capacity
         )
 
-    def apply_plan(self, plan: PlannedCapacity) -> TritonScalableInstanceCount:
-        """Scale the only variant as a plan says; see :meth:`EndpointVariant.apply_plan`."""
+    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+        """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`."""
         return self._only_variant().apply_plan(plan)
 
     def add_alarms(
@@ -254,12 +250,3 @@ class EndpointBase(VariantMetrics, Resource):
                 f'call this method on one of them, for example endpoint.variant("{name}")'
             )
         return self._variants[0]
-
-
-def _refuse_unknown_model(name: str, known: Mapping[str, str]) -> None:
-    """Raise an error for a name that no archive can have: the grant would allow nothing."""
-    if known and name not in known and is_concrete(name) and not _MATCHES_ARCHIVES.search(name):
-        hint = did_you_mean(name, known, 'write "<name>.tar.gz", or a pattern with "*"')
-        raise InvalidValueError(
-            f'target_models: neither a model of the repository nor a TargetModel, got "{name}"; {hint}'
-        )

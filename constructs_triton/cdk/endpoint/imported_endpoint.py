@@ -12,10 +12,10 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
 
 __all__ = ["ImportedTritonEndpoint", "name_and_arn"]
 
@@ -58,7 +58,7 @@ class ImportedTritonEndpoint(EndpointBase):
                 owner,
                 variant_name=name,
                 instance_type=_UNKNOWN if instance_type is None else instance_type,
-                construct_name=name if is_concrete(name) else f"Variant{position}",
+                construct_name=name if not is_token(name) else f"Variant{position}",
             )
             for position, (name, instance_type) in enumerate(variants.items())
         )
@@ -77,7 +77,7 @@ def name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[s
     if name is not None:
         return name, stack.format_arn(service="sagemaker", resource="endpoint", resource_name=name)
     assert arn is not None
-    if is_concrete(arn) and ":endpoint/" not in arn:
+    if not is_token(arn) and ":endpoint/" not in arn:
         raise InvalidValueError(
             f'endpoint_arn: must be the ARN of an endpoint, got "{arn}"; '
             'write for example "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/digits"'

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
 
 __all__ = ["check_deployment", "check_mode"]
 
@@ -25,12 +25,12 @@ def check_deployment(options: EndpointOptions, variants: Sequence[ResolvedVarian
     if deployment is None or deployment.size is None:
         return []
     size = deployment.size
-    is_count = size.type == "INSTANCE_COUNT" and is_concrete(size.value)
+    is_count = size.type == "INSTANCE_COUNT" and not is_token(size.value)
     needed = max(2, math.ceil(2 * size.value)) if is_count else 2
     return [
         _too_few(count, needed)
         for count in (variant.initial_instance_count for variant in variants)
-        if is_concrete(count) and count < needed
+        if not is_token(count) and count < needed
     ]
 
 

@@ -11,10 +11,10 @@ from constructs_triton.cdk.endpoint.container import ContainerSettings, check_mo
 from constructs_triton.cdk.endpoint.properties import EndpointOptions, variant_options
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.variant_options import TritonVariant
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
+from constructs_triton.tokens import is_token
 
 __all__ = ["ResolvedVariant", "resolve_variants"]
 
@@ -53,7 +53,7 @@ class ResolvedVariant:
     @property
     def construct_name(self) -> str:
         """A name for construct ids: the variant's name, or its position if the name is a token."""
-        return self.variant_name if is_concrete(self.variant_name) else f"Variant{self.position}"
+        return self.variant_name if not is_token(self.variant_name) else f"Variant{self.position}"
 
 
 def resolve_variants(

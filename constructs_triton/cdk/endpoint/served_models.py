@@ -12,10 +12,10 @@ from constructs import Construct
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
+from constructs_triton.tokens import is_token
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
@@ -110,7 +110,7 @@ class MultipleModels(ServedModels):
     def __post_init__(self) -> None:
         check_type("model_repository", self.repository, _REPOSITORY)
         setting = self.model_cache_setting
-        if setting is not None and is_concrete(setting) and setting not in ("Enabled", "Disabled"):
+        if setting is not None and not is_token(setting) and setting not in ("Enabled", "Disabled"):
             raise InvalidValueError(
                 f'model_cache_setting: must be "Enabled" or "Disabled", got "{setting}"; write one of them'
             )

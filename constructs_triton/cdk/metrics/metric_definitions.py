@@ -1,4 +1,4 @@
-"""Where SageMaker publishes each metric of an endpoint, and the statistic and unit that make sense of it.
+"""Namespace, default statistic and unit of each metric that SageMaker publishes for an endpoint.
 
 Sources: SageMaker developer guide, "Monitor SageMaker AI with Amazon CloudWatch" and "Alarms and logs for
 tracking metrics from asynchronous endpoints".
@@ -58,11 +58,11 @@ _UTILIZATIONS = (
 
 @dataclass(frozen=True, slots=True)
 class MetricDefinition:
-    """Where a metric is published and how to read it.
+    """Namespace, default statistic and unit of a metric.
 
-    ``unit`` is what CloudWatch filters by, and is left out where the documentation has none.
-    ``has_variant_dimension`` is false for the queue of an asynchronous endpoint, which all variants share: a
-    ``VariantName`` beside the ``EndpointName`` would find nothing.
+    CloudWatch filters by ``unit``; it is ``None`` if the documentation has no unit. ``has_variant_dimension``
+    is false for the queue of an asynchronous endpoint, which all variants share: CloudWatch has no data for
+    its metrics with a ``VariantName``.
     """
 
     namespace: str
@@ -96,5 +96,5 @@ def _queue(statistic: str) -> MetricDefinition:
 
 
 def metric_definition(metric_name: str) -> MetricDefinition:
-    """What is known of a metric; one that is newer than the table counts as a sum over invocations."""
+    """Return the definition of a metric; a metric that is not in the table is a sum over invocations."""
     return _definitions().get(metric_name, MetricDefinition(INVOCATION_NAMESPACE, "Sum"))

@@ -1,4 +1,4 @@
-"""CloudWatch metrics of an endpoint's variants, each in the namespace SageMaker publishes it to."""
+"""CloudWatch metrics of the variants of an endpoint."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _MICROSECONDS_IN = {"MICROSECONDS": 1, "MILLISECONDS": 1_000, "SECONDS": 1_000_0
 
 
 class MetricOptions(TypedDict, total=False):
-    """What every ``metric`` method takes.
+    """Options of every ``metric`` method.
 
     ``statistic``
-        CloudWatch's name: ``"Average"``, ``"Sum"``, ``"p99"``. By default the one that makes sense of the
+        CloudWatch's name, such as ``"Average"``, ``"Sum"`` or ``"p99"``. Default: the usual statistic of the
         metric.
     ``period``
-        A minute by default, which is how often SageMaker publishes.
+        Time over which values are aggregated. Default: one minute, the interval at which SageMaker publishes.
     ``label``, ``color``
-        How a graph shows it.
+        Label and color in graphs. Default: chosen by CloudWatch.
     """
 
     statistic: str | None
@@ -50,7 +50,7 @@ class MetricOptions(TypedDict, total=False):
 def variant_metric(
     metric_name: str, *, endpoint_name: str, variant_name: str, **options: Unpack[MetricOptions]
 ) -> cloudwatch.Metric:
-    """A metric of one variant, by ``EndpointName`` and ``VariantName``; of its queue by the first alone."""
+    """Return a metric of one variant, or of the endpoint's queue, which has no ``VariantName``."""
     definition = metric_definition(metric_name)
     dimensions = {"EndpointName": endpoint_name}
     if definition.has_variant_dimension:
@@ -77,18 +77,19 @@ def instance_count_metric(
     period: Duration | None = None,
     label: str = "InstanceCount",
 ) -> cloudwatch.MathExpression:
-    """The instances of a variant, which SageMaker publishes only as a quotient.
+    """Return metric math for the number of instances of a variant.
 
-    Each invocation adds 1 to ``Invocations`` and 1/instances to ``InvocationsPerInstance``; for asynchronous
-    endpoints (``from_queue``) the backlog is published in the same two ways. There is no value for a minute
-    without invocations. ``id_suffix`` keeps two of them apart in one graph.
+    SageMaker publishes no such metric. Each invocation adds 1 to ``Invocations`` and 1/instances to
+    ``InvocationsPerInstance``, so the quotient is the number of instances. For asynchronous endpoints
+    (``from_queue``) the same is true of the backlog. A minute without invocations has no value. ``id_suffix``
+    makes the ids of two such expressions in one graph different.
     """
     total, share = "Invocations", "InvocationsPerInstance"
     if from_queue:
         total, share = "ApproximateBacklogSize", "ApproximateBacklogSizePerInstance"
     names = {f"total{id_suffix}": total, f"share{id_suffix}": share}
     return cloudwatch.MathExpression(
-        # Rounded, because a third summed up three times is not one.
+        # Rounded, because three times a third is not exactly 1 in floating point.
         expression=f"FLOOR(total{id_suffix} / share{id_suffix} + 0.5)",
         using_metrics={
             part: variant_metric(name, endpoint_name=endpoint_name, variant_name=variant_name, period=period)
@@ -100,9 +101,9 @@ def instance_count_metric(
 
 
 class VariantMetrics:
-    """The ``metric`` methods of a variant, and of an endpoint for its only variant.
+    """The ``metric`` methods of a variant, and of an endpoint with one variant.
 
-    Every method takes ``statistic``, ``period``, ``label`` and ``color``.
+    Every method takes the options of ``MetricOptions``.
     """
 
     def _metric_endpoint_name(self) -> str:
@@ -112,8 +113,8 @@ class VariantMetrics:
         raise NotImplementedError
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Any metric SageMaker publishes, in its own namespace, with the dimensions it is published under."""
-        # A queue belongs to the endpoint, whichever and however many its variants are.
+        """Return any metric that SageMaker publishes, with its namespace and dimensions."""
+        # The queue belongs to the endpoint, so an endpoint with several variants has its metrics too.
         has_variant = metric_definition(metric_name).has_variant_dimension
         return variant_metric(
             metric_name,
@@ -125,31 +126,31 @@ class VariantMetrics:
     # Traffic and errors.
 
     def metric_invocations(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of invocations, summed over ``period``; asynchronous endpoints do not publish it."""
+        """Number of invocations, summed over ``period``. Not published for asynchronous endpoints."""
         return self.metric("Invocations", **options)
 
     def metric_invocations_per_instance(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of invocations of each instance, summed over ``period``; not for asynchronous endpoints."""
+        """Number of invocations per instance, summed over ``period``. Not for asynchronous endpoints."""
         return self.metric("InvocationsPerInstance", **options)
 
     def metric_concurrent_requests_per_model(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Most requests under way at once in a model, the queued ones included; published every 10 s."""
+        """Maximum number of concurrent requests per model, queued ones included; published every 10 s."""
         return self.metric("ConcurrentRequestsPerModel", **options)
 
     def metric_invocation_4xx_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of answers with a status of 400 to 499; their share of all, 0 to 1, as ``"Average"``."""
+        """Number of responses with status 400 to 499. ``"Average"`` gives their share, 0 to 1."""
         return self.metric("Invocation4XXErrors", **options)
 
     def metric_invocation_5xx_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of answers with a status of 500 or more; their share of all, 0 to 1, as ``"Average"``."""
+        """Number of responses with status 500 or above. ``"Average"`` gives their share, 0 to 1."""
         return self.metric("Invocation5XXErrors", **options)
 
     def metric_invocation_model_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of requests the container did not answer with 2xx; as ``"Average"``, a share from 0 to 1."""
+        """Number of requests without a 2xx response of the container. ``"Average"`` gives a share, 0 to 1."""
         return self.metric("InvocationModelErrors", **options)
 
     def metric_mid_stream_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of response streams that broke off after they had begun."""
+        """Number of response streams that failed after they had started."""
         return self.metric("MidStreamErrors", **options)
 
     # Time.
@@ -157,28 +158,31 @@ class VariantMetrics:
     def metric_model_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-        """Time the container took to answer, in **microseconds**, the 99th percentile by default.
+        """Time until the container responded, in **microseconds**. Default statistic: p99.
 
-        With ``unit=Unit.MILLISECONDS`` or ``Unit.SECONDS`` metric math converts it.
+        With ``unit=Unit.MILLISECONDS`` or ``Unit.SECONDS`` metric math converts the values.
+
+        Raises:
+            InvalidValueError: another unit.
         """
         return _in_unit(self.metric("ModelLatency", **_or_p99(options)), unit)
 
     def metric_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-        """Time SageMaker itself added, in **microseconds**; otherwise as :meth:`metric_model_latency`."""
+        """Time that SageMaker added, in **microseconds**; see :meth:`metric_model_latency`."""
         return _in_unit(self.metric("OverheadLatency", **_or_p99(options)), unit)
 
     def metric_first_chunk_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-        """Time to the first chunk of a response stream, in **microseconds**; see ``metric_model_latency``."""
+        """Time to a stream's first chunk, in **microseconds**; see :meth:`metric_model_latency`."""
         return _in_unit(self.metric("FirstChunkLatency", **_or_p99(options)), unit)
 
     # Instances.
 
     def metric_cpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """CPU utilisation in percent, from 0 to 100 **times** the number of vCPUs of an instance."""
+        """CPU utilization in percent, from 0 to 100 **times** the vCPUs of an instance."""
         return self.metric("CPUUtilization", **options)
 
     def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -190,19 +194,20 @@ class VariantMetrics:
         return self.metric("DiskUtilization", **options)
 
     def metric_gpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """GPU utilisation in percent, from 0 to 100 **times** the number of GPUs of an instance."""
+        """GPU utilization in percent, from 0 to 100 **times** the GPUs of an instance."""
         return self.metric("GPUUtilization", **options)
 
     def metric_gpu_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """GPU memory used, in percent, from 0 to 100 **times** the number of GPUs of an instance."""
+        """GPU memory used, in percent, from 0 to 100 **times** the GPUs of an instance."""
         return self.metric("GPUMemoryUtilization", **options)
 
     def metric_instance_count(
         self, *, from_queue: bool = False, period: Duration | None = None
     ) -> cloudwatch.MathExpression:
-        """The number of instances, from invocations in all and of each; no value while there are none.
+        """Number of instances, calculated from the invocations in total and per instance.
 
-        With ``from_queue`` from the backlog of an asynchronous endpoint.
+        There is no value while there are no invocations. Set ``from_queue`` for an asynchronous endpoint, to
+        calculate it from the backlog.
         """
         names = {
             "endpoint_name": self._metric_endpoint_name(),
@@ -210,14 +215,14 @@ class VariantMetrics:
         }
         return instance_count_metric(**names, from_queue=from_queue, period=period)
 
-    # Multi-model endpoints. There is no metric of a single model.
+    # Multi-model endpoints. SageMaker publishes no metrics of a single model.
 
     def metric_loaded_model_count(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Models loaded in the containers of each instance; as ``"Sum"``, of all instances."""
+        """Number of loaded models per instance. ``"Sum"`` gives the models of all instances."""
         return self.metric("LoadedModelCount", **options)
 
     def metric_model_cache_hit(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Share of the requests whose model was loaded already, from 0 to 1."""
+        """Share of requests whose model was already loaded, from 0 to 1."""
         return self.metric("ModelCacheHit", **options)
 
     def metric_model_loading_wait_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -225,27 +230,27 @@ class VariantMetrics:
         return self.metric("ModelLoadingWaitTime", **options)
 
     def metric_model_downloading_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Time to bring a model from S3, in **microseconds**."""
+        """Time to download a model from S3, in **microseconds**."""
         return self.metric("ModelDownloadingTime", **options)
 
     def metric_model_loading_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Time Triton took to load a model, in **microseconds**."""
+        """Time Triton needed to load a model, in **microseconds**."""
         return self.metric("ModelLoadingTime", **options)
 
     def metric_model_unloading_time(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Time Triton took to unload a model, in **microseconds**."""
+        """Time Triton needed to unload a model, in **microseconds**."""
         return self.metric("ModelUnloadingTime", **options)
 
-    # Asynchronous endpoints: the queue, which the variants share, and what became of the requests.
+    # Asynchronous endpoints: the queue, which all variants share, and failed requests.
 
     def metric_approximate_backlog_size(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Requests in the queue or in processing, of the whole endpoint."""
+        """Number of requests that are queued or being processed, of the whole endpoint."""
         return self.metric("ApproximateBacklogSize", **options)
 
     def metric_approximate_backlog_size_per_instance(
         self, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric:
-        """Requests in the queue or in processing, divided by the endpoint's instances."""
+        """Number of requests that are queued or being processed, divided by the number of instances."""
         return self.metric("ApproximateBacklogSizePerInstance", **options)
 
     def metric_approximate_age_of_oldest_request(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
@@ -253,19 +258,19 @@ class VariantMetrics:
         return self.metric("ApproximateAgeOfOldestRequest", **options)
 
     def metric_has_backlog_without_capacity(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """1 while requests wait and no instance runs, otherwise 0."""
+        """1 while requests are queued and no instance is running, otherwise 0."""
         return self.metric("HasBacklogWithoutCapacity", **options)
 
     def metric_time_in_backlog(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Time a request was in the queue before its processing began, in **microseconds**."""
+        """Time that a request was queued before it was processed, in **microseconds**."""
         return self.metric("TimeInBacklog", **options)
 
     def metric_invocation_failures(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of asynchronous invocations that failed, for whatever reason."""
+        """Number of asynchronous invocations that failed for any reason."""
         return self.metric("InvocationFailures", **options)
 
     def metric_expired_requests(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Number of queued requests that outlived their time to live."""
+        """Number of queued requests that expired before they were processed."""
         return self.metric("ExpiredRequests", **options)
 
 

@@ -1,4 +1,4 @@
-"""``MetricsConfig``: how often, and in what detail, SageMaker publishes an endpoint's metrics."""
+"""``MetricsConfig``: how often and in what detail SageMaker publishes the metrics of an endpoint."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ _FREQUENCIES_SECONDS = (10, 30, 60, 120, 180, 240, 300)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetricsConfig:
-    """What ``MetricsConfig`` of the endpoint configuration says; ``None`` leaves it to SageMaker.
+    """Properties of ``MetricsConfig`` in the endpoint configuration; ``None`` means SageMaker's default.
 
     ``metric_publish_frequency``
-        10, 30, 60, 120, 180, 240 or 300 s; 60 s by default. It concerns utilisation only, and invocations as
-        well with ``enable_enhanced_metrics``. CloudWatch keeps anything below a minute for three hours.
+        Duration of 10, 30, 60, 120, 180, 240 or 300 seconds. Default: 60 seconds. It applies to utilization,
+        and with ``enable_enhanced_metrics`` to invocations too. CloudWatch keeps data with a period below one
+        minute for three hours.
     ``enable_enhanced_metrics``
-        Metrics of each instance and accelerator. Not for multi-model endpoints.
+        Whether metrics of each instance and accelerator are published. Not supported on multi-model
+        endpoints. Default: no.
     ``enable_detailed_observability``
-        Metrics that SageMaker scrapes from container, GPUs and host. On for new configurations unless
-        switched off.
+        Whether SageMaker collects metrics from the container, the GPUs and the host. Default: yes for new
+        endpoint configurations.
 
-    Raises ``InvalidValueError`` for another frequency.
+    Raises:
+        InvalidValueError: another frequency.
     """
 
     metric_publish_frequency: Duration | None = None
@@ -48,7 +51,7 @@ class MetricsConfig:
             )
 
     def render(self) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty:
-        """The property of the endpoint configuration."""
+        """Return the property of the endpoint configuration."""
         return sagemaker.CfnEndpointConfig.MetricsConfigProperty(
             metric_publish_frequency_in_seconds=seconds(self.metric_publish_frequency),
             enable_enhanced_metrics=self.enable_enhanced_metrics,

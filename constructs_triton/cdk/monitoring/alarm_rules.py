@@ -1,4 +1,4 @@
-"""The rules of ``TritonAlarms``: which metric says what is wrong, from which value on, and for how long."""
+"""The rules of ``TritonAlarms``: metric, threshold and evaluation periods of each alarm."""
 
 from __future__ import annotations
 
@@ -29,28 +29,33 @@ _WINDOW_SECONDS = RangeLimit(60, 7 * 86400, "seconds")
 
 
 class AlarmThresholds(TypedDict, total=False):
-    """From where on an alarm goes off. Each has a default; ``None`` leaves the alarm out.
+    """Thresholds of the alarms. Set one to ``None`` to leave its alarm out.
 
     ``error_rate_percent``
-        1: of the requests, for three minutes of five, answered with 5xx, or not with 2xx by the container.
+        Maximum percentage, 0 to 100, of requests with a 5xx response, or without a 2xx response of the
+        container, in three of five minutes. Default: 1.
     ``model_latency_objective``
-        None: the 99th percentile of the time the container takes, for three minutes of five.
+        Maximum 99th percentile of the container's response time, in three of five minutes. A duration.
+        Default: no alarm.
     ``gpu_memory_percent``
-        90: of each GPU's memory, on the fullest instance, for five minutes. Left out where the GPUs of the
-        instance type are not known.
+        Maximum percentage, 0 to 100, of each GPU's memory in use on any instance, for five minutes. No alarm
+        if the number of GPUs is unknown. Default: 90.
     ``disk_percent``
-        85: of the disk space, on the fullest instance, for five minutes.
+        Maximum percentage, 0 to 100, of the disk space in use on any instance, for five minutes. Default: 85.
     ``model_cache_hit_percent``
-        80: of a multi-model endpoint's requests find their model loaded; fewer, for a quarter of an hour,
-        means that models push each other out.
+        Minimum percentage, 0 to 100, of a multi-model endpoint's requests whose model is already loaded, for
+        15 minutes. With fewer, models are unloaded to make room for each other. Default: 80.
     ``model_loading_wait``
-        10 s: a multi-model endpoint's requests wait for their model on average, for a quarter of an hour.
+        Maximum average time that requests of a multi-model endpoint wait for their model, for 15 minutes. A
+        duration. Default: 10 seconds.
     ``at_max_capacity_for``
-        1 hour: with the most instances that scaling allows.
+        Time at the maximum instance count of scaling. A duration of 1 minute to 7 days. Default: 1 hour.
     ``no_invocations_for``
-        1 day: without a request, while instances are paid for.
+        Time without requests, while you pay for the instances. A duration of 1 minute to 7 days. Default: 1
+        day.
     ``oldest_request_age``
-        1 hour: a request has been in the queue of an asynchronous endpoint.
+        Maximum age of the oldest request in the queue of an asynchronous endpoint, for five minutes. A
+        duration. Default: 1 hour.
     """
 
     error_rate_percent: float | None
@@ -65,7 +70,7 @@ class AlarmThresholds(TypedDict, total=False):
 
 
 def default_thresholds() -> AlarmThresholds:
-    """What is not said otherwise; made in the call, since a ``Duration`` starts the CDK."""
+    """Return the default thresholds. A function, because creating a ``Duration`` starts the CDK's process."""
     return {
         "error_rate_percent": 1,
         "model_latency_objective": None,
@@ -81,9 +86,9 @@ def default_thresholds() -> AlarmThresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmRule:
-    """One alarm before it is made.
+    """One alarm before it is created.
 
-    ``rolls_back`` is whether it says something about a deployment within minutes.
+    ``rolls_back`` is whether the alarm detects a bad deployment within minutes.
     """
 
     name: str
@@ -97,7 +102,7 @@ class AlarmRule:
     rolls_back: bool = False
 
     def create(self, scope: Construct, id: str, alarm_name: str | None) -> cloudwatch.Alarm:
-        """The alarm itself."""
+        """Create the alarm."""
         return cloudwatch.Alarm(
             scope,
             id,
@@ -114,7 +119,7 @@ class AlarmRule:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Makes the metrics of one variant, by the endpoint's name in the code where it has one."""
+    """Creates the metrics of one variant."""
 
     endpoint: ITritonEndpoint
     variant: EndpointVariant
@@ -133,7 +138,7 @@ class _Source:
 def variant_rules(
     endpoint: ITritonEndpoint, variant: EndpointVariant, endpoint_name: str, thresholds: AlarmThresholds
 ) -> Iterator[AlarmRule]:
-    """The alarms of one variant, errors and latency first."""
+    """Yield the alarms of one variant, errors and latency first."""
     source = _Source(endpoint, variant, endpoint_name)
     yield from _error_rules(source, thresholds["error_rate_percent"])
     yield from _latency_rules(source, thresholds["model_latency_objective"])
@@ -150,12 +155,12 @@ def variant_rules(
 def endpoint_rules(
     endpoint: ITritonEndpoint, endpoint_name: str, thresholds: AlarmThresholds
 ) -> Iterator[AlarmRule]:
-    """The alarm of the queue that all variants of an asynchronous endpoint share."""
+    """Yield the alarm on the queue, which all variants of an asynchronous endpoint share."""
     age = thresholds["oldest_request_age"]
     if endpoint.is_asynchronous and age is not None:
         yield AlarmRule(
             name="OldestRequest",
-            description="A request has been in the queue for long: too few instances, or none that works.",
+            description="A request has been queued for a long time: instances are too few, or fail.",
             metric=variant_metric(
                 "ApproximateAgeOfOldestRequest", endpoint_name=endpoint_name, variant_name=""
             ),
@@ -168,8 +173,8 @@ def _error_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
         return
     check_range("error_rate_percent", percent, _PERCENT)
     causes = {
-        "ServerErrors": ("Invocation5XXErrors", "Requests are answered with 5xx."),
-        "ModelErrors": ("InvocationModelErrors", "The container does not answer requests with 2xx."),
+        "ServerErrors": ("Invocation5XXErrors", "The endpoint responds with 5xx."),
+        "ModelErrors": ("InvocationModelErrors", "The container does not respond with 2xx."),
     }
     if source.endpoint.is_asynchronous:
         del causes["ModelErrors"]  # not published
@@ -177,7 +182,7 @@ def _error_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
         yield AlarmRule(
             name=name,
             description=description,
-            # Each error counts 1 and each other request 0, so that the average is the rate.
+            # Each error counts 1 and each other request 0, so the average is the error rate.
             metric=source.metric(metric_name, "Average"),
             threshold=product("error_rate_percent", percent, 0.01),
             datapoints_to_alarm=3,
@@ -189,7 +194,7 @@ def _latency_rules(source: _Source, objective: Duration | None) -> Iterator[Alar
     if objective is not None:
         yield AlarmRule(
             name="ModelLatency",
-            description="One request in a hundred takes longer than its objective.",
+            description="More than one request in a hundred takes longer than the latency objective.",
             metric=source.metric("ModelLatency", "p99"),
             threshold=microseconds("model_latency_objective", objective),
             datapoints_to_alarm=3,
@@ -226,7 +231,7 @@ def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
         check_range("model_cache_hit_percent", percent, _PERCENT)
         yield AlarmRule(
             name="ModelCacheHit",
-            description="Too many requests find their model not loaded: models push each other out.",
+            description="Too many requests find their model not loaded: memory is too small for the models.",
             metric=source.metric("ModelCacheHit", minutes=5),
             threshold=product("model_cache_hit_percent", percent, 0.01),
             comparison=_Comparison.LESS_THAN_THRESHOLD,
@@ -239,7 +244,7 @@ def _loading_rules(source: _Source, wait: Duration | None) -> Iterator[AlarmRule
     if wait is not None:
         yield AlarmRule(
             name="ModelLoadingWait",
-            description="Requests wait too long for their model to be downloaded and loaded.",
+            description="Requests wait too long until their model is downloaded and loaded.",
             metric=source.metric("ModelLoadingWaitTime", minutes=5),
             threshold=microseconds("model_loading_wait", wait),
             evaluation_periods=3,
@@ -254,7 +259,7 @@ def _capacity_rules(source: _Source, duration: Duration | None) -> Iterator[Alar
     period, periods = _window("at_max_capacity_for", duration)
     yield AlarmRule(
         name="AtMaxCapacity",
-        description="Scaling has reached max_capacity, and may want more.",
+        description="Scaling has reached max_capacity and may need more instances.",
         metric=instance_count_metric(
             endpoint_name=source.endpoint_name,
             variant_name=source.variant.variant_name,
@@ -274,19 +279,19 @@ def _idle_rules(source: _Source, duration: Duration | None) -> Iterator[AlarmRul
     period, periods = _window("no_invocations_for", duration)
     yield AlarmRule(
         name="NoInvocations",
-        description="Nobody has called the endpoint, whose instances are paid for.",
+        description="The endpoint has had no requests, but its instances cost money.",
         metric=source.metric("Invocations", minutes=period.to_minutes()),
         threshold=1,
         comparison=_Comparison.LESS_THAN_THRESHOLD,
         evaluation_periods=periods,
         datapoints_to_alarm=periods,
-        # Without a request there is no value either.
+        # Without requests there is no data.
         missing=_Missing.BREACHING,
     )
 
 
 def _window(property: str, duration: Duration) -> tuple[Duration, int]:
-    """A period and the number of them that make up the duration."""
+    """Return a period, and the number of periods in a duration."""
     if duration.is_unresolved():
         raise not_multiplied(property)
     total = duration.to_seconds()

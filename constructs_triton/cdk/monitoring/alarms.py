@@ -1,4 +1,4 @@
-"""A small set of alarms that say that an endpoint needs somebody."""
+"""Alarms for an endpoint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from constructs_triton.cdk.monitoring.alarm_rules import (
     variant_rules,
 )
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
-from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, written_endpoint_name
+from constructs_triton.cdk.monitoring.monitored_endpoint import construct_names, literal_endpoint_name
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name
 from constructs_triton.cdk.validation.property_types import check_has, check_known, check_type
 from constructs_triton.errors import InvalidValueError
@@ -35,14 +35,18 @@ class TritonAlarms(Construct):
     """Alarms on errors, latency, memory, disk, model loading, capacity and idleness of an endpoint.
 
     ``endpoint``
-        Any Triton endpoint, made here or imported. Scale it first: the alarm on its capacity needs to know.
+        A Triton endpoint, created in this app or imported. Set up its scaling first: only then is there an
+        alarm on its capacity.
     ``actions``
-        What each alarm does when it goes off, 5 at most: ``aws_cloudwatch_actions.SnsAction(topic)``.
+        At most 5 actions of each alarm, such as ``aws_cloudwatch_actions.SnsAction(topic)``. Default: none.
     ``alarm_name_prefix``
-        What the alarms' names begin with; without it CloudFormation makes names up.
+        Prefix of the alarms' names, 1 to 150 characters. Default: CloudFormation generates the names.
 
-    The thresholds are those of ``AlarmThresholds``; each of them can be changed, or set to ``None`` to leave
-    its alarm out. Raises ``InvalidValueError`` for a threshold out of range.
+    The other properties are the thresholds of ``AlarmThresholds``, with their units and defaults. Set a
+    threshold to ``None`` to leave its alarm out.
+
+    Raises:
+        InvalidValueError: a threshold out of range, more than 5 actions, or a property of the wrong type.
     """
 
     def __init__(
@@ -61,12 +65,12 @@ class TritonAlarms(Construct):
         _check_thresholds(thresholds)
         if alarm_name_prefix is not None:
             check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
-        written = written_endpoint_name(endpoint)
-        # The name as it is written refers to no resource, so that the endpoint may refer to the alarm.
-        name = endpoint.endpoint_name if written is None else written
+        literal_name = literal_endpoint_name(endpoint)
+        # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
+        name = endpoint.endpoint_name if literal_name is None else literal_name
         rules = dict(_rules(endpoint, name, {**default_thresholds(), **thresholds}))
         super().__init__(scope, id)
-        self._endpoint_name_is_written = written is not None
+        self._has_literal_endpoint_name = literal_name is not None
         self._prefix = alarm_name_prefix
         self._rules = rules
         self._alarms = {name: rule.create(self, name, self._name(name)) for name, rule in rules.items()}
@@ -75,20 +79,23 @@ class TritonAlarms(Construct):
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
-        """The alarms by the name of their variant and what they are about: ``alarms["AllTrafficDisk"]``."""
+        """The alarms by the names of their variant and rule, such as ``alarms["AllTrafficDisk"]``."""
         return MappingProxyType(self._alarms)
 
     @property
     def rollback_alarms(self) -> tuple[cloudwatch.Alarm, ...]:
-        """The alarms that tell a bad deployment within minutes: errors, and latency with an objective.
+        """The alarms that detect a bad deployment: errors, and latency if it has an objective.
 
-        For ``endpoint.add_rollback_alarms``, of this endpoint too. Raises ``InvalidValueError`` where neither
-        the endpoint nor the alarms have a name that is written out: each would then wait for the other.
+        Pass them to ``endpoint.add_rollback_alarms``, of the same endpoint or another one.
+
+        Raises:
+            InvalidValueError: neither the endpoint nor the alarms have a literal name, so they would depend
+                on each other.
         """
-        if not self._endpoint_name_is_written and self._prefix is None:
+        if not self._has_literal_endpoint_name and self._prefix is None:
             raise InvalidValueError(
-                f"{self.node.path}: alarms that roll back need a name to be known before they are made, "
-                "got neither an endpoint_name nor an alarm_name_prefix; write one of them out"
+                f"{self.node.path}: rollback alarms and the endpoint would depend on each other; set "
+                "alarm_name_prefix on the alarms, or endpoint_name on the endpoint"
             )
         return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
 
@@ -98,8 +105,8 @@ class TritonAlarms(Construct):
 
 def _check_thresholds(thresholds: AlarmThresholds) -> None:
     check_known(thresholds, AlarmThresholds.__annotations__, "add_alarms()")
-    for name, kind in AlarmThresholds.__annotations__.items():
-        if "Duration" in str(kind):
+    for name, annotation in AlarmThresholds.__annotations__.items():
+        if "Duration" in str(annotation):
             check_type(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
 
 

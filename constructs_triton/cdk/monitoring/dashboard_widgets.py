@@ -1,4 +1,4 @@
-"""The graphs of ``TritonDashboard``: each function makes one for an endpoint, or for one of its variants."""
+"""The graphs of ``TritonDashboard``: each function creates one for an endpoint or a variant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 
 __all__ = ["asynchronous_rows", "multi_model_row", "real_time_rows", "variant_row"]
 
-_WIDTH = 12  # two beside each other
+_WIDTH = 12  # two graphs in a row
 _HEIGHT = 6
 _Metrics = Sequence[cloudwatch.IMetric]
 _Notes = Sequence[cloudwatch.HorizontalAnnotation]
@@ -22,26 +22,26 @@ _Row = list[cloudwatch.IWidget]
 
 
 def real_time_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
-    """Traffic, latency, errors and concurrency of an endpoint that answers at once."""
+    """Traffic, latency, errors and concurrency of a real-time endpoint."""
     yield [_traffic(endpoint), _latency(endpoint, ("ModelLatency", "OverheadLatency"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationModelErrors")
     yield [_errors(endpoint, errors), _concurrency(endpoint)]
 
 
 def asynchronous_rows(endpoint: ITritonEndpoint, objective_ms: float | None) -> Iterator[_Row]:
-    """The queue, the time in and behind it, and errors, as far as asynchronous endpoints publish them."""
+    """Queue, latency, errors and oldest request of an asynchronous endpoint."""
     yield [_backlog(endpoint), _latency(endpoint, ("ModelLatency", "TimeInBacklog"), objective_ms)]
     errors = ("Invocation4XXErrors", "Invocation5XXErrors", "InvocationFailures", "ExpiredRequests")
     yield [_errors(endpoint, errors), _oldest_request(endpoint)]
 
 
 def variant_row(endpoint: ITritonEndpoint, variant: EndpointVariant) -> _Row:
-    """Utilisation from 0 to 100 and the instances of one variant."""
+    """Utilization from 0 to 100 percent and instances of one variant."""
     return [_utilization(endpoint, variant), _instances(endpoint, variant)]
 
 
 def multi_model_row(endpoint: ITritonEndpoint) -> _Row:
-    """How many models are loaded, how often the right one is, and what it costs when it is not."""
+    """Loaded models, cache hits and loading times of a multi-model endpoint."""
     loaded = _of_variants(endpoint, ("LoadedModelCount",))
     hits = _scaled(endpoint, [("ModelCacheHit", "Average")], factor="* 100")
     times = ("ModelLoadingWaitTime", "ModelDownloadingTime", "ModelLoadingTime", "ModelUnloadingTime")
@@ -56,9 +56,9 @@ def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
     return _graph(
         "Invocations",
         _of_variants(endpoint, ("Invocations",)),
-        "a minute",
+        "per minute",
         right=_of_variants(endpoint, ("InvocationsPerInstance",)),
-        right_label="a minute and instance",
+        right_label="per minute and instance",
         right_notes=_targets(endpoint, ("InvocationsPerInstance",)),
     )
 
@@ -66,9 +66,9 @@ def _traffic(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
 def _latency(
     endpoint: ITritonEndpoint, names: tuple[str, str], objective_ms: float | None
 ) -> cloudwatch.GraphWidget:
-    container, around = names
+    container, other = names
     wanted = [(container, statistic) for statistic in ("p50", "p90", "p99")]
-    wanted += [(around, statistic) for statistic in ("p50", "p99")]
+    wanted += [(other, statistic) for statistic in ("p50", "p99")]
     notes = _targets(endpoint, (container,), divisor=1000)
     if objective_ms is not None:
         notes.append(cloudwatch.HorizontalAnnotation(value=objective_ms, label="objective"))
@@ -77,7 +77,7 @@ def _latency(
 
 
 def _errors(endpoint: ITritonEndpoint, names: tuple[str, ...]) -> cloudwatch.GraphWidget:
-    return _graph("Errors", _of_variants(endpoint, names), "a minute")
+    return _graph("Errors", _of_variants(endpoint, names), "per minute")
 
 
 def _concurrency(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
@@ -105,9 +105,9 @@ def _oldest_request(endpoint: ITritonEndpoint) -> cloudwatch.GraphWidget:
 
 
 def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwatch.GraphWidget:
-    """Each range divided by the vCPUs or GPUs it is a multiple of, so that all are from 0 to 100.
+    """Each utilization divided by the number of vCPUs or GPUs, so the range is 0 to 100.
 
-    Where their number is not known the metric stands as it is, and the axis is open above.
+    If the number is unknown, the metric is shown unchanged and the axis has no maximum.
     """
     names: tuple[str, ...] = (
         "GPUUtilization",
@@ -122,8 +122,8 @@ def _utilization(endpoint: ITritonEndpoint, variant: EndpointVariant) -> cloudwa
     for position, name in enumerate(names):
         metric = _metric(endpoint, variant, name)
         units = metric_units(variant, name)
-        is_as_it_is = units is None or units == 1
-        lines.append(metric if is_as_it_is else _expression(metric, f"m{position}", f"/ {units:g}", name))
+        is_unchanged = units is None or units == 1
+        lines.append(metric if is_unchanged else _expression(metric, f"m{position}", f"/ {units:g}", name))
     is_bounded = all(metric_units(variant, name) for name in names)
     notes = [_note(each, each.units) for each in _tracked(variant, names)]
     title = f"{variant.variant_name}: utilization"
@@ -197,7 +197,7 @@ def _of_variants(endpoint: ITritonEndpoint, names: Iterable[str]) -> list[cloudw
 def _scaled(
     endpoint: ITritonEndpoint, wanted: Iterable[tuple[str, str]], *, factor: str
 ) -> list[cloudwatch.IMetric]:
-    """Each metric of each variant with another unit; ids differ within a graph."""
+    """Each metric of each variant, converted to another unit. Ids are unique within a graph."""
     pairs = [(variant, *each) for variant in endpoint.variants for each in wanted]
     return [
         _expression(
@@ -239,6 +239,6 @@ def _targets(
 def _note(
     tracked: TrackedMetric, divisor: float, label: str | None = None
 ) -> cloudwatch.HorizontalAnnotation:
-    # A target that is known at deployment was not multiplied, and is not divided either.
+    # A target that is a token has a divisor of 1, because it could not be multiplied.
     value = tracked.target_value if divisor == 1 else tracked.target_value / divisor
     return cloudwatch.HorizontalAnnotation(value=value, label=label or f"{tracked.metric_name} target")

@@ -1,4 +1,4 @@
-"""What alarms and dashboards need to know of an endpoint, imported ones included."""
+"""The attributes of an endpoint that alarms and dashboards use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
-from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.tokens import is_token
 
-__all__ = ["construct_names", "metric_units", "written_endpoint_name"]
+__all__ = ["construct_names", "literal_endpoint_name", "metric_units"]
 
 _UNITS = {
     "CPUUtilization": "vcpus",
@@ -17,25 +17,26 @@ _UNITS = {
 }
 
 
-def written_endpoint_name(endpoint: ITritonEndpoint) -> str | None:
-    """The endpoint's name where it is written out in the code, so that using it refers to no resource."""
+def literal_endpoint_name(endpoint: ITritonEndpoint) -> str | None:
+    """Return the endpoint's name if it is set in the code, so using it does not refer to the resource."""
     resource = endpoint.node.default_child
     name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint.endpoint_name
-    return name if name is not None and is_concrete(name) else None
+    return None if name is None or is_token(name) else name
 
 
 def construct_names(endpoint: ITritonEndpoint) -> list[str]:
-    """A name for construct ids for each variant; one whose name is a token goes by its place."""
+    """Return a name for construct ids for each variant; if its name is a token, its position is used."""
     return [
-        each.variant_name if is_concrete(each.variant_name) else f"Variant{position}"
+        f"Variant{position}" if is_token(each.variant_name) else each.variant_name
         for position, each in enumerate(endpoint.variants)
     ]
 
 
 def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:
-    """How often the range of a utilisation is 100 percent; ``None`` where the instance type is not known.
+    """Return the number of GPUs or vCPUs that a utilization metric adds up, 1 for other metrics.
 
-    What a scaling policy was told counts too. Zero GPUs are no unit either.
+    Returns ``None`` for an unknown instance type, unless a scaling policy was given the number, and for 0
+    GPUs.
     """
     if metric_name not in _UNITS:
         return 1

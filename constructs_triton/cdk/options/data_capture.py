@@ -14,9 +14,9 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
 
 __all__ = ["CaptureMode", "DataCapture"]
 
@@ -105,7 +105,7 @@ class DataCapture:
 def _check_content_types(property: str, values: Sequence[str]) -> None:
     check_count(property, values, _CONTENT_TYPES)
     for value in values:
-        if is_concrete(value) and _CONTENT_TYPE.fullmatch(value) is None:
+        if not is_token(value) and _CONTENT_TYPE.fullmatch(value) is None:
             raise InvalidValueError(
                 f'{property}: must be a content type without parameters, got "{value}"; '
                 'write for example "application/json"'

@@ -12,9 +12,9 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
 
 __all__ = ["CapacitySize", "Deployment"]
 
@@ -186,7 +186,7 @@ class Deployment:
         waits = [
             wait.to_seconds() for wait in (self.wait_interval, self.termination_wait) if wait is not None
         ]
-        if timeout is None or not all(is_concrete(value) for value in (timeout.to_seconds(), *waits)):
+        if timeout is None or any(is_token(value) for value in (timeout.to_seconds(), *waits)):
             return
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
         if timeout.to_seconds() <= sum(waits):

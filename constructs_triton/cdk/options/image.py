@@ -14,10 +14,10 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import images, limits
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
 
 __all__ = ["ContainerImage", "TritonImage"]
 
@@ -66,7 +66,7 @@ class TritonImage(ABC):
             InvalidValueError: the version is a token or does not have the form ``YY.MM``.
             FactNotFoundError: no Region has the version, or, when the endpoint is created, not the stack's.
         """
-        if not is_concrete(version):
+        if is_token(version):
             raise InvalidValueError(
                 "image_version: must be known at synth, got a token; "
                 'write TritonImage.dlc("26.05"), or use TritonImage.from_registry'
@@ -126,18 +126,18 @@ class _DlcImage(TritonImage):
 
     def is_cpu_image(self, instance_type: InstanceType) -> bool:
         # If the instance type is a token, the GPU image is used, which also starts without a GPU.
-        return is_concrete(instance_type.name) and not instance_type.has_gpu
+        return not is_token(instance_type.name) and not instance_type.has_gpu
 
     def check(self, scope: Construct) -> None:
         region = Stack.of(scope).region
-        if is_concrete(region):
+        if not is_token(region):
             images.account(region, self.version)
         else:
             images.require_regions(self.version)
 
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region
-        if is_concrete(region):
+        if not is_token(region):
             account, suffix = images.account(region, self.version), images.dns_suffix(region)
         else:
             account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX

@@ -10,8 +10,8 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
 
 __all__ = ["RollbackAlarm", "rollback_alarm"]
 
@@ -43,7 +43,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     if not _may_depend_on(resource, endpoint):
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     name = resource.alarm_name
-    if name is None or not is_concrete(name):
+    if name is None or is_token(name):
         raise InvalidValueError(
             f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
             "other; set alarm_name on the alarm"

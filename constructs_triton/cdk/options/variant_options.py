@@ -15,12 +15,12 @@ from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, given_options
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.spelling import did_you_mean
+from constructs_triton.tokens import is_token
 
 __all__ = [
     "INSTANCE_TYPE_EXAMPLE",
@@ -197,7 +197,7 @@ def check_variant_options(options: VariantOptions) -> None:
         InvalidValueError: SageMaker has no such routing strategy for Triton.
     """
     strategy = options.get("routing_strategy")
-    if strategy is None or not is_concrete(strategy) or strategy in _STRATEGIES:
+    if strategy is None or is_token(strategy) or strategy in _STRATEGIES:
         return
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(

@@ -1,7 +1,7 @@
-"""Archives as file assets of a stack, under object keys that end in ``.tar.gz``.
+"""Archives as file assets of a stack, with object keys that end in ``.tar.gz``.
 
-CDK's own ``Asset`` hashes the file again and names it ``<hash>.gz``, which SageMaker refuses. The synthesizer
-takes our digest instead: a source hash of ``<digest>.tar`` and a file name ending in ``.gz`` give the key.
+CDK's ``Asset`` hashes the file again and names it ``<hash>.gz``, which SageMaker refuses. The synthesizer
+accepts our digest instead: a source hash of ``<digest>.tar`` and a file name ending in ``.gz`` give the key.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _NOT_BOUND = "must be bound to a Stack first"
 
 @dataclass(frozen=True, slots=True)
 class ArchiveAsset:
-    """An archive that the CDK uploads: where it will lie, and what it holds.
+    """An archive that the CDK uploads: its place in S3 and its content.
 
-    ``unpacked_size_bytes`` is what an instance needs on its disk for it. ``model_names`` are the models
-    inside; the first is the one that is asked for: an ensemble, or the only model.
+    ``size_bytes`` is the size of the archive, ``unpacked_size_bytes`` the disk space it needs on an instance.
+    ``model_names`` are the models in it. The first one is the one to request: an ensemble, or the only model.
     """
 
     bucket_name: str
@@ -55,14 +55,14 @@ class ArchiveAsset:
 
     @property
     def object_arn(self) -> str:
-        """The ARN a policy names to allow exactly this archive."""
+        """The ARN of the archive, for policies."""
         return f"arn:{Aws.PARTITION}:s3:::{self.bucket_name}/{self.object_key}"
 
 
 class StackAssets:
     """The file assets of the stack that ``scope`` is in.
 
-    Every call across to CDK costs a fraction of a millisecond: what is the same for all files is asked once.
+    A call to the CDK costs up to a millisecond, so properties that all files share are read once.
     """
 
     def __init__(self, scope: Construct) -> None:
@@ -73,7 +73,7 @@ class StackAssets:
         self._asset_directory = asset_directory(scope)
 
     def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
-        """Let the archive be uploaded."""
+        """Add an archive, which the CDK uploads."""
         location = self._add(archive.path, f"{archive.digest}.tar", f"Model archive {model_names[0]}")
         return ArchiveAsset(
             bucket_name=location.bucket_name,
@@ -85,7 +85,7 @@ class StackAssets:
         )
 
     def add_json(self, text: str, digest: str, display_name: str) -> FileAssetLocation:
-        """Let ``text`` be uploaded as ``<digest>.json``."""
+        """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
         path = self._asset_directory / f"{digest}.json"
         with partial_folder(self._asset_directory) as folder:
             (folder / path.name).write_text(text, encoding="utf-8")
@@ -93,7 +93,7 @@ class StackAssets:
         return self._add(path, digest, display_name)
 
     def _add(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
-        # Relative, so that the assembly may be moved between synth and deploy.
+        # Relative, so the cloud assembly may be moved between synthesis and deployment.
         file_name = os.path.relpath(path, self._outdir)
         try:
             return self._add_file(source_hash, file_name, display_name)
@@ -130,13 +130,13 @@ def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:
 def _refuse_without_keys(synthesizer: IStackSynthesizer) -> None:
     if isinstance(synthesizer, BootstraplessSynthesizer | LegacyStackSynthesizer):
         raise InvalidValueError(
-            "synthesizer: cannot upload archives under keys that end in .tar.gz, got "
+            "synthesizer: cannot upload archives with keys that end in .tar.gz, got "
             f"{type(synthesizer).__name__}; use DefaultStackSynthesizer or CliCredentialsStackSynthesizer"
         )
 
 
 def asset_directory(scope: Construct) -> Path:
-    """The folder of the cloud assembly that assets lie in."""
+    """Return the folder of the cloud assembly that contains the assets."""
     return Path(_stage(scope).asset_outdir)
 
 

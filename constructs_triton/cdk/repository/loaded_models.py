@@ -1,4 +1,4 @@
-"""The models of one source, read: on this machine, where they are checked and packed, or in S3 already."""
+"""The models of a source: on your machine, where they are checked and packed, or already in S3."""
 
 from __future__ import annotations
 
@@ -58,68 +58,70 @@ class LoadedModels(ABC):
     @property
     @abstractmethod
     def description(self) -> str:
-        """What messages call the source."""
+        """The name of the source in messages."""
 
     @abstractmethod
     def check(self, target: Target | None) -> CheckedFindings:
-        """What the checks say; nothing where the models are not at hand."""
+        """Return the findings of the checks; none if the models cannot be read."""
 
     @abstractmethod
     def holds(self, model_name: str) -> bool:
-        """Whether there is a model of that name, as far as it is known."""
+        """Return whether there is a model of that name, as far as it is known."""
 
     @abstractmethod
     def only_model(self, name: str) -> str:
-        """The folder of the model to be served as ``name``.
+        """Return the folder of the model to be served as ``name``.
 
-        Raises ``InvalidValueError`` where the source holds several.
+        Raises:
+            InvalidValueError: the source contains several models, or none.
         """
 
     @abstractmethod
     def content_digest(self, model_name: str) -> str:
-        """What tells the archive of a model from one with other content, in hexadecimal."""
+        """Return a digest of the content of a model's archive, in hexadecimal."""
 
     @abstractmethod
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
-        """Where the endpoint ``scope``, which serves one model, gets it."""
+        """Return the place from which the endpoint ``scope`` loads a model."""
 
 
 @dataclass(frozen=True)
 class LocalModels(LoadedModels):
-    """Models on this machine."""
+    """Models on your machine."""
 
-    survey: CachedRepository
+    cached: CachedRepository
 
     @property
     def description(self) -> str:
-        return str(self.survey.repository.path)
+        return str(self.cached.repository.path)
 
     @property
     def repository(self) -> ModelRepository:
-        return self.survey.repository
+        return self.cached.repository
 
     def check(self, target: Target | None) -> CheckedFindings:
-        return self.survey.check(target)
+        return self.cached.check(target)
 
     def holds(self, model_name: str) -> bool:
         return model_name in self.repository.models
 
     def only_model(self, name: str) -> str:
-        names = list(self.survey.top_level)
+        names = list(self.cached.top_level)
         if len(names) != 1:
             raise InvalidValueError(
                 f'model "{name}": must be one model, or an ensemble with its steps, '
-                f"got {', '.join(names) or 'none'} in {self.description}; give each a source of its own"
+                f"got {', '.join(names) or 'none'} in {self.description}; add each model with "
+                "add_model and its own source"
             )
         return names[0]
 
     @abstractmethod
     def contents_of(self, model_name: str) -> tuple[str, ...]:
-        """The models in the archive of a model, itself first."""
+        """Return the models in the archive of a model, itself first."""
 
     @abstractmethod
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
-        """The archive of a model, put into ``directory`` under its digest."""
+        """Write the archive of a model into ``directory``, named after its digest."""
 
     def locate(self, model_name: str, scope: Construct) -> ModelLocation:
         archive = self.archive(model_name, asset_directory(scope))
@@ -136,21 +138,21 @@ class LocalModels(LoadedModels):
 
 
 class PackedModels(LocalModels):
-    """A folder of models; each archive is packed when it is first needed, and not again."""
+    """A folder of models; each archive is packed once, when it is needed."""
 
     def __init__(self, repository: ModelRepository) -> None:
         super().__init__(CachedRepository(repository))
 
     @property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:
-        """The models that get an archive of their own, each with all that it holds."""
-        return self.survey.top_level
+        """The models with an archive, each with the models in it."""
+        return self.cached.top_level
 
     def contents_of(self, model_name: str) -> tuple[str, ...]:
-        return self.survey.contents_of(model_name)
+        return self.cached.contents_of(model_name)
 
     def content_digest(self, model_name: str) -> str:
-        return self.survey.identities[model_name].digest
+        return self.cached.identities[model_name].digest
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         identity = self._known_identity(model_name)
@@ -158,8 +160,8 @@ class PackedModels(LocalModels):
         return found or pack(self.repository, self.contents_of(model_name), directory)
 
     def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
-        """One large model must not be hashed because a small one is served."""
-        return self.survey.known_identities.get(model_name)
+        """Return the identity if it is cached, so large models that are not served are not hashed."""
+        return self.cached.known_identities.get(model_name)
 
 
 class UploadedArchive(LocalModels):
@@ -171,7 +173,11 @@ class UploadedArchive(LocalModels):
 
     @classmethod
     def read(cls, path: Path) -> UploadedArchive:
-        """Inspect it; raises ``ArchiveError``."""
+        """Read the archive at ``path``.
+
+        Raises:
+            ArchiveError: not an archive of models, or an unsafe one.
+        """
         return cls(outline_archive(path))
 
     @property
@@ -181,7 +187,7 @@ class UploadedArchive(LocalModels):
     def contents_of(self, model_name: str) -> tuple[str, ...]:
         return (model_name, *(name for name in self.inspected.models if name != model_name))
 
-    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - whatever is asked, it is the archive
+    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - always the archive itself
         return self.inspected.digest
 
     def archive(self, model_name: str, directory: Path) -> PackedArchive:  # noqa: ARG002 - likewise
@@ -194,7 +200,7 @@ class UploadedArchive(LocalModels):
 
 @dataclass(frozen=True)
 class StoredModels(LoadedModels):
-    """An archive in a bucket, of which nothing but its place is known."""
+    """An archive in a bucket. Its content is unknown."""
 
     bucket: s3.IBucket
     key: str
@@ -203,19 +209,19 @@ class StoredModels(LoadedModels):
     def description(self) -> str:
         return f"the archive {self.key}"
 
-    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - there is nothing to read
+    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - it cannot be read
         return CheckedFindings((), ())
 
-    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - it is taken at its word
+    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - the content is unknown
         return True
 
     def only_model(self, name: str) -> str:
         return name
 
-    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the key stands for the content
+    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the key identifies the content
         return blake3(self.key.encode()).hexdigest()
 
-    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is there already
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
         read = iam.PolicyStatement(
             sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(self.key)]
         )
@@ -225,13 +231,13 @@ class StoredModels(LoadedModels):
 
 @dataclass(frozen=True)
 class UncompressedModels(StoredModels):
-    """Folders of models below a prefix; ``key`` is that prefix."""
+    """Model folders under a prefix, which is ``key``."""
 
     @property
     def description(self) -> str:
-        return f"the uncompressed models below {self.key}"
+        return f"the uncompressed models under {self.key}"
 
-    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is there already
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - it is already in S3
         read = iam.PolicyStatement(
             sid="LoadModel", actions=["s3:GetObject"], resources=[self.bucket.arn_for_objects(f"{self.key}*")]
         )
@@ -250,7 +256,7 @@ class UncompressedModels(StoredModels):
 
 
 def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
-    """Decrypt what S3 reads from a bucket of this Region; nothing where there is no key."""
+    """Allow to decrypt objects that S3 reads in this Region; no statement without a key."""
     if key is None:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""Which models a repository has, and under which names."""
+"""The models of a repository, by name."""
 
 from __future__ import annotations
 
@@ -20,35 +20,40 @@ __all__ = ["ModelCatalog"]
 
 
 class ModelCatalog:
-    """The models of a repository's ``source``, and those that were added by name."""
+    """The models of a repository's ``source``, and those that are added by name."""
 
     def __init__(self, source: LoadedModels | None) -> None:
         self.source = source
         self._named: dict[str, LoadedModels] = {}
 
     def sources(self) -> Iterator[LoadedModels]:
-        """Everything that models come from."""
+        """Yield all sources."""
         if self.source is not None:
             yield self.source
         yield from self._named.values()
 
     def refuse_name(self, name: str) -> None:
-        """Raise ``InvalidValueError`` for a name that is malformed or taken."""
+        """Check a name for a new model.
+
+        Raises:
+            InvalidValueError: the name is malformed, or a model has it.
+        """
         check_model_name(name)
         is_taken = name in self._named
         if isinstance(self.source, LocalModels):
             is_taken = is_taken or self.source.holds(name)
         if is_taken:
-            raise InvalidValueError(f'name: is taken already, got "{name}"; choose another')
+            raise InvalidValueError(f'name: the repository already has a model "{name}"; use another name')
 
     def add(self, name: str, loaded: LoadedModels) -> None:
         """Add a source of one model."""
         self._named[name] = loaded
 
     def find(self, model_name: str) -> tuple[LoadedModels, str]:
-        """The source of a model, and the name of its folder there.
+        """Return the source of a model, and the name of its folder there.
 
-        Raises ``InvalidValueError`` where there is none.
+        Raises:
+            InvalidValueError: there is no such model.
         """
         if model_name in self._named:
             loaded = self._named[model_name]
@@ -59,24 +64,34 @@ class ModelCatalog:
             known = [*self.source.repository.models, *self._named]
         else:
             known = list(self._named)
-        hint = did_you_mean(model_name, known, f"its models are {quoted(known)}")
+        listed = f"its models are {quoted(known)}" if known else "call add_model"
+        hint = did_you_mean(model_name, known, listed)
         where = "model repository" if self.source is None else self.source.description
-        raise InvalidValueError(f"{where}: has no such model, got {model_name!r}; {hint}")
+        raise InvalidValueError(f'{where}: has no model of that name, got "{model_name}"; {hint}')
 
     def entries(self) -> Mapping[str, tuple[LocalModels | StoredModels, str]]:
-        """What a multi-model endpoint offers: by name, the source and the name of the folder there.
+        """Return the models of a multi-model endpoint by name: each source and folder there.
 
-        Raises ``InvalidValueError`` where there is nothing, or something that it cannot load.
+        Raises:
+            InvalidValueError: there are no models, or models that are not in archives.
         """
         found = dict(self._source_entries())
         for name, loaded in self._named.items():
             found[name] = (_loadable(loaded), loaded.only_model(name))
         if not found:
             raise InvalidValueError(
-                "model repository: a multi-model endpoint needs a model, got none; give it a source, or call "
+                "model repository: a multi-model endpoint needs at least one model; set source, or call "
                 "add_model"
             )
         return found
+
+    def served_with(self, model_name: str) -> list[str]:
+        """Return the names of the ensembles whose archives contain a model as a step."""
+        return [
+            name
+            for name, (loaded, folder) in self.entries().items()
+            if isinstance(loaded, LocalModels) and model_name in loaded.contents_of(folder)[1:]
+        ]
 
     def _source_entries(self) -> Iterator[tuple[str, tuple[LocalModels | StoredModels, str]]]:
         source = self.source
@@ -88,15 +103,15 @@ class ModelCatalog:
         elif source is not None:
             _loadable(source)
             raise InvalidValueError(
-                f"source: the models of {source.description} have no name, got it as the source of a "
-                'multi-model endpoint; call add_model("name", ...)'
+                f"source: the model names in {source.description} are unknown, so a multi-model endpoint "
+                'cannot serve them; remove source, and call add_model("name", ...)'
             )
 
 
 def _loadable(loaded: LoadedModels) -> LocalModels | StoredModels:
     if isinstance(loaded, UncompressedModels) or not isinstance(loaded, LocalModels | StoredModels):
         raise InvalidValueError(
-            f"model repository: a multi-model endpoint loads archives alone, got {loaded.description}; "
-            "serve it with TritonEndpoint"
+            f"model repository: a multi-model endpoint loads archives only, got {loaded.description}; "
+            "use TritonEndpoint"
         )
     return loaded

@@ -30,7 +30,7 @@ from constructs_triton.cdk.repository.properties import (
     known_naming,
 )
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
-from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
+from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming, check_target_model
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 from constructs_triton.errors import InvalidValueError, RepositoryError
@@ -176,6 +176,14 @@ class TritonModelRepository(Construct):
                 for name, (loaded, model) in self._catalog.entries().items()
             }
         )
+
+    def check_target_model(self, name: str) -> None:
+        """Check what a grant may name: a model, a ``TargetModel``, or a pattern with ``*`` or ``?``.
+
+        Raises:
+            InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.
+        """
+        check_target_model(name, self.target_models, self._catalog.served_with(name))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:

@@ -18,72 +18,78 @@ from constructs_triton.cdk.repository.loaded_models import (
     UploadedArchive,
 )
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.scratch import scratch_directory
 from constructs_triton.s3_prefix import check_folder_prefix
+from constructs_triton.tokens import is_token
 
 __all__ = ["ModelSource", "RepositoryBuilder"]
 
 
 class RepositoryBuilder(Protocol):
-    """What lays out a repository, such as ``ModelRepositoryBuilder``."""
+    """An object that writes a model repository, such as ``ModelRepositoryBuilder``."""
 
     def write_to(self, directory: Path) -> object:
-        """Write the repository into ``directory``, which is new."""
+        """Write the repository into ``directory``, which does not exist yet."""
         ...
 
 
 class ModelSource(ABC):
-    """Where models come from; made by one of the ``from_*`` functions.
+    """Where models come from; created by one of the ``from_*`` methods.
 
-    Nothing is read before the source is handed to a ``TritonModelRepository``.
+    Nothing is read until the source is passed to a ``TritonModelRepository``.
     """
 
     @classmethod
     def from_directory(cls, path: str | PathLike[str]) -> ModelSource:
-        """A Triton model repository on this machine: a folder with one folder a model.
+        """Use a Triton model repository on your machine: a folder with one sub-folder for each model.
 
-        ``path`` is taken relative to the current directory, as all of CDK takes paths.
+        A relative ``path`` is relative to the current directory, like every path in the CDK.
         """
         return _Directory(Path(fspath(path)))
 
     @classmethod
     def from_builder(cls, builder: RepositoryBuilder) -> ModelSource:
-        """The repository that a ``ModelRepositoryBuilder`` lays out, written at synth and removed after."""
+        """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then deleted."""
         return _Builder(builder)
 
     @classmethod
     def from_archive(cls, path: str | PathLike[str]) -> ModelSource:
-        """A ``.tar.gz`` on this machine that was packed elsewhere; it is uploaded as it is.
+        """Use a ``.tar.gz`` archive on your machine, which is uploaded unchanged.
 
-        It is read once from end to end: a member that would land outside its folder, a link, or anything
-        but model directories at its root raises ``ArchiveError``. Its models are checked like any others.
+        Its models are checked like those of a folder. ``TritonModelRepository`` raises ``ArchiveError`` if a
+        member would be extracted outside of its folder, is a link, or is not in a model folder.
         """
         return _Archive(Path(fspath(path)))
 
     @classmethod
     def from_bucket(cls, bucket: s3.IBucket, key: str) -> ModelSource:
-        """A ``.tar.gz`` that lies in a bucket, of which nothing is known at synth: it is not checked.
+        """Use a ``.tar.gz`` archive in a bucket. It is not read at synthesis, so its models are not checked.
 
-        Give new content a new key, since a multi-model endpoint never loads the same key again.
+        Upload new content under a new key, because a multi-model endpoint loads a key only once.
+
+        Raises:
+            InvalidValueError: not a bucket, or a key that does not end in ``.tar.gz``.
         """
         check_has("bucket", bucket, *BUCKET)
         check_type("key", key, (str, '"archives/resnet-v3.tar.gz"'))
-        if is_concrete(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
+        if not is_token(key) and (not key.endswith(".tar.gz") or key.startswith("/")):
             raise InvalidValueError(
-                f'key: must be the key of an archive, ending in ".tar.gz", got "{key}"; pack the models, or '
-                "use from_s3_prefix for uncompressed ones"
+                f'key: must end with ".tar.gz" and not begin with "/", got "{key}"; pack the models with '
+                "`constructs-triton pack`, or use from_s3_prefix for uncompressed models"
             )
         return _Stored(StoredModels(bucket, key))
 
     @classmethod
     def from_s3_prefix(cls, bucket: s3.IBucket, prefix: str) -> ModelSource:
-        """Uncompressed models below a prefix, one folder a model, for an endpoint that serves one model.
+        """Use uncompressed models under a prefix, one folder for each model, on a single-model endpoint.
 
-        SageMaker copies them as they are (``ModelDataSource`` with ``CompressionType`` ``None``), which is
-        faster for large weights; a multi-model endpoint takes archives alone. Nothing is checked.
+        SageMaker copies the files (``ModelDataSource`` with ``CompressionType`` ``None``), which is faster
+        for large weights. Multi-model endpoints support archives only. The models are not checked.
+
+        Raises:
+            InvalidValueError: not a bucket, or a prefix that does not end with "/".
         """
         check_has("bucket", bucket, *BUCKET)
         check_type("prefix", prefix, (str, '"models/llm/"'))
@@ -92,7 +98,11 @@ class ModelSource(ABC):
 
     @abstractmethod
     def load(self) -> LoadedModels:
-        """The models as they are now; raises ``ConstructsTritonError`` where they cannot be read."""
+        """Read the models.
+
+        Raises:
+            ConstructsTritonError: they cannot be read.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the properties of a model repository must satisfy before it joins the tree."""
+"""Checks of the properties of a model repository, before it is added to the construct tree."""
 
 from __future__ import annotations
 
@@ -9,25 +9,35 @@ from aws_cdk import aws_s3 as s3
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.s3_prefix import check_folder_prefix
+from constructs_triton.tokens import is_token
 
 __all__ = ["check_bucket", "check_prefix", "check_retention", "check_source", "known_naming"]
 
 
 def check_source(source: ModelSource | None) -> None:
-    """Refuse a bare path."""
+    """Check that the source is a ``ModelSource`` and not a path.
+
+    Raises:
+        InvalidValueError: another type.
+    """
     check_type("source", source, (ModelSource, 'ModelSource.from_directory("models")'))
 
 
 def known_naming(naming: TargetModelNaming) -> TargetModelNaming:
-    """The naming, which may be given as its text."""
+    """Return the naming, which may also be a string.
+
+    Raises:
+        InvalidValueError: an unknown naming.
+    """
     try:
         return TargetModelNaming(naming)
     except ValueError:
         known = " or ".join(f'"{each}"' for each in TargetModelNaming)
-        raise InvalidValueError(f"target_model_naming: must be {known}, got {naming!r}; use one") from None
+        raise InvalidValueError(
+            f"target_model_naming: must be {known}, got {naming!r}; use one of them"
+        ) from None
 
 
 def check_prefix(prefix: str) -> None:
@@ -41,21 +51,29 @@ def check_prefix(prefix: str) -> None:
 
 
 def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, versioned: bool) -> None:
-    """Refuse what is no bucket or key, and properties of a bucket that is not made here."""
+    """Check the bucket, and the properties of the bucket that the construct creates.
+
+    Raises:
+        InvalidValueError: a wrong type, or ``encryption_key`` or ``versioned`` together with ``bucket``.
+    """
     check_has("bucket", bucket, *BUCKET)
     check_has("encryption_key", encryption_key, *KEY)
     given = {"encryption_key": encryption_key is not None, "versioned": versioned}
     for name in (name for name, is_given in given.items() if is_given and bucket is not None):
         raise InvalidValueError(
-            f"{name}: belongs to the bucket that is made here, got a bucket as well; set it on that bucket"
+            f"{name}: cannot be combined with bucket; remove it here, and set it on the bucket"
         )
 
 
 def check_retention(prune_after: Duration | None) -> None:
-    """Refuse to prune what a deployment may still roll back to."""
+    """Check that archives are not deleted while a deployment may still roll back to them.
+
+    Raises:
+        InvalidValueError: not a duration, or less than a day.
+    """
     check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
-    if prune_after is not None and is_concrete(prune_after) and prune_after.to_seconds() < 24 * 60 * 60:
+    if prune_after is not None and not is_token(prune_after) and prune_after.to_seconds() < 24 * 60 * 60:
         raise InvalidValueError(
-            f"prune_after: must be a day at least, got {prune_after.to_seconds():.0f} seconds; an endpoint "
-            "that is being updated or rolled back may still load what has just lost its name"
+            f"prune_after: must be at least 1 day, got {prune_after.to_seconds():.0f} seconds; write "
+            "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
         )

@@ -1,4 +1,4 @@
-"""How strictly a repository is checked at synth."""
+"""Whether a repository is checked at synthesis, and which findings are accepted."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["RepositoryCheck"]
 
 @dataclass(frozen=True, slots=True)
 class RepositoryCheck:
-    """Whether a repository is checked, and which findings are known and accepted.
+    """Whether a repository is checked, and which findings are accepted.
 
-    Made by :meth:`on` or :meth:`off`. An acknowledged code is neither raised nor shown.
+    Create one with :meth:`on` or :meth:`off`. Findings with an acknowledged code are not raised or shown.
     """
 
     is_enabled: bool = True
@@ -23,9 +23,10 @@ class RepositoryCheck:
 
     @classmethod
     def on(cls, *, acknowledge: Iterable[str] = ()) -> RepositoryCheck:
-        """Check everything; ``acknowledge`` names the codes of findings that are known and accepted.
+        """Check everything, except for findings whose codes are in ``acknowledge``.
 
-        Raises ``InvalidValueError`` for a code that no check has.
+        Raises:
+            InvalidValueError: an unknown code.
         """
         codes = frozenset([acknowledge] if isinstance(acknowledge, str) else acknowledge)
         if codes:
@@ -34,11 +35,11 @@ class RepositoryCheck:
 
     @classmethod
     def off(cls) -> RepositoryCheck:
-        """Check nothing: what is wrong with the models is found when the endpoint starts."""
+        """Check nothing. Mistakes in the models are found when the endpoint starts."""
         return cls(is_enabled=False)
 
     def keeps(self, finding: Finding) -> bool:
-        """Whether the finding is to be raised or shown."""
+        """Return whether a finding is raised or shown."""
         return self.is_enabled and finding.code not in self.acknowledged
 
 
@@ -47,5 +48,5 @@ def _refuse_unknown(codes: frozenset[str]) -> None:
     from constructs_triton.spelling import did_you_mean  # noqa: PLC0415 - likewise
 
     for code in sorted(codes - all_rules().keys()):
-        hint = did_you_mean(code, all_rules(), "see the list of checks")
+        hint = did_you_mean(code, all_rules(), "see the list of checks in docs/checks.md")
         raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')

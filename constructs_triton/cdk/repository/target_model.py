@@ -1,40 +1,43 @@
-"""What a request to a multi-model endpoint names, and how those names are made."""
+"""The ``TargetModel`` of a request to a multi-model endpoint, and how archives are named."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.spelling import closest, quoted
+from constructs_triton.tokens import is_token
 
-__all__ = ["TargetModel", "TargetModelNaming", "check_model_name"]
+__all__ = ["TargetModel", "TargetModelNaming", "check_model_name", "check_target_model"]
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 512
+_PATTERN = re.compile(r"[*?]")
 
 
 class TargetModelNaming(StrEnum):
-    """How archives below the prefix of a multi-model endpoint are called."""
+    """How the archives of a multi-model endpoint are named."""
 
     CONTENT = "content"
-    """``resnet-3f9c2a1b.tar.gz``: new content has a new name, and ``index.json`` tells which is current."""
+    """``resnet-3f9c2a1b.tar.gz``: new content has a new name, and ``index.json`` names the current one."""
 
     PLAIN = "plain"
-    """``resnet.tar.gz``: an instance that has loaded it goes on serving the old content after a change."""
+    """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
 
     def target_model(self, name: str, content_digest: str) -> TargetModel:
-        """The name of the archive of the model ``name``."""
+        """Return the name of the archive of the model ``name``."""
         is_plain = self is TargetModelNaming.PLAIN
         key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
         return TargetModel(key, model_name=name)
 
 
 class TargetModel(str):
-    """The ``TargetModel`` of a request: the key of an archive below the prefix.
+    """The ``TargetModel`` of a request: the key of an archive, relative to the prefix.
 
-    ``model_name`` is the logical name that it stands for.
+    ``model_name`` is the logical name of the model in it.
     """
 
     __slots__ = ("model_name",)
@@ -47,9 +50,37 @@ class TargetModel(str):
 
 
 def check_model_name(name: str) -> None:
-    """Raise ``InvalidValueError`` for a logical name that cannot be part of a key."""
-    if not is_concrete(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+    """Check a logical name, which becomes part of an object key.
+
+    Raises:
+        InvalidValueError: a CDK token, other characters, or a name that is too long.
+    """
+    if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
         raise InvalidValueError(
             f'name: must be letters, digits, "_", "-" and "." known at synth, with "/" between folders, '
             f'got "{name}"; write for example "resnet"'
         )
+
+
+def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: Sequence[str]) -> None:
+    """Check what a grant names. CDK tokens and patterns with ``*`` or ``?`` pass.
+
+    ``known`` maps the models of the repository to their archives. ``ensembles`` are the models whose archives
+    contain ``name`` as a step.
+
+    Raises:
+        InvalidValueError: no archive has this name, so the grant would allow nothing.
+    """
+    if is_token(name) or name in known or name in known.values() or _PATTERN.search(name):
+        return
+    if ensembles:
+        raise InvalidValueError(
+            f'target_models: "{name}" is a step inside {quoted(ensembles)} and has no archive of its own; '
+            f"grant {quoted(ensembles)}"
+        )
+    guess = closest(name, [*known, *known.values()])
+    fix = f"grant one of {quoted(known)}" if guess is None else f'did you mean "{guess}"'
+    raise InvalidValueError(
+        f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}, '
+        'or use a pattern with "*"'
+    )

@@ -1,4 +1,4 @@
-"""The policy that brings an asynchronous endpoint back from zero instances."""
+"""The policy that starts the first instance of an asynchronous endpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EVALUATION_PERIODS = 2
 def add_first_instance_policy(
     scope: Construct, id: str, target: appscaling.ScalableTarget, metric: cloudwatch.Metric
 ) -> appscaling.StepScalingAction:
-    """One instance more once ``HasBacklogWithoutCapacity`` has been 1 for two minutes.
+    """Add one instance after ``HasBacklogWithoutCapacity`` has been 1 for two minutes.
 
     Source: SageMaker developer guide, "Autoscale an asynchronous endpoint".
     """
@@ -33,7 +33,7 @@ def add_first_instance_policy(
     alarm = metric.create_alarm(
         action,
         "Alarm",
-        alarm_description="Requests wait and no instance runs: scales the endpoint out from zero.",
+        alarm_description="Requests are queued and no instance is running: scales out from zero.",
         comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
         threshold=1,
         evaluation_periods=_EVALUATION_PERIODS,

@@ -1,4 +1,4 @@
-"""What a scaling policy must satisfy before it joins the tree."""
+"""Checks of scaling policies, before anything is added to the construct tree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import COOLDOWN_SECONDS, SCALING_POLICY_NAME, RangeLimit
+from constructs_triton.tokens import is_token
 
 __all__ = [
     "TrackedMetric",
@@ -31,13 +31,13 @@ __all__ = [
 ]
 
 _DURATION: PropertyType = (Duration, "Duration.seconds(300)")
-_POLICY_KINDS: dict[str, PropertyType] = {
+_POLICY_TYPES: dict[str, PropertyType] = {
     "scale_in_cooldown": _DURATION,
     "scale_out_cooldown": _DURATION,
     "disable_scale_in": (bool, "True"),
     "policy_name": (str, '"busy-gpus"'),
 }
-_STEP_KINDS: dict[str, PropertyType] = {
+_STEP_TYPES: dict[str, PropertyType] = {
     "cooldown": _DURATION,
     "adjustment_type": (appscaling.AdjustmentType, "AdjustmentType.CHANGE_IN_CAPACITY"),
     "metric_aggregation_type": (appscaling.MetricAggregationType, "MetricAggregationType.AVERAGE"),
@@ -45,26 +45,26 @@ _STEP_KINDS: dict[str, PropertyType] = {
     "datapoints_to_alarm": ((int, float), "2"),
     "min_adjustment_magnitude": ((int, float), "1"),
 }
-# CDK takes a mapping wherever it takes a structure.
+# The CDK accepts a dict in place of any struct.
 _STEP: PropertyType = ((appscaling.ScalingInterval, dict), "ScalingInterval(change=1, lower=10)")
 _TIME: PropertyType = (datetime, "datetime(2030, 1, 31, tzinfo=UTC)")
-_SCHEDULE_KINDS: dict[str, PropertyType] = {
+_SCHEDULE_TYPES: dict[str, PropertyType] = {
     "schedule": (appscaling.Schedule, 'Schedule.cron(hour="8", minute="0")'),
     "start_time": _TIME,
     "end_time": _TIME,
     "time_zone": (TimeZone, 'TimeZone.of("Europe/Berlin")'),
 }
-_LEAST_STEPS = 2
+_MIN_STEPS = 2
 # botocore, application-autoscaling, ScheduledActionName.
 _NOT_IN_ACTION_NAMES = re.compile(r"[:/|\x00-\x1f\x7f-\x9f]")
 
 
 @dataclass(frozen=True, slots=True)
 class TrackedMetric:
-    """What a policy keeps a metric at.
+    """A metric and the target at which a policy keeps it.
 
-    ``target_value`` is in the metric's own range, which for utilisations is 100 times ``units``: the GPUs or
-    vCPUs of one instance.
+    ``target_value`` is in the metric's own unit. For a utilization its range is 0 to 100 times ``units``, the
+    number of GPUs or vCPUs of one instance.
     """
 
     policy_id: str
@@ -74,26 +74,33 @@ class TrackedMetric:
 
 
 def check_published(metric_name: str, *, is_asynchronous: bool) -> None:
-    """Raise ``InvalidValueError`` for a metric that this kind of endpoint never publishes.
+    """Check that a real-time or asynchronous endpoint publishes a metric.
 
-    A policy on it would be accepted, and never fire. Source: SageMaker developer guide, "Alarms and logs for
-    tracking metrics from asynchronous endpoints".
+    CloudFormation would accept a policy on another metric, but it would never act. Source: SageMaker
+    developer guide, "Alarms and logs for tracking metrics from asynchronous endpoints".
+
+    Raises:
+        InvalidValueError: the endpoint never publishes the metric.
     """
     is_of_queue = not metric_definition(metric_name).has_variant_dimension
     if is_of_queue == is_asynchronous:
         return
-    kind, other = "a real-time", "scale_on_invocations_per_instance, or an asynchronous endpoint"
+    endpoint, other = "a real-time", "scale_on_invocations_per_instance, or set async_inference"
     if is_asynchronous:
-        kind, other = "an asynchronous", "scale_on_backlog"
+        endpoint, other = "an asynchronous", "scale_on_backlog"
     raise InvalidValueError(
-        f"{metric_name}: is not published, so that a policy on it would never fire, "
-        f"got {kind} endpoint; use {other}"
+        f"{metric_name}: {endpoint} endpoint does not publish this metric, so a policy would never act; "
+        f"use {other}"
     )
 
 
 def check_policy(id: str, options: Mapping[str, object]) -> None:
-    """Raise ``InvalidValueError`` for cool-downs or a name that Application Auto Scaling would refuse."""
-    _check_kinds(id, options, _POLICY_KINDS)
+    """Check the options of a target tracking policy.
+
+    Raises:
+        InvalidValueError: a wrong type, or a cooldown or name that Application Auto Scaling refuses.
+    """
+    _check_types(id, options, _POLICY_TYPES)
     for name in ("scale_in_cooldown", "scale_out_cooldown"):
         cooldown = options.get(name)
         if isinstance(cooldown, Duration) and not cooldown.is_unresolved():
@@ -104,60 +111,76 @@ def check_policy(id: str, options: Mapping[str, object]) -> None:
 
 
 def check_untracked(id: str, other: TrackedMetric | None) -> None:
-    """Raise ``InvalidValueError`` where another policy keeps the same metric at a target.
+    """Check that no other policy keeps the same metric at a target.
 
     Source: Application Auto Scaling user guide, "Target tracking scaling policies".
+
+    Raises:
+        InvalidValueError: ``other`` is such a policy.
     """
     if other is not None:
         raise InvalidValueError(
-            f'{id}: metric {other.metric_name} has a policy already, got "{other.policy_id}" and "{id}"; '
-            "give that one the target, or track another metric"
+            f'{id}: policy "{other.policy_id}" already tracks metric {other.metric_name}; '
+            f'change the target of "{other.policy_id}", or track another metric'
         )
 
 
 def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
-    """Raise ``InvalidValueError`` for fewer steps than make a difference, and for what is no step."""
+    """Check the steps of a step scaling policy.
+
+    Raises:
+        InvalidValueError: fewer than two steps, or an entry of the wrong type.
+    """
     check_type("scaling_steps", steps, ((list, tuple), "[ScalingInterval(change=1, lower=10), ...]"))
     for position, step in enumerate(steps):
         check_type(f"scaling_steps[{position}]", step, _STEP)
-    if len(steps) < _LEAST_STEPS:
+    if len(steps) < _MIN_STEPS:
         raise InvalidValueError(
-            f"scaling_steps: must be at least {_LEAST_STEPS}, got {len(steps)}; "
-            "one may have a change of 0, where nothing is to be done"
+            f"scaling_steps: must have at least {_MIN_STEPS} steps, got {len(steps)}; "
+            "add a step, with change=0 where the count should not change"
         )
 
 
 def check_step_options(id: str, options: Mapping[str, object]) -> None:
-    """Raise ``InvalidValueError`` for options of a step policy that are of another class."""
-    _check_kinds(id, options, _STEP_KINDS)
+    """Check the types of a step policy's options.
+
+    Raises:
+        InvalidValueError: an option of the wrong type.
+    """
+    _check_types(id, options, _STEP_TYPES)
 
 
 def check_unguarded(id: str, *, is_guarded: bool) -> None:
-    """Raise ``InvalidValueError`` for a step policy under ``scaling_guard``.
+    """Check that an endpoint with ``scaling_guard`` has no step policy.
 
-    Its alarm calls the policy by an ARN that a registered-again policy does not have any more, and nobody
-    would tell the alarm after a rollback.
+    The alarm of a step policy contains the policy's ARN. A policy that the guard registers again has another
+    ARN, and after a rollback the alarm would still contain the old one.
+
+    Raises:
+        InvalidValueError: the endpoint has ``scaling_guard``.
     """
     if is_guarded:
         raise InvalidValueError(
-            f"{id}: a policy of steps, which a capacity of zero needs too, cannot be kept by scaling_guard, "
-            "got scaling_guard=True; keep a metric at its target with at least one instance, or leave the "
-            "guard out"
+            f"{id}: scaling_guard does not support step policies, which min_capacity=0 needs too; "
+            "use a target tracking policy with min_capacity of at least 1, or remove scaling_guard"
         )
 
 
 def check_schedule(
     id: str, min_capacity: float | None, max_capacity: float | None, *, is_asynchronous: bool
 ) -> None:
-    """Raise ``InvalidValueError`` for a schedule that changes nothing, or sets bounds that are none."""
-    if is_concrete(id) and _NOT_IN_ACTION_NAMES.search(id):
+    """Check the name and the bounds of a scheduled action.
+
+    Raises:
+        InvalidValueError: a character that names cannot contain, no bounds, or bounds out of range.
+    """
+    if not is_token(id) and _NOT_IN_ACTION_NAMES.search(id):
         raise InvalidValueError(
-            f'{id}: names the scheduled action, so that it cannot hold : / |, got "{id}"; rename it'
+            f'{id}: the id becomes the name of the scheduled action and cannot contain ":", "/" or "|"; '
+            "rename it"
         )
     if min_capacity is None and max_capacity is None:
-        raise InvalidValueError(
-            f"{id}: a schedule changes min_capacity, max_capacity or both, got neither; give one of them"
-        )
+        raise InvalidValueError(f"{id}: the schedule changes nothing; set min_capacity, max_capacity or both")
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
         if value is not None:
             check_range(f"{id}.{name}", value, RangeLimit(None, None))
@@ -169,12 +192,16 @@ def check_schedule(
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:
-    """Raise ``InvalidValueError`` where a schedule, or the time it holds from or to, is of another class."""
+    """Check the types of a schedule and of its start and end time.
+
+    Raises:
+        InvalidValueError: no schedule, or a value of the wrong type.
+    """
     if times.get("schedule") is None:
-        raise InvalidValueError(f"{id}.schedule: is needed, got none; write {_SCHEDULE_KINDS['schedule'][1]}")
-    _check_kinds(id, times, _SCHEDULE_KINDS)
+        raise InvalidValueError(f"{id}.schedule: is required; write {_SCHEDULE_TYPES['schedule'][1]}")
+    _check_types(id, times, _SCHEDULE_TYPES)
 
 
-def _check_kinds(id: str, options: Mapping[str, object], kinds: Mapping[str, PropertyType]) -> None:
-    for name, kind in kinds.items():
-        check_type(f"{id}.{name}", options.get(name), kind)
+def _check_types(id: str, options: Mapping[str, object], types: Mapping[str, PropertyType]) -> None:
+    for name, expected in types.items():
+        check_type(f"{id}.{name}", options.get(name), expected)

@@ -1,4 +1,4 @@
-"""A CloudWatch metric as a target tracking policy takes it, metric math included."""
+"""Converts a CloudWatch metric or metric math for a target tracking policy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ _RESULT_ID = "result"
 def customized_metric(
     metric: cloudwatch.IMetric,
 ) -> appscaling.CfnScalingPolicy.CustomizedMetricSpecificationProperty:
-    """The ``CustomizedMetricSpecification`` of a metric.
+    """Return the ``CustomizedMetricSpecification`` of a metric.
 
-    A plain metric with one of the five statistics becomes the short form. Metric math and percentiles, which
-    CDK's own target tracking refuses, become a list of queries of which the last one counts. The period is
-    left out, since the service has no such field: it looks at each minute.
+    A plain metric with one of the five simple statistics becomes the short form. Metric math and percentiles,
+    which CDK's own target tracking does not support, become a list of queries. The last query is the result.
+    The period is left out, because the service has no such field: it evaluates each minute.
+
+    Raises:
+        InvalidValueError: two metrics of an expression have the same id.
     """
     stat = metric.to_metric_config().metric_stat
     if stat is not None and stat.statistic in _SINGLE_STATISTICS:
@@ -47,12 +50,12 @@ def customized_metric(
 
 
 def metric_key(scope: Construct, metric: cloudwatch.IMetric) -> str:
-    """What is the same text for two metrics exactly if they are the same metric; statistics do not count."""
+    """Return a string that is equal for equal metrics, whatever their statistics."""
     return json.dumps(Stack.of(scope).resolve(_identity(metric)), sort_keys=True)
 
 
 def metric_name_of(metric: cloudwatch.IMetric) -> str:
-    """The metric's name, or its expression."""
+    """Return the metric's name, or its expression."""
     config = metric.to_metric_config()
     if config.metric_stat is not None:
         return config.metric_stat.metric_name
@@ -84,10 +87,10 @@ def _add_query(
         metric_stat=None if stat is None else _metric_stat(stat),
         return_data=is_result,
     )
-    # Two structs with the same content are equal; a second use of a metric is no second metric.
+    # Two structs with the same content are equal, so a metric may be used twice.
     if queries.setdefault(id, query) != query:
         raise InvalidValueError(
-            f'metric: an id stands for two metrics of the expression, got "{id}" twice; rename one of them'
+            f'metric: two metrics of the expression have the id "{id}"; rename one of them'
         )
 
 
@@ -112,7 +115,7 @@ def _metric_stat(stat: cloudwatch.MetricStatConfig) -> Any:
 
 
 def _unit(stat: cloudwatch.MetricStatConfig) -> str | None:
-    """CloudWatch's spelling, where CDK has a member's name: ``BYTES_PER_SECOND`` is ``Bytes/Second``."""
+    """Convert the CDK's name of a unit to CloudWatch's: ``BYTES_PER_SECOND`` to ``Bytes/Second``."""
     if stat.unit_filter is None:
         return None
     return "/".join(word.capitalize() for word in stat.unit_filter.name.split("_PER_"))

@@ -10,10 +10,10 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.targets import PlannedCapacity, check_capacity, check_plan
-from constructs_triton.cdk.validation.tokens import is_concrete
+from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
 
 __all__ = ["EndpointVariant", "VariantOwner"]
 
@@ -22,8 +22,8 @@ __all__ = ["EndpointVariant", "VariantOwner"]
 class VariantOwner:
     """The endpoint that a variant belongs to.
 
-    ``construct`` is what scaling is added to; ``cfn_endpoint`` is ``None`` for an endpoint that was imported,
-    whose deployments are somebody else's.
+    Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which is
+    deployed elsewhere.
     """
 
     construct: Construct
@@ -34,9 +34,9 @@ class VariantOwner:
 
 
 class EndpointVariant(VariantMetrics):
-    """One production variant, or the shadow variant.
+    """A production variant or the shadow variant of an endpoint.
 
-    ``initial_instance_count`` is ``None`` where it is not known, as for an imported endpoint.
+    ``initial_instance_count`` is ``None`` if it is unknown, as for an imported endpoint.
     """
 
     def __init__(
@@ -59,38 +59,46 @@ class EndpointVariant(VariantMetrics):
 
     @property
     def scalable_instance_count(self) -> TritonScalableInstanceCount | None:
-        """What :meth:`auto_scale_instance_count` made; ``None`` where the variant does not scale."""
+        """The result of :meth:`auto_scale_instance_count`; ``None`` if the variant does not scale."""
         return self._scalable
 
     @property
     def cfn_model(self) -> sagemaker.CfnModel:
-        """The variant's ``AWS::SageMaker::Model``; raises ``InvalidValueError`` on an imported endpoint."""
+        """The variant's ``AWS::SageMaker::Model``.
+
+        Raises:
+            InvalidValueError: the endpoint is imported.
+        """
         if self._cfn_model is None:
             raise InvalidValueError(
-                f'cfn_model: is not known of an imported endpoint, got variant "{self.variant_name}"; '
-                "ask the construct that made it"
+                f'cfn_model: the model of variant "{self.variant_name}" of an imported endpoint is unknown; '
+                "use the construct that creates the endpoint"
             )
         return self._cfn_model
 
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
     ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count between two bounds, both included.
+        """Let Application Auto Scaling choose the instance count.
 
-        ``min_capacity`` may be 0 on an asynchronous endpoint only. Raises ``InvalidValueError`` where the
-        initial count is outside of the bounds, or on a second call.
+        ``min_capacity`` and ``max_capacity`` are the minimum and maximum number of instances. The minimum may
+        be 0 only on an asynchronous endpoint. Add policies to the result.
+
+        Raises:
+            InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
+                call.
         """
         check_capacity(min_capacity, max_capacity, is_asynchronous=self._owner.is_asynchronous)
         self._check_initial_count(min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(
-                f'auto_scale_instance_count: already called for variant, got "{self.variant_name}" again; '
-                "add further policies to what the first call returned"
+                f'auto_scale_instance_count: variant "{self.variant_name}" scales already; '
+                "add policies to the result of the first call"
             )
         guard = self._owner.scaling_guard
         self._scalable = TritonScalableInstanceCount(
             self._owner.construct,
-            # Another id with the guard: CloudFormation refuses to change the type of a resource.
+            # The id differs with the guard, because CloudFormation refuses to change a resource's type.
             f"{self._construct_name}{'' if guard is None else 'Guarded'}InstanceCount",
             endpoint_name=self._owner.endpoint_name,
             variant_name=self.variant_name,
@@ -105,11 +113,14 @@ class EndpointVariant(VariantMetrics):
         self._retain_instance_count()
         return self._scalable
 
-    def apply_plan(self, plan: PlannedCapacity) -> TritonScalableInstanceCount:
-        """Scale within a plan's bounds, on invocations per instance at its target.
+    def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
+        """Scale on invocations per instance, with the bounds and the target of a plan.
 
-        ``plan`` is a ``constructs_triton.planning.Plan``, or has its attributes. Start the variant with its
-        ``initial_instance_count``. Raises ``InvalidValueError`` for a plan of another instance type.
+        ``plan`` is a ``constructs_triton.planning.Plan``, or an object with its attributes. Set the variant's
+        ``initial_instance_count`` to that of the plan.
+
+        Raises:
+            InvalidValueError: not a plan, or a plan for another instance type.
         """
         check_plan(plan, self.instance_type)
         count = self.auto_scale_instance_count(min_capacity=plan.min_capacity, max_capacity=plan.max_capacity)
@@ -127,8 +138,8 @@ class EndpointVariant(VariantMetrics):
         endpoint = self._owner.cfn_endpoint
         if endpoint is None:
             return
-        # A deployment keeps the count that scaling has reached, and only that: without the exclusions it
-        # would also ignore a changed weight or data capture.
+        # A deployment keeps the instance count that scaling has reached. Without the exclusions it would also
+        # ignore a changed weight or data capture.
         endpoint.retain_all_variant_properties = True
         endpoint.exclude_retained_variant_properties = [
             sagemaker.CfnEndpoint.VariantPropertyProperty(variant_property_type=name)
@@ -137,10 +148,10 @@ class EndpointVariant(VariantMetrics):
 
     def _check_initial_count(self, min_capacity: float, max_capacity: float) -> None:
         count = self._initial_instance_count
-        if count is None or not all(is_concrete(value) for value in (count, min_capacity, max_capacity)):
+        if count is None or any(is_token(value) for value in (count, min_capacity, max_capacity)):
             return
         if not min_capacity <= count <= max_capacity:
             raise InvalidValueError(
                 f"initial_instance_count: must be within the scaling bounds {min_capacity:g} to "
-                f"{max_capacity:g}, got {count:g}; start the endpoint inside its bounds"
+                f"{max_capacity:g}, got {count:g}; change it, or change min_capacity or max_capacity"
             )

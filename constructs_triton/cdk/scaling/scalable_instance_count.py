@@ -6,20 +6,24 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Unpack
 
-from aws_cdk import Duration, Stack, TimeZone
+from aws_cdk import Duration, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.backlog_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.checks import TrackedMetric
-from constructs_triton.cdk.scaling.service_linked_role import service_linked_role_arn
-from constructs_triton.cdk.scaling.target_tracking import ScalingPolicyOptions, TargetTracking
+from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.target_tracking import (
+    ScalingPolicyOptions,
+    TargetTracking,
+    check_options,
+    with_gpu_cooldowns,
+)
 from constructs_triton.cdk.validation.property_types import check_has
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
 
 __all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount"]
 
@@ -28,10 +32,10 @@ _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
 class TritonScalableInstanceCount(Construct):
-    """The instance count of one variant as a target of Application Auto Scaling.
+    """The instance count of one variant, scaled by Application Auto Scaling.
 
-    Made by ``auto_scale_instance_count``; takes any number of policies, each on a metric of its own. With
-    several, capacity grows when any of them wants it and shrinks when all of them agree.
+    Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
+    are added when any policy asks for them, and removed when all policies agree.
     """
 
     def __init__(
@@ -59,21 +63,20 @@ class TritonScalableInstanceCount(Construct):
             "Resource",
             service_namespace=appscaling.ServiceNamespace.SAGEMAKER,
             scalable_dimension=_SCALABLE_DIMENSION,
-            # Built from the endpoint's attribute, so that the target is made after the endpoint and is gone
-            # before it.
+            # Refers to the endpoint, so the target is created after the endpoint and deleted before it.
             resource_id=f"endpoint/{endpoint_name}/variant/{variant_name}",
             min_capacity=min_capacity,
             max_capacity=max_capacity,
-            role=self._service_linked_role(),
+            role=service_linked_role(self),
         )
         self._tracking = TargetTracking(self, self.scalable_target, endpoint_name, variant_name)
 
     @property
     def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
-        """The metrics that policies keep at a target, in the order the policies were added."""
+        """The metrics that policies keep at a target, in the order in which the policies were added."""
         return self._tracking.metrics
 
-    # Policies that keep a metric at a target.
+    # Target tracking policies.
 
     def scale_on_gpu_utilization(
         self,
@@ -83,16 +86,20 @@ class TritonScalableInstanceCount(Construct):
         gpu_count: float | None = None,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the GPUs busy to ``target_utilization_percent`` of **each** GPU.
+        """Keep the average GPU utilization at a target.
 
-        SageMaker reports GPU utilisation from 0 to 100 times the number of GPUs, so that the target is
-        multiplied by the GPUs of the instance type; a type that is not known, or a token, needs
-        ``gpu_count``. Cool-downs are 600 s in and 200 s out unless given.
+        ``target_utilization_percent`` is 1 to 100 percent of **each** GPU; 60 by default. SageMaker reports
+        GPU utilization from 0 to 100 times the number of GPUs, so the target is multiplied by the GPUs of the
+        instance type. Set ``gpu_count``, the GPUs of one instance, if the type is unknown or a token.
+        Cooldowns default to 600 seconds for scaling in and 200 seconds for scaling out.
+
+        Raises:
+            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
+        check_options(self.scale_on_gpu_utilization, options)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
-        target = targets.utilization_target(target_utilization_percent, gpus)
-        return self._tracking.keep_published(
-            "GPUUtilization", id, target, _slow_to_shrink(options), units=gpus
+        return self._tracking.keep_utilization(
+            "GPUUtilization", id, target_utilization_percent, gpus, with_gpu_cooldowns(options)
         )
 
     def scale_on_gpu_memory_utilization(
@@ -103,15 +110,19 @@ class TritonScalableInstanceCount(Construct):
         gpu_count: float | None = None,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the memory of **each** GPU filled to ``target_utilization_percent``.
+        """Keep the average GPU memory utilization at a target.
 
-        Multiplied and cooled down as :meth:`scale_on_gpu_utilization` does. It helps a multi-model endpoint,
-        whose models spread over more instances; a single model fills each new GPU just as much.
+        ``target_utilization_percent`` is 1 to 100 percent of the memory of **each** GPU; 60 by default.
+        ``gpu_count`` and the cooldowns are those of :meth:`scale_on_gpu_utilization`. Use it for multi-model
+        endpoints, whose models spread over more instances. A single model fills each new GPU just as much.
+
+        Raises:
+            InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
         """
+        check_options(self.scale_on_gpu_memory_utilization, options)
         gpus = targets.gpus_of(self._instance_type, gpu_count)
-        target = targets.utilization_target(target_utilization_percent, gpus)
-        return self._tracking.keep_published(
-            "GPUMemoryUtilization", id, target, _slow_to_shrink(options), units=gpus
+        return self._tracking.keep_utilization(
+            "GPUMemoryUtilization", id, target_utilization_percent, gpus, with_gpu_cooldowns(options)
         )
 
     def scale_on_cpu_utilization(
@@ -122,14 +133,20 @@ class TritonScalableInstanceCount(Construct):
         vcpu_count: float | None = None,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the CPUs busy to ``target_utilization_percent`` of **each** vCPU.
+        """Keep the average CPU utilization at a target.
 
-        SageMaker reports CPU utilisation from 0 to 100 times the number of vCPUs, so that the target is
-        multiplied by those of the instance type; a type that is not known, or a token, needs ``vcpu_count``.
+        ``target_utilization_percent`` is 1 to 100 percent of **each** vCPU; 60 by default. SageMaker reports
+        CPU utilization from 0 to 100 times the number of vCPUs, so the target is multiplied by the vCPUs of
+        the instance type. Set ``vcpu_count``, the vCPUs of one instance, if the type is unknown or a token.
+
+        Raises:
+            InvalidValueError: the number of vCPUs is unknown, or a value is out of range.
         """
+        check_options(self.scale_on_cpu_utilization, options)
         vcpus = targets.vcpus_of(self._instance_type, vcpu_count)
-        target = targets.utilization_target(target_utilization_percent, vcpus)
-        return self._tracking.keep_published("CPUUtilization", id, target, options, units=vcpus)
+        return self._tracking.keep_utilization(
+            "CPUUtilization", id, target_utilization_percent, vcpus, options
+        )
 
     def scale_on_invocations_per_instance(
         self,
@@ -140,12 +157,17 @@ class TritonScalableInstanceCount(Construct):
         safety_factor: float = 0.5,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the invocations of each instance at a number a minute.
+        """Keep the number of invocations per instance and minute at a target.
 
-        Give it as ``target_invocations_per_minute``, or as what a load test found one instance to bear
-        (``max_requests_per_second``), of which ``safety_factor`` times 60 becomes the target. Raises
-        ``InvalidValueError`` for an asynchronous endpoint, which does not publish the metric.
+        Set ``target_invocations_per_minute``, or the requests per second that one instance can serve
+        according to a load test: the target is then ``max_requests_per_second`` times ``safety_factor`` (0.5
+        by default) times 60.
+
+        Raises:
+            InvalidValueError: both targets or none are set, a value is out of range, or the endpoint is
+                asynchronous and does not publish the metric.
         """
+        check_options(self.scale_on_invocations_per_instance, options)
         checks.check_published("InvocationsPerInstance", is_asynchronous=self._is_asynchronous)
         target = targets.invocations_target(
             target_invocations_per_minute, max_requests_per_second, safety_factor
@@ -158,11 +180,16 @@ class TritonScalableInstanceCount(Construct):
     def scale_on_concurrent_requests(
         self, id: str, *, target_concurrent_requests: float, **options: Unpack[ScalingPolicyOptions]
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the requests under way at once in each model, those queued in it included, at a number.
+        """Keep the number of concurrent requests per model at a target.
 
-        The metric is published every 10 s, so that instances are added sooner; they go as slowly as with any
-        other. Raises ``InvalidValueError`` for an asynchronous endpoint.
+        ``target_concurrent_requests`` counts the requests that a model is processing or has queued. The
+        metric is published every 10 seconds, so instances are added sooner than with other metrics. They are
+        removed as slowly as with other metrics.
+
+        Raises:
+            InvalidValueError: a value is out of range, or the endpoint is asynchronous.
         """
+        check_options(self.scale_on_concurrent_requests, options)
         checks.check_published("ConcurrentRequestsPerModel", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_concurrent_requests", target_concurrent_requests)
         predefined = _PREDEFINED.SAGEMAKER_VARIANT_CONCURRENT_REQUESTS_PER_MODEL_HIGH_RESOLUTION
@@ -178,26 +205,33 @@ class TritonScalableInstanceCount(Construct):
         statistic: str = "Average",
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the time the container takes to answer at ``target_latency``.
+        """Keep the time that the container needs to answer at ``target_latency``.
 
-        Latency has to fall when instances are added, which it does where requests wait for each other, and
-        not where a single one takes as long. ``statistic`` may be a percentile.
+        ``statistic`` is ``"Average"`` by default and may be a percentile such as ``"p90"``. Latency must fall
+        when instances are added. This is so if requests wait for each other, but not if each request is slow.
+
+        Raises:
+            InvalidValueError: the latency is not a duration above 0, or a token.
         """
+        check_options(self.scale_on_model_latency, options)
         target = targets.microseconds("target_latency", target_latency)
         return self._tracking.keep_published("ModelLatency", id, target, options, statistic=statistic)
 
     def scale_on_backlog(
         self, id: str, *, target_backlog_per_instance: float, **options: Unpack[ScalingPolicyOptions]
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the queue of an asynchronous endpoint, per instance, at a number of requests.
+        """Keep the number of queued requests per instance of an asynchronous endpoint at a target.
 
-        Where ``min_capacity`` is zero, or known only at deployment, a second policy ``<id>FirstInstance``
-        brings the first instance once a request has waited for two minutes: without instances there is no
-        backlog per instance. Raises ``InvalidValueError`` for a real-time endpoint, which has no queue.
+        If ``min_capacity`` is 0 or a token, a second policy ``<id>FirstInstance`` starts the first instance
+        once a request has waited for two minutes: without instances there is no backlog per instance.
+
+        Raises:
+            InvalidValueError: a value is out of range, or the endpoint is a real-time endpoint.
         """
+        check_options(self.scale_on_backlog, options)
         checks.check_published("ApproximateBacklogSizePerInstance", is_asynchronous=self._is_asynchronous)
         targets.check_positive("target_backlog_per_instance", target_backlog_per_instance)
-        needs_first = self.min_capacity == 0 or not is_concrete(self.min_capacity)
+        needs_first = self.min_capacity == 0 or is_token(self.min_capacity)
         if needs_first:
             checks.check_unguarded(id, is_guarded=self._is_guarded)
         policy = self._tracking.keep_published(
@@ -216,14 +250,18 @@ class TritonScalableInstanceCount(Construct):
         target_value: float,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric, metric math and percentiles included, at ``target_value``.
+        """Keep any metric at ``target_value``, which is in the metric's unit.
 
-        The metric has to fall in proportion when instances are added. Its period is not used: the service
-        looks at each minute.
+        Metric math and percentiles are supported. The metric must fall in proportion when instances are
+        added. Its period is ignored, because the service evaluates each minute.
+
+        Raises:
+            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
         """
+        check_options(self.scale_to_track_metric, options)
         return self._tracking.keep(id, metric, target_value, options)
 
-    # Policies of other kinds.
+    # Other policies.
 
     def scale_on_metric(
         self,
@@ -238,7 +276,13 @@ class TritonScalableInstanceCount(Construct):
         metric_aggregation_type: appscaling.MetricAggregationType | None = None,
         min_adjustment_magnitude: float | None = None,
     ) -> appscaling.StepScalingPolicy:
-        """Change the count in steps, by how far a metric is above or below; needs two steps at least."""
+        """Change the instance count in steps that depend on a metric.
+
+        ``scaling_steps`` needs at least two steps. Their bounds are in the metric's unit.
+
+        Raises:
+            InvalidValueError: fewer than two steps, options of the wrong type, or ``scaling_guard`` is set.
+        """
         options: dict[str, Any] = {
             "adjustment_type": adjustment_type,
             "cooldown": cooldown,
@@ -266,7 +310,13 @@ class TritonScalableInstanceCount(Construct):
         end_time: datetime | None = None,
         time_zone: TimeZone | None = None,
     ) -> None:
-        """Change the bounds at a time; policies go on working between them. Times are UTC unless given."""
+        """Change the minimum or maximum instance count at a time.
+
+        Other policies keep working between the new bounds. Times are in UTC unless ``time_zone`` is set.
+
+        Raises:
+            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
+        """
         bounds = (min_capacity, max_capacity)
         times: dict[str, Any] = {
             "schedule": schedule,
@@ -287,7 +337,7 @@ class TritonScalableInstanceCount(Construct):
         dynamic_scaling_out: bool = True,
         scheduled_scaling: bool = True,
     ) -> None:
-        """Stop policies from taking or adding instances, and schedules from changing bounds."""
+        """Suspend scaling in, scaling out and schedules; pass ``False`` to keep one of them active."""
         target = self.scalable_target.node.default_child
         assert isinstance(target, appscaling.CfnScalableTarget)
         target.suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
@@ -295,18 +345,3 @@ class TritonScalableInstanceCount(Construct):
             dynamic_scaling_out_suspended=dynamic_scaling_out,
             scheduled_scaling_suspended=scheduled_scaling,
         )
-
-    def _service_linked_role(self) -> iam.IRole:
-        stack = Stack.of(self)
-        arn = service_linked_role_arn(stack.partition, stack.account)
-        return iam.Role.from_role_arn(self, "ServiceLinkedRole", arn, mutable=False)
-
-
-def _slow_to_shrink(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
-    """With the cool-downs of AWS's example for GPUs: loading models onto a new instance takes its time."""
-    scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
-    return {
-        **options,
-        "scale_in_cooldown": Duration.seconds(600) if scale_in is None else scale_in,
-        "scale_out_cooldown": Duration.seconds(200) if scale_out is None else scale_out,
-    }

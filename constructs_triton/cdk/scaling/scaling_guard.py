@@ -1,7 +1,7 @@
-"""The guard that takes variants out of auto scaling while a deployment changes their instances.
+"""The guard that deregisters variants from auto scaling while a deployment changes their instances.
 
-How the resources work together, and what a rollback does, is explained in
-``constructs_triton.custom_resource_handlers.scaling_guard.handler``.
+``constructs_triton.custom_resource_handlers.scaling_guard.handler`` describes how the resources work together
+and what a rollback does.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from constructs_triton.facts.instance_types import InstanceType
 __all__ = ["ScalingGuard", "ScalingGuardFunction"]
 
 _SERVICE_TIMEOUT_MINUTES = 15
-# Service authorization reference, Application Auto Scaling: a target's ARN holds nothing of the endpoint's
-# name, so that these keys are as narrow as it gets.
+# Service authorization reference, Application Auto Scaling: a target's ARN does not contain the endpoint's
+# name, so no narrower condition exists.
 _ONLY_VARIANTS = {
     "StringEquals": {
         "application-autoscaling:service-namespace": "sagemaker",
@@ -49,7 +49,7 @@ _ONLY_VARIANTS = {
 
 
 class ScalingGuardFunction(DeployFunction):
-    """The function, one for all endpoints of a stack; what it may touch is granted by each of them."""
+    """The function, one for all endpoints of a stack. Each endpoint adds the permissions for itself."""
 
     DEFINITION = FunctionDefinition(
         id="ConstructsTritonScalingGuard",
@@ -61,9 +61,10 @@ class ScalingGuardFunction(DeployFunction):
 
 
 class ScalingGuard(Construct):
-    """Comes before an endpoint; :meth:`protect` makes the scaling of a variant follow the endpoint's updates.
+    """A custom resource that runs before an endpoint's update.
 
-    ``instance_types`` maps each variant's name to its instance type.
+    :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps each
+    variant's name to its instance type.
     """
 
     def __init__(
@@ -84,9 +85,9 @@ class ScalingGuard(Construct):
             service_token=self._function.function.function_arn,
             service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
             properties={
-                # A name, not a reference: the endpoint is made after the guard.
+                # A name, not a reference: the endpoint is created after the guard.
                 "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
-                "InstanceTypes": {name: kind.name for name, kind in instance_types.items()},
+                "InstanceTypes": {name: each.name for name, each in instance_types.items()},
             },
         )
         self.resource.node.add_dependency(before)
@@ -105,7 +106,7 @@ class ScalingGuard(Construct):
 
 @jsii.implements(IAspect)
 class _ServedByGuard:
-    """Makes custom resources of scalable targets and policies; their properties stay as they are."""
+    """Turns scalable targets and policies into custom resources with the same properties."""
 
     def __init__(self, function_arn: str, instance_type: str) -> None:
         self._function_arn = function_arn
@@ -114,13 +115,13 @@ class _ServedByGuard:
     def visit(self, node: IConstruct) -> None:
         if isinstance(node, appscaling.CfnScalableTarget):
             self._serve(node, TARGET_TYPE)
-            # The service uses its own role for endpoints; the function would have to be allowed to pass it.
+            # The service uses its service-linked role anyway, and RoleARN would require iam:PassRole.
             node.add_property_deletion_override("RoleARN")
         elif isinstance(node, appscaling.CfnScalingPolicy):
             if node.policy_type != "TargetTrackingScaling":
                 Annotations.of(node).add_error(
-                    f"scaling_guard: keeps policies of type TargetTrackingScaling only, got "
-                    f"{node.policy_type}; remove the policy or the guard"
+                    f"scaling_guard: supports policies of type TargetTrackingScaling only, got "
+                    f"{node.policy_type}; remove the policy, or remove scaling_guard"
                 )
             self._serve(node, POLICY_TYPE)
 
@@ -129,7 +130,7 @@ class _ServedByGuard:
     ) -> None:
         node.add_override("Type", resource_type)
         node.add_property_override("ServiceToken", self._function_arn)
-        # What changes with the endpoint, so that CloudFormation has them registered again.
+        # A changed property makes CloudFormation update the resource, which registers it again.
         node.add_property_override("InstanceType", self._instance_type)
 
 
@@ -145,7 +146,7 @@ def _before_statements() -> list[iam.PolicyStatement]:
         ),
         iam.PolicyStatement(
             sid="LookAtEndpoint",
-            # Its name is not known before it is made.
+            # The endpoint's name is not known before it is created.
             actions=["sagemaker:DescribeEndpoint", "sagemaker:DescribeEndpointConfig"],
             resources=[f"{endpoints}/*", f"{endpoints}-config/*"],
         ),
@@ -156,7 +157,7 @@ def _before_statements() -> list[iam.PolicyStatement]:
                 "application-autoscaling:DescribeScalingPolicies",
                 "application-autoscaling:DescribeScheduledActions",
             ],
-            resources=["*"],  # the only one that these actions take
+            resources=["*"],  # these actions support no other resource
         ),
         _scaling_statement("Deregister", ["DeregisterScalableTarget"]),
         iam.PolicyStatement(
@@ -191,7 +192,7 @@ def _after_statements(endpoint: sagemaker.CfnEndpoint) -> list[iam.PolicyStateme
             resources=[f"arn:{Aws.PARTITION}:cloudwatch:{here}:alarm:TargetTracking-endpoint/*"],
         ),
         iam.PolicyStatement(
-            sid="MakeServicesRole",
+            sid="CreateServiceLinkedRole",
             actions=["iam:CreateServiceLinkedRole"],
             resources=[service_linked_role_arn(Aws.PARTITION, Aws.ACCOUNT_ID)],
             conditions={"StringEquals": {"iam:AWSServiceName": SERVICE_NAME}},

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["SERVICE_NAME", "service_linked_role_arn"]
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+__all__ = ["SERVICE_NAME", "service_linked_role", "service_linked_role_arn"]
 
 SERVICE_NAME = "sagemaker.application-autoscaling.amazonaws.com"
 """The service that the role is linked to, as ``iam:AWSServiceName`` names it."""
@@ -16,3 +20,10 @@ def service_linked_role_arn(partition: str, account: str) -> str:
     Source: Application Auto Scaling user guide, "Service-linked roles for Application Auto Scaling".
     """
     return f"arn:{partition}:iam::{account}:role/aws-service-role/{SERVICE_NAME}/{_ROLE_NAME}"
+
+
+def service_linked_role(scope: Construct) -> iam.IRole:
+    """Return the role of the account that ``scope`` is deployed to."""
+    stack = Stack.of(scope)
+    arn = service_linked_role_arn(stack.partition, stack.account)
+    return iam.Role.from_role_arn(scope, "ServiceLinkedRole", arn, mutable=False)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import TypedDict
 
-from aws_cdk import Duration
+from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -12,26 +14,33 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_policy, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
+from constructs_triton.cdk.scaling.targets import utilization_target
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_known
 from constructs_triton.facts.limits import RangeLimit
+from constructs_triton.tokens import is_token
 
-__all__ = ["ScalingPolicyOptions", "TargetTracking"]
+__all__ = ["ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
 
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
+_LOW_UTILIZATION_PERCENT = 10
+_LOW_UTILIZATION_NOTE = (
+    "{id}: target_utilization_percent is {percent:g}, so scaling keeps instances almost idle and may reach "
+    "max_capacity; raise it to 60, or acknowledge this warning"
+)
 
 
 class ScalingPolicyOptions(TypedDict, total=False):
-    """What every policy takes that keeps a metric at its target.
+    """Options of every target tracking policy.
 
     ``scale_in_cooldown``, ``scale_out_cooldown``
-        Time after an instance went or came before the next one goes or comes; 300 s unless given, which is
-        the service's own default.
+        Time between two scale-in or two scale-out activities. Default: 300 seconds, the service's default;
+        GPU policies have longer ones.
     ``disable_scale_in``
-        Only ever add instances; another policy, or a schedule, has to take them away.
+        Whether the policy only adds instances. Another policy or a schedule must then remove them.
     ``policy_name``
-        By default made from the construct's path.
+        Name of the policy. Default: generated from the construct's path.
     """
 
     scale_in_cooldown: Duration | None
@@ -40,8 +49,19 @@ class ScalingPolicyOptions(TypedDict, total=False):
     policy_name: str | None
 
 
+def check_options(method: Callable[..., object], options: ScalingPolicyOptions) -> None:
+    """Check the keywords that a method takes as ``**options``.
+
+    Raises:
+        TypeError: an unknown keyword; the message suggests one of the method's keywords or of the options.
+    """
+    parameters = inspect.signature(method).parameters.values()
+    own = [each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY]
+    check_known(options, [*own, *ScalingPolicyOptions.__annotations__], f"{method.__name__}()")
+
+
 class TargetTracking:
-    """The target tracking policies of one scalable target, each on a metric of its own."""
+    """The target tracking policies of one scalable target, each on another metric."""
 
     def __init__(
         self, scope: Construct, target: appscaling.ScalableTarget, endpoint_name: str, variant_name: str
@@ -54,11 +74,11 @@ class TargetTracking:
 
     @property
     def metrics(self) -> tuple[TrackedMetric, ...]:
-        """What is kept at a target, in the order the policies were added."""
+        """The metrics that are kept at a target, in the order in which the policies were added."""
         return tuple(self._tracked.values())
 
     def published_metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
-        """A metric that SageMaker publishes of the variant."""
+        """Return a metric that SageMaker publishes for the variant."""
         return variant_metric(
             metric_name,
             endpoint_name=self._endpoint_name,
@@ -77,9 +97,23 @@ class TargetTracking:
         statistic: str | None = None,
         predefined: appscaling.PredefinedMetric | None = None,
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Add a policy on a metric that SageMaker publishes; else as :meth:`keep`."""
+        """Add a policy on a metric that SageMaker publishes; otherwise like :meth:`keep`."""
         metric = self.published_metric(metric_name, statistic)
         return self.keep(id, metric, target_value, options, units=units, predefined=predefined)
+
+    def keep_utilization(
+        self, metric_name: str, id: str, percent: float, units: float, options: ScalingPolicyOptions
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Add a policy on a utilization, with a warning for a very low target.
+
+        ``percent`` is the target for one GPU or vCPU, and ``units`` their number in an instance.
+        """
+        target = utilization_target(percent, units)
+        policy = self.keep_published(metric_name, id, target, options, units=units)
+        if not is_token(percent) and percent < _LOW_UTILIZATION_PERCENT:
+            text = _LOW_UTILIZATION_NOTE.format(id=id, percent=percent)
+            Annotations.of(self._scope).add_warning_v2("constructs-triton:low-utilization-target", text)
+        return policy
 
     def keep(
         self,
@@ -91,12 +125,14 @@ class TargetTracking:
         units: float = 1,
         predefined: appscaling.PredefinedMetric | None = None,
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Add a policy; ``predefined`` is what the service calls the metric, where it has a name for it.
+        """Add a policy.
 
-        ``target_value`` is in the metric's own range, which is ``units`` times that of a GPU or vCPU. Raises
-        ``InvalidValueError`` for options that the service refuses and for a metric that is tracked already.
+        ``predefined`` is the service's name of the metric, if it has one. ``target_value`` is in the metric's
+        own unit; for a utilization its range is 0 to 100 times ``units``, the GPUs or vCPUs of an instance.
+
+        Raises:
+            InvalidValueError: options that the service refuses, or a metric that has a policy already.
         """
-        check_known(options, ScalingPolicyOptions.__annotations__, f'policy "{id}"')
         check_policy(id, options)
         check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
         check_range(f"{id}.target_value", target_value, RangeLimit(None, None))
@@ -104,8 +140,8 @@ class TargetTracking:
         check_untracked(id, self._tracked.get(key))
         policy = self._target.scale_to_track_metric(
             id,
-            # CDK's class takes fewer kinds of metric than the service does, so that those that are not
-            # predefined are set on the resource itself.
+            # CDK's class supports fewer metrics than the service. A metric that is not predefined is set on
+            # the L1 resource below.
             predefined_metric=predefined or _PLACEHOLDER,
             target_value=target_value,
             **options,
@@ -130,3 +166,13 @@ def _configuration(
         scale_in_cooldown=seconds(options.get("scale_in_cooldown")),
         scale_out_cooldown=seconds(options.get("scale_out_cooldown")),
     )
+
+
+def with_gpu_cooldowns(options: ScalingPolicyOptions) -> ScalingPolicyOptions:
+    """Add the cooldowns of AWS's example for GPUs, where loading models onto a new instance takes long."""
+    scale_in, scale_out = options.get("scale_in_cooldown"), options.get("scale_out_cooldown")
+    return {
+        **options,
+        "scale_in_cooldown": Duration.seconds(600) if scale_in is None else scale_in,
+        "scale_out_cooldown": Duration.seconds(200) if scale_out is None else scale_out,
+    }

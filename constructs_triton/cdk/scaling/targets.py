@@ -1,4 +1,4 @@
-"""The numbers of a scaling policy: bounds of capacity, and targets in the range a metric is published in."""
+"""Numbers of scaling policies: bounds of capacity, and targets in the unit of the metric."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from aws_cdk import Duration
 
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.cdk.validation.property_types import check_has, check_type
-from constructs_triton.cdk.validation.tokens import is_concrete
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.limits import (
@@ -17,9 +16,10 @@ from constructs_triton.facts.limits import (
     SAFETY_FACTOR,
     RangeLimit,
 )
+from constructs_triton.tokens import is_token
 
 __all__ = [
-    "PlannedCapacity",
+    "CapacityPlan",
     "check_capacity",
     "check_plan",
     "check_positive",
@@ -35,8 +35,8 @@ __all__ = [
 _PERCENT = RangeLimit(1, 100, "percent")
 
 
-class PlannedCapacity(Protocol):
-    """What a plan of capacity says, such as ``constructs_triton.planning.Plan``."""
+class CapacityPlan(Protocol):
+    """A plan of the capacity of one variant, such as ``constructs_triton.planning.Plan``."""
 
     @property
     def instance_type(self) -> str:
@@ -45,65 +45,80 @@ class PlannedCapacity(Protocol):
 
     @property
     def min_capacity(self) -> float:
-        """The fewest instances."""
+        """Minimum number of instances."""
         ...
 
     @property
     def max_capacity(self) -> float:
-        """The most instances."""
+        """Maximum number of instances."""
         ...
 
     @property
     def target_invocations_per_minute(self) -> float:
-        """Invocations that one instance shall answer in a minute."""
+        """Target for the number of invocations per instance and minute."""
         ...
 
 
 def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous: bool = False) -> None:
-    """Raise ``InvalidValueError`` unless the bounds are a range of instances.
+    """Check the bounds of the instance count.
 
-    It begins at one, or at zero for an asynchronous endpoint, whose queue waits for the first instance.
+    The minimum is 1, or 0 for an asynchronous endpoint, where requests are queued until an instance runs.
+
+    Raises:
+        InvalidValueError: a bound is out of range, not a whole number, or the minimum is above the maximum.
     """
     if min_capacity == 0 and not is_asynchronous:
         raise InvalidValueError(
             f"min_capacity: must be {MIN_CAPACITY_REAL_TIME} on a real-time endpoint, got 0; "
-            "raise it to 1 or make the endpoint asynchronous"
+            "raise it to 1, or set async_inference on the endpoint"
         )
     least = MIN_CAPACITY_ASYNC if is_asynchronous else MIN_CAPACITY_REAL_TIME
     check_range("min_capacity", min_capacity, least)
     check_range("max_capacity", max_capacity, MIN_CAPACITY_REAL_TIME)
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
-        if is_concrete(value) and value != int(value):
-            raise InvalidValueError(f"{name}: must be a number of instances, got {value:g}; round it")
-    if is_concrete(min_capacity) and is_concrete(max_capacity) and min_capacity > max_capacity:
+        if not is_token(value) and value != int(value):
+            raise InvalidValueError(f"{name}: must be a whole number of instances, got {value:g}; round it")
+    if not (is_token(min_capacity) or is_token(max_capacity)) and min_capacity > max_capacity:
         raise InvalidValueError(
             f"min_capacity: must not be above max_capacity {max_capacity:g}, got {min_capacity:g}; "
             "lower it or raise max_capacity"
         )
 
 
-def check_plan(plan: PlannedCapacity, instance_type: InstanceType) -> None:
-    """Raise ``InvalidValueError`` where a plan was measured on another instance type."""
+def check_plan(plan: CapacityPlan, instance_type: InstanceType) -> None:
+    """Check that a plan was measured on the variant's instance type.
+
+    Raises:
+        InvalidValueError: not a plan, or a plan for another instance type.
+    """
     check_has("plan", plan, "target_invocations_per_minute", "cheapest(plan_all(...))")
     if instance_type.is_known and plan.instance_type != instance_type.name:
         raise InvalidValueError(
-            f'instance_type: the plan was measured on "{plan.instance_type}", got "{instance_type}"; '
-            "use that type or a plan of this one"
+            f'instance_type: the plan is for "{plan.instance_type}", got "{instance_type}"; '
+            f'set instance_type to "{plan.instance_type}", or make a plan for "{instance_type}"'
         )
 
 
 def gpus_of(instance_type: InstanceType, gpu_count: float | None) -> float:
-    """The GPUs of one instance; raises ``InvalidValueError`` where there are none or nobody knows."""
+    """Return the number of GPUs of one instance.
+
+    Raises:
+        InvalidValueError: the type has no GPUs, or their number is unknown and ``gpu_count`` is ``None``.
+    """
     if gpu_count is None and instance_type.gpus == 0:
         raise InvalidValueError(
-            f'instance_type: has no NVIDIA GPU to scale on, got "{instance_type}"; '
-            "use a GPU instance type or scale_on_invocations_per_instance"
+            f'instance_type: "{instance_type}" has no NVIDIA GPU; '
+            "use a GPU instance type, or scale_on_invocations_per_instance"
         )
     return _units("gpu_count", "GPUs", gpu_count, instance_type.gpus, instance_type)
 
 
 def vcpus_of(instance_type: InstanceType, vcpu_count: float | None) -> float:
-    """The vCPUs of one instance; raises ``InvalidValueError`` where nobody knows."""
+    """Return the number of vCPUs of one instance.
+
+    Raises:
+        InvalidValueError: their number is unknown and ``vcpu_count`` is ``None``.
+    """
     return _units("vcpu_count", "vCPUs", vcpu_count, instance_type.vcpus, instance_type)
 
 
@@ -114,23 +129,38 @@ def _units(
         check_range(property, given, RangeLimit(1, None, units))
         return given
     if known is None:
-        is_named = is_concrete(instance_type.name)
-        shown = f'instance type "{instance_type}"' if is_named else "one that is only known at deployment"
+        is_named = not is_token(instance_type.name)
+        shown = f'instance type "{instance_type}"' if is_named else "a type known only at deployment"
         raise InvalidValueError(
-            f"{property}: the {units} of the instance type are not known, "
-            f"got {shown}; say how many {units} one instance has"
+            f"{property}: the number of {units} of {shown} is unknown; "
+            f"set {property} to the {units} of one instance"
         )
     return known
 
 
 def utilization_target(percent: float, units: float) -> float:
-    """The target for a metric that runs from 0 to 100 times ``units``."""
+    """Return the target of a metric whose range is 0 to 100 times ``units``.
+
+    Raises:
+        InvalidValueError: not a percentage, or a fraction such as 0.6.
+    """
+    if not is_token(percent) and isinstance(percent, float) and 0 < percent < 1:
+        raise InvalidValueError(
+            f"target_utilization_percent: must be between 1 and 100, got {percent:g}; "
+            f"did you mean {percent * 100:g}?"
+        )
     check_range("target_utilization_percent", percent, _PERCENT)
     return product("target_utilization_percent", percent, units)
 
 
 def invocations_target(per_minute: float | None, per_second: float | None, safety_factor: float) -> float:
-    """Invocations of one instance a minute: as given, or of the most a second it bears, less safety."""
+    """Return the target for invocations per instance and minute.
+
+    It is ``per_minute``, or ``per_second`` times ``safety_factor`` times 60.
+
+    Raises:
+        InvalidValueError: both or neither are set, or a value is out of range.
+    """
     if per_minute is not None and per_second is None:
         check_positive("target_invocations_per_minute", per_minute)
         return per_minute
@@ -139,15 +169,21 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
         check_positive("safety_factor", safety_factor)
         check_range("safety_factor", safety_factor, SAFETY_FACTOR)
         return product("max_requests_per_second", per_second, safety_factor * 60)
-    given = "neither" if per_minute is None else "both"
+    if per_minute is None:
+        raise InvalidValueError(
+            "target_invocations_per_minute: is required; set it, or set max_requests_per_second"
+        )
     raise InvalidValueError(
-        "target_invocations_per_minute: exactly one of it and max_requests_per_second decides the target, "
-        f"got {given}; give one of them"
+        "target_invocations_per_minute: cannot be combined with max_requests_per_second; remove one of them"
     )
 
 
 def microseconds(property: str, duration: Duration) -> float:
-    """A duration in the unit that SageMaker publishes latencies in."""
+    """Convert a duration to microseconds, the unit in which SageMaker publishes latencies.
+
+    Raises:
+        InvalidValueError: not a duration, a token, or not above 0.
+    """
     check_type(property, duration, (Duration, "Duration.millis(300)"))
     if duration.is_unresolved():
         raise not_multiplied(property)
@@ -157,22 +193,30 @@ def microseconds(property: str, duration: Duration) -> float:
 
 
 def check_positive(property: str, value: float) -> None:
-    """Raise ``InvalidValueError`` unless the value is above zero; a token passes."""
+    """Check that a number is above 0. CDK tokens pass.
+
+    Raises:
+        InvalidValueError: 0 or below, or not a number.
+    """
     check_range(property, value, RangeLimit(None, None))
-    if is_concrete(value) and not value > 0:
+    if not is_token(value) and not value > 0:
         raise InvalidValueError(f"{property}: must be above 0, got {value:g}; raise it")
 
 
 def product(property: str, value: float, factor: float) -> float:
-    """``value * factor``; refuses a value that CloudFormation fills in later, since it cannot compute."""
-    if factor == 1 or (is_concrete(value) and is_concrete(factor)):
+    """Multiply two numbers.
+
+    Raises:
+        InvalidValueError: one of them is a CDK token, which CloudFormation cannot multiply.
+    """
+    if factor == 1 or (not is_token(value) and not is_token(factor)):
         return value * factor
     raise not_multiplied(property)
 
 
 def not_multiplied(property: str) -> InvalidValueError:
-    """The error for a value that would have to be computed with at deployment."""
+    """Return the error for a token that CloudFormation would have to multiply."""
     return InvalidValueError(
-        f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is only known "
-        "at deployment; give a number"
+        f"{property}: has to be multiplied, which CloudFormation cannot do, got a value that is known only "
+        "at deployment; set a number"
     )

@@ -1,4 +1,4 @@
-"""Durations as CloudFormation wants them, and checked where they are known."""
+"""Checks durations and converts them to seconds."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _DURATION: PropertyType = (Duration, "Duration.minutes(10)")
 
 
 def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> None:
-    """Raise ``InvalidValueError`` for no duration, or one outside ``limit`` (seconds).
+    """Check a duration against a limit in seconds. ``None`` and CDK tokens pass.
 
-    ``None`` and tokens pass.
+    Raises:
+        InvalidValueError: not a duration, or outside of the limit.
     """
     check_type(property, value, _DURATION)
     if value is not None and not value.is_unresolved():
@@ -24,5 +25,5 @@ def check_duration(property: str, value: Duration | None, limit: RangeLimit) -> 
 
 
 def seconds(duration: Duration | None) -> float | None:
-    """The duration in seconds, ``None`` where there is none."""
+    """Return a duration in seconds; ``None`` for ``None``."""
     return None if duration is None else duration.to_seconds()

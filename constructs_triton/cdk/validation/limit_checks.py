@@ -14,16 +14,17 @@ __all__ = ["check_count", "check_name", "check_range"]
 
 
 def check_name(property: str, value: str, limit: TextLimit) -> None:
-    """Refuse a text that is too long, too short or made of other characters than ``limit`` allows.
+    """Check the length and the characters of a string. CDK tokens pass.
 
-    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
+    Raises:
+        InvalidValueError: not a string, too long or too short, or other characters than ``limit`` allows.
     """
     if is_token(value):
         return
-    _refuse_no_text(property, value)
+    _refuse_other_than_string(property, value)
     if not limit.min_length <= len(value) <= limit.max_length:
         least = f"{limit.min_length} to " if limit.min_length else "at most "
-        change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "give it one"
+        change = f"shorten it to {limit.max_length}" if len(value) > limit.max_length else "set it"
         raise InvalidValueError(
             f"{property}: must have {least}{limit.max_length} characters, got {_shown(value)}; {change}"
         )
@@ -34,14 +35,15 @@ def check_name(property: str, value: str, limit: TextLimit) -> None:
 
 
 def check_range(property: str, value: float, limit: RangeLimit) -> None:
-    """Refuse a number outside ``limit``, both of whose ends are allowed.
+    """Check that a number is within a limit; its minimum and maximum are allowed. CDK tokens pass.
 
-    Raises ``InvalidValueError`` that names ``property``; a CDK token passes.
+    Raises:
+        InvalidValueError: not a number, or outside of the limit.
     """
     if is_token(value):
         return
-    _refuse_no_number(property, value)
-    # Written so that a NaN is refused: it is neither below nor above anything.
+    _refuse_other_than_number(property, value)
+    # These comparisons are false for NaN, so NaN is refused.
     above = limit.minimum is None or value >= limit.minimum
     below = limit.maximum is None or value <= limit.maximum
     if not (above and below):
@@ -51,21 +53,25 @@ def check_range(property: str, value: float, limit: RangeLimit) -> None:
 
 
 def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
-    """Refuse a collection with more or fewer entries than ``limit`` allows; a list token passes."""
+    """Check the number of entries of a collection. A list token passes.
+
+    Raises:
+        InvalidValueError: more or fewer entries than ``limit`` allows.
+    """
     if not is_token(values):
         check_range(property, len(values), limit)
 
 
-def _refuse_no_text(property: str, value: object) -> None:
+def _refuse_other_than_string(property: str, value: object) -> None:
     if not isinstance(value, str):
-        raise InvalidValueError(f'{property}: must be a text, got {value!r}; write "{value}"')
+        raise InvalidValueError(f'{property}: must be a string, got {value!r}; write "{value}"')
 
 
-def _refuse_no_number(property: str, value: object) -> None:
+def _refuse_other_than_number(property: str, value: object) -> None:
     if isinstance(value, str):
         raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; write it without quotes")
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidValueError(f"{property}: must be a number, got {value!r}; give one")
+        raise InvalidValueError(f"{property}: must be a number, got {value!r}; write a number")
 
 
 def _bound(value: float, limit: RangeLimit) -> str:
@@ -73,9 +79,9 @@ def _bound(value: float, limit: RangeLimit) -> str:
         return f"raise it to {plain_number(limit.minimum)}"
     if limit.maximum is not None and value > limit.maximum:
         return f"lower it to {plain_number(limit.maximum)}"
-    return "give a number"
+    return "write a number"
 
 
 def _shown(value: str, longest: int = 80) -> str:
-    """The value in quotes, cut where nobody would read on."""
+    """Return the value in quotes, shortened if it is very long."""
     return f'"{value}"' if len(value) <= longest else f'"{value[:longest]}..." ({len(value)} characters)'

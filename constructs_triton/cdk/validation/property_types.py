@@ -1,4 +1,4 @@
-"""Refuses a property of the wrong class where it is written, in place of an AttributeError further down."""
+"""Checks the types of properties, so a wrong type is an error that names the property."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from constructs_triton.spelling import did_you_mean
 __all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type"]
 
 PropertyType = tuple[type | tuple[type, ...], str]
-"""The class that a property has to be of, or several, and an example of how it is written."""
+"""The type of a property, or several types, and an example of a value."""
 
 
-def check_type(property: str, value: object, kind: PropertyType) -> None:
-    """Raise ``InvalidValueError`` for a value of another class; ``None`` passes."""
-    classes, example = kind
-    allowed = classes if isinstance(classes, tuple) else (classes,)
+def check_type(property: str, value: object, expected: PropertyType) -> None:
+    """Check the type of a property. ``None`` passes.
+
+    Raises:
+        InvalidValueError: a value of another type.
+    """
+    types, example = expected
+    allowed = types if isinstance(types, tuple) else (types,)
     if value is None or any(_is_instance(value, each) for each in allowed):
         return
     names = " or ".join(each.__name__ for each in allowed)
     given = f'"{value}"' if isinstance(value, str) else repr(value)
-    raise InvalidValueError(f"{property}: must be of class {names}, got {given}; write {example}")
+    raise InvalidValueError(f"{property}: must be of type {names}, got {given}; write {example}")
 
 
 def _is_instance(value: object, cls: type) -> bool:
@@ -36,13 +40,16 @@ def _is_instance(value: object, cls: type) -> bool:
 
 BUCKET = ("bucket_name", "Bucket.from_bucket_name(...)")
 KEY = ("key_arn", "Key.from_key_arn(...)")
-"""An attribute that tells the interface, and an example, as :func:`check_has` takes them."""
+"""An attribute that identifies the interface, and an example: arguments of :func:`check_has`."""
 
 
 def check_has(property: str, value: object, attribute: str, example: str) -> None:
-    """Raise ``InvalidValueError`` for what lacks the attribute that tells one of CDK's interfaces.
+    """Check that a value has the attribute of one of CDK's interfaces. ``None`` passes.
 
-    They have many classes and no common one. ``None`` passes.
+    The interfaces have no common Python class, so ``isinstance`` cannot check them.
+
+    Raises:
+        InvalidValueError: a value without the attribute.
     """
     if value is not None and not hasattr(value, attribute):
         raise InvalidValueError(
@@ -51,7 +58,11 @@ def check_has(property: str, value: object, attribute: str, example: str) -> Non
 
 
 def check_known(given: Iterable[str], known: Iterable[str], callee: str) -> None:
-    """Raise ``TypeError``, as Python does for any keyword, for the first that ``callee`` does not take."""
+    """Check keyword arguments against those that ``callee`` takes.
+
+    Raises:
+        TypeError: an unknown keyword, as Python raises it, with a suggestion.
+    """
     names = list(known)
     for name in given:
         if name not in names:

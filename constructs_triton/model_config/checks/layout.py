@@ -31,7 +31,39 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
     folders = [name for name, is_link in context.directories.items() if not is_link]
     if context.folders or context.root is not None or (context.front_end and not folders):
         return
+    if _is_model_itself(context):
+        return
     yield Problem(f"contains no model, got {_few(sorted(context.directories))}")
+
+
+@rule(
+    "layout-folder-is-model",
+    "repository",
+    refuses=False,
+    source="triton server docs/user_guide/model_repository.md: Repository Layout",
+    hint="pass its parent folder",
+)
+def folder_is_model(context: RepositoryContext) -> Iterator[Problem]:
+    """The folder contains models and is not itself a model.
+
+    A folder with ``config.pbtxt`` or with version folders alone is a model. Triton would look for models in
+    its version folders. The content of one multi-model archive may be a model.
+    """
+    if _is_model_itself(context):
+        yield Problem("this folder is itself a model")
+
+
+def _is_model_itself(context: RepositoryContext) -> bool:
+    if context.front_end or context.is_archive:
+        return False
+    return context.root is not None or _has_only_versions(context)
+
+
+def _has_only_versions(context: RepositoryContext) -> bool:
+    # A model called "1" has a configuration or version folders, which a version folder has not.
+    folders = context.folders.values()
+    has_model = any(folder.has_config or folder.version_directories for folder in folders)
+    return bool(context.directories) and all(map(str.isdecimal, context.directories)) and not has_model
 
 
 def _few(names: list[str], most: int = 4) -> str:

@@ -47,10 +47,10 @@ def endpoint(path: Path) -> TritonEndpoint:
     [
         (
             {"source": "models"},
-            r'^source: must be of class ModelSource, got "models"; write ModelSource',
+            r'^source: must be of type ModelSource, got "models"; write ModelSource',
         ),
-        ({"check": False}, "^check: must be of class RepositoryCheck, got False; write RepositoryCheck.off"),
-        ({"prune_after": 30}, r"^prune_after: must be of class Duration, got 30; write Duration\.days"),
+        ({"check": False}, "^check: must be of type RepositoryCheck, got False; write RepositoryCheck.off"),
+        ({"prune_after": 30}, r"^prune_after: must be of type Duration, got 30; write Duration\.days"),
         (
             {"bucket": "mine"},
             r"^bucket: must be an object with \w+, got 'mine'; write Bucket\.from_bucket_name",
@@ -80,11 +80,11 @@ def test_wrong_property_of_a_repository_shows_an_example(
     [
         (
             lambda count: count.scale_on_model_latency("Slow", target_latency=300),
-            r"^target_latency: must be of class Duration, got 300; write Duration\.millis",
+            r"^target_latency: must be of type Duration, got 300; write Duration\.millis",
         ),
         (
             lambda count: count.scale_on_gpu_utilization("Gpu", scale_in_cooldown=300),
-            r"^Gpu\.scale_in_cooldown: must be of class Duration, got 300",
+            r"^Gpu\.scale_in_cooldown: must be of type Duration, got 300",
         ),
         (
             lambda count: count.scale_to_track_metric("Own", metric="Invocations", target_value=3),
@@ -100,7 +100,7 @@ def test_wrong_property_of_a_repository_shows_an_example(
         ),
         (
             lambda count: count.scale_on_gpu_utilization("Gpu", disable_scale_in="yes"),
-            r'^Gpu\.disable_scale_in: must be of class bool, got "yes"; write True',
+            r'^Gpu\.disable_scale_in: must be of type bool, got "yes"; write True',
         ),
         (
             lambda count: count.scale_on_metric(
@@ -109,17 +109,17 @@ def test_wrong_property_of_a_repository_shows_an_example(
                 scaling_steps=[{"change": 1, "lower": 9}, {"change": -1, "upper": 1}],
                 cooldown=60,
             ),
-            r"^Steps\.cooldown: must be of class Duration, got 60; write Duration\.seconds",
+            r"^Steps\.cooldown: must be of type Duration, got 60; write Duration\.seconds",
         ),
         (
             lambda count: count.scale_on_schedule("Day", schedule="cron(0 8 * * ? *)", min_capacity=2),
-            r"^Day\.schedule: must be of class Schedule, got .*; write Schedule\.cron",
+            r"^Day\.schedule: must be of type Schedule, got .*; write Schedule\.cron",
         ),
         (
             lambda count: count.scale_on_schedule(
                 "Day", schedule=Schedule.cron(hour="8"), min_capacity=2, start_time="2030-01-31"
             ),
-            r'^Day\.start_time: must be of class datetime, got "2030-01-31"',
+            r'^Day\.start_time: must be of type datetime, got "2030-01-31"',
         ),
         (
             lambda count: count.scale_on_schedule("Day", schedule=Schedule.cron(hour="8"), min_capacity="2"),
@@ -157,19 +157,19 @@ def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
     """A misspelt threshold or cooldown raises an error that suggests the right name."""
     options: dict[str, Any] = {"scale_in_cooldwon": cdk.Duration.seconds(3)}
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    with pytest.raises(TypeError, match=r'policy "Gpu" got an unexpected .* "scale_in_cooldown"\?'):
+    with pytest.raises(TypeError, match=r'got an unexpected .* "scale_in_cooldown"\?'):
         count.scale_on_gpu_utilization("Gpu", **options)
     thresholds: dict[str, Any] = {"error_rate": 3}
     with pytest.raises(TypeError, match=r'add_alarms\(\) got an unexpected .* "error_rate_percent"\?'):
         endpoint.add_alarms(**thresholds)
     hour: Any = 3600
-    with pytest.raises(InvalidValueError, match=r"^at_max_capacity_for: must be of class Duration, got 3600"):
+    with pytest.raises(InvalidValueError, match=r"^at_max_capacity_for: must be of type Duration, got 3600"):
         endpoint.add_alarms(at_max_capacity_for=hour)
 
 
 def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
     """CloudFormation would refuse half an instance minutes later."""
-    with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a number of instances, got 2\.5"):
+    with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a whole number .*, got 2\.5"):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
 
 
@@ -181,7 +181,7 @@ def test_error_does_not_print_a_token(path: Path) -> None:
         stack, "Endpoint", model_repository=add_repository(stack, path), model="other", instance_type=kind
     )
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    with pytest.raises(InvalidValueError, match="got one that is only known at deployment; say how"):
+    with pytest.raises(InvalidValueError, match="a type known only at deployment is unknown; set gpu"):
         count.scale_on_gpu_utilization("Gpu")
 
 
@@ -192,10 +192,26 @@ def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
         stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
     )
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-    with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other"\?'):
+    with pytest.raises(InvalidValueError, match=r'^target_models: .* got "othr"; did you mean "other", or'):
         endpoint.grant_invoke(caller, target_models=["othr"])
+    with pytest.raises(
+        InvalidValueError, match=r'no model or archive of that name, got "other\.tar\.gz"; did you'
+    ):
+        endpoint.grant_invoke(caller, target_models=["other.tar.gz"])
     later = cdk.CfnParameter(stack, "Name").value_as_string
-    endpoint.grant_invoke(caller, target_models=["other", "later-1a2b3c4d.tar.gz", "tenant/*", later])
+    endpoint.grant_invoke(caller, target_models=["other", "later-*", "tenant/*", later])
+
+
+def test_step_of_an_ensemble_cannot_be_granted(path: Path) -> None:
+    """A step has no archive, so the error names the ensemble to grant; following it works."""
+    stack = make_stack()
+    repository = add_repository(stack, path)
+    endpoint = TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
+    caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    message = r'"scale" is a step inside "pipeline" and has no archive of its own; grant "pipeline"$'
+    with pytest.raises(InvalidValueError, match=message):
+        endpoint.grant_invoke(caller, target_models=["scale"])
+    endpoint.grant_invoke(caller, target_models=["pipeline", repository.target_models["pipeline"]])
 
 
 def not_a_list(stack: cdk.Stack, endpoint: Any) -> None:
@@ -209,7 +225,7 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
     (r"^data_capture.bucket: must be an object with \w+", lambda *_: DataCapture(bucket=ANY)),
     (r"^async_inference.bucket: must be an object with \w+", lambda *_: AsyncInferenceConfig(bucket=ANY)),
     (
-        r'^deployment.wait_interval: must be of class Duration, got "text"; write Duration\.minutes',
+        r'^deployment.wait_interval: must be of type Duration, got "text"; write Duration\.minutes',
         lambda *_: Deployment.rolling(wait_interval=ANY),
     ),
     (r"^core_dump.bucket: must be an object with \w+", lambda *_: CoreDump(bucket=ANY)),
@@ -222,7 +238,7 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
         r"^actions: must be an object with \w+, got 'text'",
         lambda _, endpoint: endpoint.add_alarms(actions=[ANY]),
     ),
-    ("^unit: must be of class Unit", lambda _, endpoint: endpoint.metric_model_latency(unit=ANY)),
+    ("^unit: must be of type Unit", lambda _, endpoint: endpoint.metric_model_latency(unit=ANY)),
     (r"^plan: must be an object with \w+, got 'text'", lambda _, endpoint: endpoint.apply_plan(ANY)),
 ]
 

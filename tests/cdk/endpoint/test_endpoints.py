@@ -340,7 +340,7 @@ def test_statement_is_added_to_the_role_before_the_model(path: Path) -> None:
         (
             TritonEnsembleEndpoint,
             {"ensemble": "pipelin"},
-            r'^ensemble: .* got \'pipelin\'; did you mean "pipeline"',
+            r'^ensemble: .* got "pipelin"; did you mean "pipeline"',
         ),
         (
             TritonEndpoint,

@@ -95,6 +95,31 @@ def test_multi_model_endpoints_have_two_more(stack: cdk.Stack) -> None:
     assert (wait["MetricName"], wait["Threshold"]) == ("ModelLoadingWaitTime", 10_000_000)
 
 
+@pytest.mark.parametrize(
+    ("minutes", "period", "periods"),
+    [
+        (14, 60, 14),
+        (15, 300, 3),
+        (23 * 60, 300, 276),
+        (24 * 60, 3600, 24),
+    ],
+)
+def test_period_follows_the_window(stack: cdk.Stack, minutes: int, period: int, periods: int) -> None:
+    """The period of a window is 1 minute, from 15 minutes on 5 minutes, and from a day on an hour."""
+    window = cdk.Duration.minutes(minutes)
+    found = rendered(imported(stack).add_alarms(no_invocations_for=window))["blueNoInvocations"]
+    assert (found["Period"], found["EvaluationPeriods"]) == (period, periods)
+    assert found["DatapointsToAlarm"] == periods
+
+
+def test_models_of_a_multi_model_endpoint_are_counted_in_five_minutes(stack: cdk.Stack) -> None:
+    """The cache and loading alarms have three periods of five minutes; errors have one minute."""
+    found = rendered(imported(stack, TritonMultiModelEndpoint).add_alarms())
+    for name in ("blueModelCacheHit", "blueModelLoadingWait"):
+        assert (found[name]["Period"], found[name]["EvaluationPeriods"]) == (300, 3)
+    assert found["blueServerErrors"]["Period"] == 60
+
+
 def test_asynchronous_endpoints_watch_their_queue(stack: cdk.Stack) -> None:
     """What an asynchronous endpoint does not publish has no alarm; the queue, which all share, has."""
     endpoint = imported(stack, is_asynchronous=True, variants={"blue": GPU, "green": GPU})
@@ -203,7 +228,7 @@ def test_alarms_by_name_roll_back_an_endpoint_without_one(stack: cdk.Stack, tmp_
 def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each would wait for the other; the message says both ways out."""
     alarms = make_endpoint(stack, tmp_path).add_alarms()
-    with pytest.raises(InvalidValueError, match="got neither an endpoint_name nor an alarm_name_prefix"):
+    with pytest.raises(InvalidValueError, match="would depend on each other; set alarm_name_prefix"):
         _ = alarms.rollback_alarms
 
 

@@ -195,5 +195,5 @@ def test_values_known_at_deployment(stack: cdk.Stack) -> None:
 
 def test_dashboard_of_nothing_is_refused(stack: cdk.Stack) -> None:
     """An empty dashboard would be an oversight."""
-    with pytest.raises(InvalidValueError, match="endpoints: a dashboard shows at least one, got none"):
+    with pytest.raises(InvalidValueError, match="endpoints: must have at least one endpoint; add one"):
         TritonDashboard(stack, "Dashboard", endpoints=[])

@@ -30,6 +30,7 @@ from constructs import Construct
 
 from constructs_triton import (
     InstanceType,
+    ModelSource,
     TargetModelNaming,
     TritonEndpoint,
     TritonModelRepository,
@@ -62,6 +63,25 @@ def test_target_models_are_the_models_one_can_ask_for(path: Path) -> None:
     digests = {name: repository.archive_of(name).digest[:8] for name in ("other", "pipeline")}
     assert repository.target_models == {name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()}
     assert repository.target_models["other"].model_name == "other"
+
+
+def test_models_are_those_of_the_folder(path: Path) -> None:
+    """``models`` gives every model of the folder, steps included, and its configuration."""
+    repository = add_repository(make_stack(), path)
+    assert list(repository.models.models) == ["other", "pipeline", "scale", "shift"]
+    assert repository.models.model("pipeline").is_ensemble
+
+
+def test_models_in_s3_cannot_be_read() -> None:
+    """Without a folder, or for an archive in a bucket, ``models`` raises an error that names the source."""
+    stack = make_stack()
+    empty = TritonModelRepository(stack, "Empty")
+    with pytest.raises(InvalidValueError, match=r"^Test/Empty: .* got no source"):
+        _ = empty.models
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "archives")
+    stored = TritonModelRepository(stack, "Stored", source=ModelSource.from_bucket(bucket, "a.tar.gz"))
+    with pytest.raises(InvalidValueError, match=r"got the archive a\.tar\.gz"):
+        _ = stored.models
 
 
 def test_plain_target_models_warn(path: Path) -> None:
@@ -278,7 +298,7 @@ def test_pruning_is_allowed_only_when_asked(path: Path) -> None:
     template = synthesize(make_multi_model(path, prune_after=lambda _: cdk.Duration.days(7)))
     assert only(template, "Custom::TritonModelSync")["PruneAfterSeconds"] == "604800"
     assert flat(statements(template)["PruneArchives"]["Resource"]).endswith("/models/*")
-    with pytest.raises(InvalidValueError, match="prune_after: must be a day at least, got 3600 seconds"):
+    with pytest.raises(InvalidValueError, match="prune_after: must be at least 1 day, got 3600 seconds"):
         add_repository(make_stack(), path, prune_after=cdk.Duration.hours(1))
 
 

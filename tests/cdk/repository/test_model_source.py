@@ -166,7 +166,7 @@ def test_prefix_is_served_uncompressed(tmp_path: Path) -> None:
     condition = statements(synthesize(stack))["ListModel"]["Condition"]
     assert condition == {"StringLike": {"s3:prefix": ["llm/v1/*"]}}
     with pytest.raises(
-        InvalidValueError, match=r"loads archives alone, got the uncompressed models below llm/v1/"
+        InvalidValueError, match=r"loads archives only, got the uncompressed models under llm/v1/"
     ):
         serve_many(stack, repository)
 
@@ -187,7 +187,7 @@ def test_models_that_cannot_be_added(tmp_path: Path) -> None:
     stack = make_stack()
     repository = add_repository(stack, write_pipeline(tmp_path / "models"))
     one = ModelSource.from_directory(write_one(tmp_path / "a", "net"))
-    with pytest.raises(InvalidValueError, match='name: is taken already, got "other"'):
+    with pytest.raises(InvalidValueError, match='name: the repository already has a model "other"'):
         repository.add_model("other", one)
     for name in ("", "/net", "a b", "../net"):
         with pytest.raises(InvalidValueError, match="name: must be letters"):
@@ -216,7 +216,7 @@ def test_malformed_places_are_refused(make: Any) -> None:
 def test_nothing_to_serve_is_refused() -> None:
     """A repository without a model makes no multi-model endpoint."""
     stack = make_stack()
-    with pytest.raises(InvalidValueError, match="needs a model, got none"):
+    with pytest.raises(InvalidValueError, match="needs at least one model"):
         serve_many(stack, TritonModelRepository(stack, "Models"))
 
 
@@ -256,5 +256,5 @@ def test_bucket_keeps_versions_when_told(tmp_path: Path) -> None:
     (made,) = resources(synthesize(stack), "AWS::S3::Bucket").values()
     assert made["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
     other = make_stack()
-    with pytest.raises(InvalidValueError, match="versioned: belongs to the bucket that is made here"):
+    with pytest.raises(InvalidValueError, match="versioned: cannot be combined with bucket"):
         add_repository(other, path, versioned=True, bucket=bucket(other))

@@ -7,6 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
@@ -52,6 +53,39 @@ def policy(stack: cdk.Stack) -> dict[str, Any]:
     return result
 
 
+def test_fraction_is_recognized_as_a_percentage(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A target of 0.6 raises an error that proposes 60, and 60 is accepted."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    message = r"^target_utilization_percent: must be between 1 and 100, got 0\.6; did you mean 60\?$"
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_on_gpu_utilization("Gpu", target_utilization_percent=0.6)
+    count.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
+
+
+@pytest.mark.parametrize(("percent", "warnings"), [(9, 1), (10, 0)])
+def test_low_utilization_target_is_a_warning(
+    stack: cdk.Stack, tmp_path: Path, percent: float, warnings: int
+) -> None:
+    """A target below 10 percent is allowed with a warning; 10 percent has none."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count.scale_on_cpu_utilization("Cpu", target_utilization_percent=percent)
+    found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp("almost idle"))
+    assert len(found) == warnings
+
+
+def test_misspelt_keyword_suggests_the_methods_own(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The suggestion comes from the method's keywords and from those of all policies."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    misspelt: dict[str, Any] = {"target_utilization": 60}
+    with pytest.raises(
+        TypeError, match=r"^scale_on_gpu_utilization\(\) got .*mean \"target_utilization_percent"
+    ):
+        count.scale_on_gpu_utilization("Gpu", **misspelt)
+    misspelt = {"scale_in_cooldwn": None}
+    with pytest.raises(TypeError, match='did you mean "scale_in_cooldown"'):
+        count.scale_on_gpu_utilization("Gpu", **misspelt)
+
+
 def test_gpu_policy_equals_the_published_example(stack: cdk.Stack, tmp_path: Path) -> None:
     """Defaults: 60 percent, 600 s in, 200 s out, in the namespace where the metric is published."""
     endpoint = make_endpoint(stack, tmp_path)
@@ -94,7 +128,7 @@ def test_unknown_type_needs_its_gpus_said(stack: cdk.Stack, tmp_path: Path) -> N
     """A type newer than the table is no obstacle once its GPUs are given."""
     endpoint = make_endpoint(stack, tmp_path, "ml.g99.4xlarge")
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
-    with pytest.raises(InvalidValueError, match="gpu_count: the GPUs of the instance type are not known"):
+    with pytest.raises(InvalidValueError, match=r"gpu_count: the number of GPUs of .* is unknown"):
         count.scale_on_gpu_utilization("Gpu")
     count.scale_on_gpu_utilization("Gpu", gpu_count=2)
     assert policy(stack)["TargetValue"] == 120
@@ -105,7 +139,7 @@ def test_no_gpu_no_gpu_policy(stack: cdk.Stack, tmp_path: Path) -> None:
     count = make_endpoint(stack, tmp_path, "ml.c5.xlarge").auto_scale_instance_count(
         min_capacity=1, max_capacity=2
     )
-    with pytest.raises(InvalidValueError, match="has no NVIDIA GPU to scale on"):
+    with pytest.raises(InvalidValueError, match="has no NVIDIA GPU"):
         count.scale_on_gpu_utilization("Gpu")
 
 
@@ -131,8 +165,11 @@ def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, A
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, "got neither"),
-        ({"target_invocations_per_minute": 1, "max_requests_per_second": 1}, "got both"),
+        ({}, "is required; set it, or set max_requests"),
+        (
+            {"target_invocations_per_minute": 1, "max_requests_per_second": 1},
+            "cannot be combined",
+        ),
         ({"max_requests_per_second": 1, "safety_factor": 1.5}, "safety_factor: must be from 0 to 1"),
         ({"max_requests_per_second": 1, "safety_factor": 0}, "safety_factor: must be above 0"),
         ({"target_invocations_per_minute": 0}, "must be above 0"),
@@ -194,7 +231,7 @@ def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path
     """A variant has one scalable target; the error says where further policies go."""
     endpoint = make_endpoint(stack, tmp_path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
-    with pytest.raises(InvalidValueError, match="add further policies to what the first call returned"):
+    with pytest.raises(InvalidValueError, match="add policies to the result of the first call"):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     assert endpoint.variants[0].scalable_instance_count is count
 

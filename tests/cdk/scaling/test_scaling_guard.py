@@ -10,7 +10,8 @@ import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, synthesize, write_model
+from aws_cdk.assertions import Annotations, Match
+from cdk_apps import add_repository, flat, make_stack, statements, synthesize, write_model
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
 from constructs_triton.errors import InvalidValueError
@@ -94,6 +95,73 @@ def test_only_variants_of_endpoints_can_be_deregistered(stack: cdk.Stack, tmp_pa
         }
 
 
+def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The guard's role has the rights with which Application Auto Scaling acts, and no others.
+
+    The service calls CloudWatch and SageMaker with the rights of its caller.
+    """
+    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    found = statements(synthesize(stack))
+    sids = ("ScaleEndpoint", "TrackMetrics", "CreateServiceLinkedRole")
+    scaled, tracked, role = (found[sid] for sid in sids)
+    assert scaled["Action"] == "sagemaker:UpdateEndpointWeightsAndCapacities"
+    assert scaled["Resource"] == stack.resolve(endpoint.endpoint_arn)
+    assert set(tracked["Action"]) == {
+        "cloudwatch:PutMetricAlarm",
+        "cloudwatch:DescribeAlarms",
+        "cloudwatch:DeleteAlarms",
+    }
+    here = "<AWS::Region>:<AWS::AccountId>"
+    alarms = f"arn:<AWS::Partition>:cloudwatch:{here}:alarm:TargetTracking-endpoint/*"
+    assert flat(tracked["Resource"]) == alarms
+    assert role["Action"] == "iam:CreateServiceLinkedRole"
+    service = "sagemaker.application-autoscaling.amazonaws.com"
+    assert role["Condition"] == {"StringEquals": {"iam:AWSServiceName": service}}
+    assert flat(role["Resource"]).endswith(
+        f":role/aws-service-role/{service}/AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sid", "operations"),
+    [
+        (
+            "Register",
+            [
+                "RegisterScalableTarget",
+                "PutScalingPolicy",
+                "DeleteScalingPolicy",
+                "PutScheduledAction",
+                "DeleteScheduledAction",
+            ],
+        ),
+        ("Deregister", ["DeregisterScalableTarget"]),
+        (
+            "LookAtScaling",
+            ["DescribeScalableTargets", "DescribeScalingPolicies", "DescribeScheduledActions"],
+        ),
+    ],
+)
+def test_guard_may_register_and_deregister(
+    stack: cdk.Stack, tmp_path: Path, sid: str, operations: list[str]
+) -> None:
+    """Each call that the guard's function makes to Application Auto Scaling is allowed."""
+    make_endpoint(stack, tmp_path, scaling_guard=True)
+    allowed = statements(synthesize(stack))[sid]["Action"]
+    given = [allowed] if isinstance(allowed, str) else allowed
+    assert given == [f"application-autoscaling:{operation}" for operation in operations]
+
+
+def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The aspect also finds a step policy that was added to CDK's own scalable target."""
+    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    action = appscaling.StepScalingAction(count, "Steps", scaling_target=count.scalable_target)
+    action.add_adjustment(adjustment=1, lower_bound=0)
+    found = Annotations.from_stack(stack).find_error("*", Match.string_like_regexp("StepScaling"))
+    assert [each.id for each in found] == ["/Test/Endpoint/AllTrafficGuardedInstanceCount/Steps/Resource"]
+
+
 def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """A policy whose alarm would call one that is gone is refused, also where it belongs to a backlog."""
     bucket = s3.Bucket(stack, "Bucket")
@@ -101,14 +169,14 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
         stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
     )
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=5)
-    with pytest.raises(InvalidValueError, match="Backlog: a policy of steps"):
+    with pytest.raises(InvalidValueError, match="Backlog: scaling_guard does not support step policies"):
         count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     steps = [
         appscaling.ScalingInterval(upper=10, change=-1),
         appscaling.ScalingInterval(lower=50, change=1),
     ]
     metric = cloudwatch.Metric(namespace="Own", metric_name="Queue")
-    with pytest.raises(InvalidValueError, match="Queue: a policy of steps"):
+    with pytest.raises(InvalidValueError, match="Queue: scaling_guard does not support step policies"):
         count.scale_on_metric("Queue", metric=metric, scaling_steps=steps)
     assert not count.tracked_metrics
 

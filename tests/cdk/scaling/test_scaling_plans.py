@@ -73,7 +73,7 @@ def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.xlarge")}
     )
-    with pytest.raises(InvalidValueError, match=r'measured on "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'):
+    with pytest.raises(InvalidValueError, match=r'the plan is for "ml\.g5\.2xlarge", got "ml\.g5\.xlarge"'):
         endpoint.apply_plan(make_plan("ml.g5.2xlarge"))
 
 

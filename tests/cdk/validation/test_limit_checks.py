@@ -54,7 +54,7 @@ def test_both_ends_of_a_range_are_allowed() -> None:
 
 def test_not_a_number_is_refused() -> None:
     """NaN is in no range."""
-    with pytest.raises(InvalidValueError, match="got nan; give a number"):
+    with pytest.raises(InvalidValueError, match="got nan; write a number"):
         check_range("weight", float("nan"), limits.VARIANT_WEIGHT)
 
 

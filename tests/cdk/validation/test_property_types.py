@@ -31,15 +31,15 @@ def path(tmp_path: Path) -> Path:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"instance_type": "ml.g5.xlarge"},
-        r'must be of class InstanceType, got "ml.g5.xlarge"; write InstanceType',
+        r'must be of type InstanceType, got "ml.g5.xlarge"; write InstanceType',
     ),
-    ({"image": "26.05"}, r'^image: must be of class TritonImage, got "26.05"; write TritonImage\.dlc'),
-    ({"volume_size": 50}, r"^volume_size: must be of class Size, got 50; write Size\.gibibytes\(50\)$"),
-    ({"model_data_download_timeout": 600}, "must be of class Duration, got 600; write Duration"),
-    ({"variants": ["Green"]}, r'^variants: must be of class TritonVariant, got "Green"'),
-    ({"environment": ["A=b"]}, "must be of class TritonEnvironment or Mapping"),
+    ({"image": "26.05"}, r'^image: must be of type TritonImage, got "26.05"; write TritonImage\.dlc'),
+    ({"volume_size": 50}, r"^volume_size: must be of type Size, got 50; write Size\.gibibytes\(50\)$"),
+    ({"model_data_download_timeout": 600}, "must be of type Duration, got 600; write Duration"),
+    ({"variants": ["Green"]}, r'^variants: must be of type TritonVariant, got "Green"'),
+    ({"environment": ["A=b"]}, "must be of type TritonEnvironment or Mapping"),
     ({"initial_instance_count": "2"}, 'must be a number, got "2"; write it without quotes'),
-    ({"endpoint_name": 3}, 'endpoint_name: must be a text, got 3; write "3"'),
+    ({"endpoint_name": 3}, 'endpoint_name: must be a string, got 3; write "3"'),
 ]
 
 
@@ -78,11 +78,11 @@ def test_repository_of_another_class_is_refused() -> None:
     [
         (
             {"source": "models"},
-            r'^source: must be of class ModelSource, got "models"; write ModelSource\.from_d',
+            r'^source: must be of type ModelSource, got "models"; write ModelSource\.from_d',
         ),
         (
             {"check": "off"},
-            r'^check: must be of class RepositoryCheck, got "off"; write RepositoryCheck\.off',
+            r'^check: must be of type RepositoryCheck, got "off"; write RepositoryCheck\.off',
         ),
     ],
 )

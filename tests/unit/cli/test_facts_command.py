@@ -64,7 +64,7 @@ def test_instance_as_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_unknown_instance_warns_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
     """A type that is not in the table is no error."""
-    assert _run("instance", "ml.g5.xlrage") == 0
+    assert _run("instance", "ml.g55.xlarge") == 0
     assert 'did you mean "ml.g5.xlarge"?' in capsys.readouterr().err
 
 

@@ -80,9 +80,24 @@ def test_other_strings_are_errors(name: str, hint: str) -> None:
     assert hint in str(caught.value)
 
 
-def test_misspelled_type_suggests_a_similar_one() -> None:
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ml.g5.xlrge", "ml.g5.xlarge"),
+        ("ml.g5.12xlage", "ml.g5.12xlarge"),
+        ("ml.gd4n.xlarge", "ml.g4dn.xlarge"),
+    ],
+)
+def test_misspelt_type_is_refused(name: str, meant: str) -> None:
+    """A size that does not exist, and letters in another order, raise an error with the known name."""
+    with pytest.raises(InvalidValueError, match=f'got "{name}"; did you mean "{meant}"'):
+        InstanceType.of(name)
+    assert InstanceType.of(meant).is_known
+
+
+def test_unknown_type_has_a_suggestion() -> None:
     """The suggestion exists for unknown types only."""
-    assert InstanceType.of("ml.g5.xlrage").nearest_known == 'did you mean "ml.g5.xlarge"?'
+    assert InstanceType.of("ml.g55.xlarge").nearest_known == 'did you mean "ml.g5.xlarge"?'
     assert InstanceType.of("ml.g5.xlarge").nearest_known == ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -77,10 +78,29 @@ def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
 
 def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
     """The errors of a path that cannot be read and of an unknown name have a fix."""
-    with pytest.raises(InvalidValueError, match="name a folder of models"):
+    with pytest.raises(InvalidValueError, match="pass a folder that has one sub-folder for each model"):
         ModelRepository.from_directory(tmp_path / "absent")
     with pytest.raises(InvalidValueError, match='did you mean "classifier"'):
         make(tmp_path, {"classifier/config.pbtxt": ""}).closure("clasifier")
+
+
+def test_relative_path_is_reported_as_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative path that does not exist is reported with the current directory before it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidValueError, match=re.escape(f'got "{tmp_path / "models"}"')):
+        ModelRepository.from_directory("models")
+
+
+@pytest.mark.parametrize("files", [("config.pbtxt", "1/model.py"), ("1/model.py",), ("1/a", "2/a")])
+def test_folder_of_one_model_is_recognized(tmp_path: Path, files: tuple[str, ...]) -> None:
+    """A folder that is itself a model is an error, with or without a configuration; its parent is not."""
+    texts = {"config.pbtxt": 'backend: "python"'}
+    report = make(tmp_path / "scorer", {name: texts.get(name, "") for name in files}).check(is_packed=False)
+    codes = [finding.code for finding in report.errors]
+    assert "layout-folder-is-model" in codes
+    assert "layout-no-model" not in codes
+    parent = ModelRepository.from_directory(tmp_path)
+    assert "layout-folder-is-model" not in {finding.code for finding in parent.check().findings}
 
 
 def test_five_mistakes_are_reported_in_one_run(tmp_path: Path) -> None:
