@@ -44,7 +44,7 @@ $(NODE_INSTALLED): package.json package-lock.json | system
 demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machine and send it requests
 	@$(BIN)/python tools/demo.py
 
-test: lint types pytest numpy2 ## lint, types and all tests but the slowest, in under ten minutes
+test: lint types coverage numpy2 ## lint, types and all tests but the slowest, in under ten minutes
 
 SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CONTRIBUTING.md
