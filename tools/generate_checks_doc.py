@@ -74,7 +74,7 @@ def _plain(docstring: str) -> str:
 def _effect(rule: Rule) -> str:
     if rule.severity.value == "warning":
         return "warning"
-    return "error" if rule.refuses else "error, although it loads"
+    return "error" if rule.rejects else "error, although it loads"
 
 
 def _section(rule: Rule) -> str:

@@ -44,11 +44,11 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
     rejected = False
     for rule, finding in _repository_findings(context):
         findings.append(finding)
-        rejected = rejected or rule.refuses
+        rejected = rejected or rule.rejects
     for model in context.models.values():
         is_loaded = model.name in context.loaded
         for rule, finding in _model_findings(model):
-            rejected = rejected or (rule.refuses and is_loaded)
+            rejected = rejected or (rule.rejects and is_loaded)
             findings.append(finding if is_loaded else _as_not_loaded(finding))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
     return Report(repository, tuple(findings), "rejected" if rejected else "loads")

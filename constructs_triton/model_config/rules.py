@@ -39,7 +39,7 @@ RuleFunction = Callable[[Any], Iterable[Problem]]
 class Rule:
     """A rule, as the documentation lists it.
 
-    ``refuses``: whether Triton refuses to load the model. ``needs_files``: whether the rule looks at files
+    ``rejects``: whether Triton rejects to load the model. ``needs_files``: whether the rule looks at files
     beside ``config.pbtxt``; it is skipped if the weights are stored elsewhere. ``when``: the rule runs only
     if one of these fields of the configuration is set; empty means always.
     """
@@ -49,7 +49,7 @@ class Rule:
     scope: Scope
     source: str
     hint: str
-    refuses: bool
+    rejects: bool
     needs_files: bool
     when: tuple[str, ...]
     function: RuleFunction
@@ -85,20 +85,20 @@ def rule(
     source: str,
     hint: str = "",
     severity: Severity = Severity.ERROR,
-    refuses: bool | None = None,
+    rejects: bool | None = None,
     needs_files: bool = False,
     when: tuple[str, ...] = (),
 ) -> Callable[[RuleFunction], RuleFunction]:
     """Register a function as the rule ``code``.
 
-    By default Triton refuses to load what breaks a rule of severity error.
+    By default Triton rejects to load what breaks a rule of severity error.
     """
 
     def register(function: RuleFunction) -> RuleFunction:
         if code in RULES:
             raise ValueError(f'{code}: two rules have this code; rename "{function.__name__}"\'s')
-        server_refuses = severity is Severity.ERROR if refuses is None else refuses
-        RULES[code] = Rule(code, severity, scope, source, hint, server_refuses, needs_files, when, function)
+        server_rejects = severity is Severity.ERROR if rejects is None else rejects
+        RULES[code] = Rule(code, severity, scope, source, hint, server_rejects, needs_files, when, function)
         return function
 
     return register

@@ -76,15 +76,15 @@ def decode(content: bytes | str) -> str:
 def _parse(text: str) -> Any:
     from google.protobuf import text_format  # noqa: PLC0415 - 40 ms, needed only once a config is read
 
-    _refuse_lenient_spellings(text)
+    _reject_lenient_spellings(text)
     while True:
         try:
             return text_format.Parse(text, new_model_config())
         except text_format.ParseError as error:
-            respelt = _respell(text, error)
-            if respelt == text:
+            respelled = _respell(text, error)
+            if respelled == text:
                 raise _FaultError(_explain(text, error)) from error
-            text = respelt
+            text = respelled
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             # protobuf's setters raise these without a place, for example for an enum number beyond 32 bits.
             fault = TextFault("text-syntax", f"cannot be parsed: {error}", "fix the value", None, None)
@@ -125,7 +125,7 @@ _BAD_ESCAPE = re.compile(
 )
 
 
-def _refuse_lenient_spellings(text: str) -> None:
+def _reject_lenient_spellings(text: str) -> None:
     if not _SUSPECT.search(text):
         return
     for start, fault in _lenient_spellings(text):

@@ -101,7 +101,7 @@ def _all_messages() -> list[Any]:
 
 @pytest.mark.parametrize("descriptor", _all_messages(), ids=lambda descriptor: descriptor.full_name)
 def test_schema_is_typed_whole(descriptor: Any) -> None:
-    """Every message of the schema has a class with its fields; ``ModelParameter`` is plain text."""
+    """Every message of the schema has a class with its fields; ``ModelParameter`` is a string."""
     if descriptor.name == "ModelParameter":
         assert [field.name for field in descriptor.fields] == ["string_value"]
         return

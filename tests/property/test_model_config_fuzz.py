@@ -1,4 +1,4 @@
-"""Any bytes, any tree of folders, any valid message: never an exception other than ours, never a loss."""
+"""Any bytes, folders and messages raise only this package's errors, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ targets = st.builds(
 
 
 def write(tree: dict[str, Any], directory: Path) -> None:
-    """The tree on disk; what the file system itself refuses is left out."""
+    """Write the tree to disk, without the names that the file system rejects."""
     for name, value in tree.items():
         try:
             if isinstance(value, dict):
@@ -133,7 +133,7 @@ def test_any_bytes_are_read_or_refused_with_a_place(content: bytes) -> None:
 @settings(max_examples=150, deadline=None)
 @given(repositories, st.one_of(st.none(), targets), st.booleans())
 def test_any_tree_of_folders_is_judged(tree: dict[str, Any], target: Target | None, is_packed: bool) -> None:
-    """Whatever lies in a folder, the check ends with a report whose verdict agrees with its findings."""
+    """For any content of a folder, the verdict of the report agrees with its findings."""
     with tempfile.TemporaryDirectory() as folder:
         write(tree, Path(folder))
         repository = ModelRepository.from_directory(folder)
@@ -213,5 +213,5 @@ def test_any_message_survives_writing_and_reading(message: Any) -> None:
 
 @pytest.mark.parametrize("text", ['platform: "ensemble"', "platform : 'ensemble'"])
 def test_ensembles_are_written_as_the_loader_looks_for_them(text: str) -> None:
-    """However an ensemble was spelt, it is written as the multi-model loader recognises it."""
+    """An ensemble is always written as the multi-model loader recognizes it."""
     assert 'platform: "ensemble"\n' in format_model_config(parse_model_config(text))

@@ -99,7 +99,7 @@ TWINS: dict[str, Twin] = {
         ONE_STEP.replace('"ensemble"', '"tensorrt_plan"', 1), ONE_STEP
     ),
     "backend-max-batch-size": Twin(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
-    "backend-misspelt": Twin(one(HEAD.replace("python", "pythonn")), one(HEAD)),
+    "backend-misspelled": Twin(one(HEAD.replace("python", "pythonn")), one(HEAD)),
     "backend-repository-agent": added(
         'model_repository_agents { agents [ { name: "vault" } ] }\n',
         'model_repository_agents { agents [ { name: "checksum" } ] }\n',

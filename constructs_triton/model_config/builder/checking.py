@@ -15,13 +15,13 @@ from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import TextFault, format_model_config
 
-__all__ = ["Refusal", "refusals", "report"]
+__all__ = ["ConfigProblem", "config_problems", "report"]
 
 UNNAMED = "model"
 _COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
 
 
-class Refusal(NamedTuple):
+class ConfigProblem(NamedTuple):
     """An error that a rule found in a configuration."""
 
     code: str
@@ -71,7 +71,7 @@ class ModelInMemory(ModelFolder):
         return None  # the user wrote no file, so a line would mislead
 
 
-def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusal]:
+def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator[ConfigProblem]:
     """Yield the errors of a ``ModelConfig`` message, without the rules that need files.
 
     ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is not among
@@ -83,7 +83,7 @@ def refusals(config: Any, steps: Iterable[Any] | None = None) -> Iterator[Refusa
             continue
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
-                yield Refusal(rule.code, problem.message, rule.hint_for(problem), problem.field)
+                yield ConfigProblem(rule.code, problem.message, rule.hint_for(problem), problem.field)
 
 
 def report(config: Any) -> Report:

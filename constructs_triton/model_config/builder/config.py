@@ -90,15 +90,15 @@ class ModelConfig(TypedMessage):
             super().__post_init__()  # a backend completes only what fits its fields
             vars(self).update(backend.complete(vars(self)))
         super().__post_init__()
-        fresh = [refusal for refusal in self._refusals() if refusal[:2] not in known]
+        fresh = [problem for problem in self._problems() if problem[:2] not in known]
         if fresh:
             title = f'model "{self.name}"' if self.name else "model config"
-            raise InvalidValueError("\n".join(f"{title}: {refusal}" for refusal in fresh))
+            raise InvalidValueError("\n".join(f"{title}: {problem}" for problem in fresh))
 
-    def _refusals(self) -> list[Any]:
-        from constructs_triton.model_config.builder.checking import refusals  # noqa: PLC0415 - 20 ms of rules
+    def _problems(self) -> list[Any]:
+        from constructs_triton.model_config.builder.checking import config_problems  # noqa: PLC0415 - 20 ms of rules
 
-        return list(refusals(self.to_message()))
+        return list(config_problems(self.to_message()))
 
     # --- composition --------------------------------------------------------------------------------------
 
@@ -118,7 +118,7 @@ class ModelConfig(TypedMessage):
             changes = {"platform": "", **changes}
         changed = object.__new__(type(self))
         vars(changed).update({**vars(self), **changes})
-        changed._settle(frozenset(refusal[:2] for refusal in self._refusals()))
+        changed._settle(frozenset(problem[:2] for problem in self._problems()))
         return changed
 
     # --- text and files -----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.builder.checking import Refusal, refusals
+from constructs_triton.model_config.builder.checking import ConfigProblem, config_problems
 from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.inference import Declared, batch_size_of, inferred
 from constructs_triton.model_config.builder.scheduling import ModelEnsembling
@@ -208,14 +208,14 @@ class Ensemble:
 
     def _raise_for_errors(self, *, unfinished: bool) -> None:
         steps = [model.to_message() for model in self._draft.models]
-        found = refusals(self._message(range(len(self._draft.steps))), steps)
-        errors = [refusal for refusal in found if not (unfinished and refusal.code in _UNFINISHED)]
+        found = config_problems(self._message(range(len(self._draft.steps))), steps)
+        errors = [problem for problem in found if not (unfinished and problem.code in _UNFINISHED)]
         if errors:
             raise InvalidValueError("\n".join(self._line(error, sited=not unfinished) for error in errors))
 
-    def _line(self, refusal: Refusal, *, sited: bool) -> str:
-        site = self._site(refusal.field) if sited else ""
-        return f'{site}ensemble "{self.name}": {refusal}'
+    def _line(self, problem: ConfigProblem, *, sited: bool) -> str:
+        site = self._site(problem.field) if sited else ""
+        return f'{site}ensemble "{self.name}": {problem}'
 
     def _site(self, place: Sequence[str | int]) -> str:
         """The line of Python that declared the input, output or step of an error."""

@@ -15,7 +15,7 @@ __all__ = ["ModelDynamicBatching", "ModelEnsembling", "ModelQueuePolicy", "Model
 class ModelQueuePolicy(TypedMessage):
     """How long and how many requests may wait, and what happens after the timeout.
 
-    0 stands for no time-out and no limit.
+    0 means no timeout and no limit.
     """
 
     timeout_action: Literal["REJECT", "DELAY"] = "REJECT"

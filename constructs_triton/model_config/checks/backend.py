@@ -139,11 +139,11 @@ def max_batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule(
-    "backend-misspelt",
+    "backend-misspelled",
     when=("backend",),
     source="triton core TritonBackendManager",
 )
-def misspelt(model: ModelUnderCheck) -> Iterator[Problem]:
+def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend is not a misspelling of a common one.
 
     An image may contain any backend. The rule therefore reports only a name that differs from a common

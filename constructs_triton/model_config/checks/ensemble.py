@@ -146,7 +146,7 @@ def cycle(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "ensemble-writes-input",
     "ensemble",
-    refuses=False,
+    rejects=False,
     source="observed with triton server 2.51",
     hint="map the step's output to another tensor name",
 )
@@ -165,7 +165,7 @@ def writes_input(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble-duplicate-tensor",
     "ensemble",
     source="triton core ValidateEnsembleConfig",
-    refuses=False,
+    rejects=False,
     hint="remove one of the two",
 )
 def duplicate_tensor(model: ModelUnderCheck) -> Iterator[Problem]:

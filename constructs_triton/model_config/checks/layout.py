@@ -18,7 +18,7 @@ _NONE_AVAILABLE = "at least one version must be available under the version poli
 @rule(
     "layout-no-model",
     "repository",
-    refuses=False,
+    rejects=False,
     source="triton server docker/sagemaker/serve: models are loaded by name",
     hint="use the folder that contains the folders of the models, each with config.pbtxt or a folder 1",
 )

@@ -92,7 +92,7 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "python-execute",
     "python",
-    refuses=False,
+    rejects=False,
     source="triton python_backend Stub::Execute",
     hint="add a method execute(self, requests) that returns one response for each request",
     needs_files=True,
@@ -198,7 +198,7 @@ def environment_version(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "python-no-tensors",
     "model",
-    refuses=False,
+    rejects=False,
     source=_OBSERVED,
     hint="add input and output to config.pbtxt, or add auto_complete_config to model.py",
     needs_files=True,

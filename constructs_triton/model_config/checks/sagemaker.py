@@ -99,7 +99,7 @@ def name_blank(model: ModelUnderCheck) -> Iterator[Problem]:
 # --- multi-model archives ---------------------------------------------------------------------------------
 
 
-@rule("sagemaker-archive-order", "repository", refuses=False, source=_LOADER)
+@rule("sagemaker-archive-order", "repository", rejects=False, source=_LOADER)
 def archive_order(context: RepositoryContext) -> Iterator[Problem]:
     """The model that a multi-model archive serves does not depend on the order of its folders on disk.
 
@@ -190,7 +190,7 @@ def name_out_of_memory(model: ModelUnderCheck) -> Iterator[Problem]:
     "sagemaker-decoupled",
     "config",
     when=("model_transaction_policy", "ensemble_scheduling"),
-    refuses=False,
+    rejects=False,
     source="triton server SagemakerAPIServer::HandleInfer",
 )
 def decoupled(model: ModelUnderCheck) -> Iterator[Problem]:

@@ -78,7 +78,7 @@ def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule(
     "target-tensorrt-without-gpu",
-    refuses=False,
+    rejects=False,
     source="triton tensorrt_backend, ModelInstanceState",
     hint="use an instance type with a GPU, or convert the model to ONNX",
 )
@@ -173,7 +173,7 @@ def request_size(model: ModelUnderCheck) -> Iterator[Problem]:
 @rule(
     "target-storage",
     "repository",
-    refuses=False,
+    rejects=False,
     source="AWS documentation: SageMaker hosting, volume size",
     hint="use an instance type with more storage, or a larger volume_size",
     needs_files=True,

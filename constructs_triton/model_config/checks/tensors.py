@@ -163,7 +163,7 @@ def tensorrt_only(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"{message}, got {len(tensor.dims)}", place, "write three dims")
 
 
-@rule("tensor-duplicate-input", refuses=False, source=_OBSERVED, hint="rename one of them")
+@rule("tensor-duplicate-input", rejects=False, source=_OBSERVED, hint="rename one of them")
 def duplicate_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each input is declared once.
 
@@ -213,7 +213,7 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule(
     "tensor-data-type-number",
-    refuses=False,
+    rejects=False,
     source=_OBSERVED,
     hint="write the name of a data type, for example TYPE_FP32",
 )

@@ -41,7 +41,7 @@ def _findings(config: str, target: Target, directory: Path, code: str) -> list[F
 )
 def test_backend_one_letter_from_a_common_one(backend: str, guess: str, tmp_path: Path) -> None:
     """A backend that differs by one letter, or by two swapped ones, is reported with the common name."""
-    (finding,) = _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelt")
+    (finding,) = _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelled")
     assert finding.message == f'unable to find backend library for backend "{backend}"'
     assert finding.hint == f'did you mean "{guess}"?'
 
@@ -49,7 +49,7 @@ def test_backend_one_letter_from_a_common_one(backend: str, guess: str, tmp_path
 @pytest.mark.parametrize("backend", ["python", "my_python", "pythonic", "pyton2", "dal", "custom"])
 def test_backend_that_is_not_a_misspelling(backend: str, tmp_path: Path) -> None:
     """Common backends, short names and names that differ by more are not reported."""
-    assert _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelt") == []
+    assert _findings(f'backend: "{backend}"\n', Target(), tmp_path, "backend-misspelled") == []
 
 
 @pytest.mark.parametrize(("memory_gib", "fits"), [(0.375, True), (0.374, False)])

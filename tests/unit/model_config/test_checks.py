@@ -40,7 +40,7 @@ def test_failing_twin_trips_only_its_rule(key: str, tmp_path: Path) -> None:
     report = _check(twin.failing, twin.target, tmp_path)
     assert {finding.code for finding in report.findings} == {rule.code}
     assert report.findings[0].severity is rule.severity
-    assert report.verdict == ("rejected" if rule.refuses else "loads")
+    assert report.verdict == ("rejected" if rule.rejects else "loads")
 
 
 @pytest.mark.parametrize("key", sorted(TWINS))

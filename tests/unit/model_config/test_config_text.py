@@ -1,4 +1,4 @@
-"""Reading and writing ``config.pbtxt``, and telling where a mistake is."""
+"""Reads and writes ``config.pbtxt``, and finds the place of an error."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from constructs_triton.model_config.locations import Locations
     ],
 )
 def test_fault_names_code_line_and_column(text: str, code: str, line: int, column: int) -> None:
-    """What the server's parser refuses is refused, with the place of the offending token."""
+    """A file that the server's parser rejects is rejected, with the place of the token."""
     with pytest.raises(ModelConfigError) as caught:
         parse_model_config(text, "m/config.pbtxt")
     finding = caught.value.finding
@@ -53,17 +53,17 @@ def test_fault_names_code_line_and_column(text: str, code: str, line: int, colum
     ],
 )
 def test_spellings_that_the_server_reads_are_read(text: str, max_batch_size: int) -> None:
-    """Whatever the server's parser reads is read, the spellings that Python's refuses too."""
+    """A file that the server's parser accepts is accepted, even if Python's parser rejects it."""
     assert parse_model_config(text).max_batch_size == max_batch_size
 
 
 def test_bytes_outside_utf8_in_a_comment_do_no_harm() -> None:
-    """A comment in another encoding is as little an error as it is for the server."""
+    """A comment in another encoding is not an error, as on the server."""
     assert parse_model_config(b"# caf\xe9\nmax_batch_size: 8").max_batch_size == 8
 
 
 def test_unknown_name_is_guessed() -> None:
-    """A misspelt field or enum value comes with the name that was probably meant."""
+    """The error about a misspelled field or enum value suggests a name."""
     with pytest.raises(ModelConfigError, match='did you mean "max_batch_size"'):
         parse_model_config("max_batchsize: 8")
     with pytest.raises(ModelConfigError, match="did you mean TYPE_FP32"):
@@ -103,12 +103,12 @@ instance_group { kind: KIND_CPU }
     ],
 )
 def test_places_of_fields(path: tuple[str | int, ...], place: tuple[int, int] | None) -> None:
-    """A field is found by name and index, a map's entry by its key, an absent one by its surroundings."""
+    """A field is found by name and index, a map entry by its key, an absent field by its parent."""
     assert Locations(TEXT).find(path) == place
 
 
 def test_written_text_is_stable_and_reads_back() -> None:
-    """Maps are written by key, whatever the order they were filled in, and nothing is lost."""
+    """Maps are written in the order of their keys, and every field is kept."""
     first, second = new_model_config(), new_model_config()
     for key in ("b", "a", "c"):
         first.parameters[key].string_value = key
@@ -127,7 +127,7 @@ IMPORTS = {
 
 @pytest.mark.parametrize("order", sorted(IMPORTS))
 def test_schema_and_tritonclient_share_one_process(order: str) -> None:
-    """The schema and an ordinary import of tritonclient go together in either order, as the same classes."""
+    """The schema and an import of tritonclient, in either order, give the same classes."""
     program = (
         IMPORTS[order] + "from tritonclient.grpc import model_config_pb2\n"
         "from constructs_triton.model_config import load_schema, parse_model_config\n"
@@ -138,7 +138,7 @@ def test_schema_and_tritonclient_share_one_process(order: str) -> None:
 
 
 def test_reading_a_configuration_imports_no_grpc() -> None:
-    """Reading and checking import neither grpc nor the package around the schema."""
+    """Reading and checking import neither grpc nor the package that contains the schema."""
     program = (
         "import sys\n"
         "from constructs_triton.model_config import parse_model_config\n"

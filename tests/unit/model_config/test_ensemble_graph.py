@@ -1,4 +1,4 @@
-"""The graph of an ensemble as a value of its own."""
+"""The graph of an ensemble."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from constructs_triton.model_config import EnsembleGraph, parse_model_config
 
 
 def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:
-    """A step in text form."""
+    """A step as text."""
     maps = [("input_map", reads), ("output_map", writes)]
     lines = [f'{name} {{ key: "{k}" value: "{v}" }}' for name, pairs in maps for k, v in pairs.items()]
     return f'step {{ model_name: "{model}" model_version: -1 {" ".join(lines)} }}'
@@ -33,12 +33,12 @@ def test_producers_and_readers() -> None:
 
 
 def test_order_of_steps_is_free() -> None:
-    """A step may stand before the one that feeds it."""
+    """A step may come before a step that it reads from."""
     assert graph(*reversed(CHAIN)).in_cycle == ()
 
 
 def test_faults_are_told_once() -> None:
-    """An unproduced tensor is not also reported as everything that waits behind it."""
+    """An unproduced tensor is reported without the tensors that depend on it."""
     broken = graph(step("a", {"X": "ghost"}, {"Y": "t"}), CHAIN[1])
     assert broken.unproduced == ("ghost",)
     assert broken.unused_inputs == ("IN",)
@@ -46,7 +46,7 @@ def test_faults_are_told_once() -> None:
 
 
 def test_cycle_names_its_tensors() -> None:
-    """Tensors that wait for each other are found, with what waits behind them."""
+    """The tensors of a cycle are found, with the tensors that depend on them."""
     loop = graph(
         step("j", {"U": "IN", "V": "t2"}, {"W": "t1"}), step("b", {"P": "t1"}, {"Q": "t2", "R": "OUT"})
     )
@@ -54,14 +54,14 @@ def test_cycle_names_its_tensors() -> None:
 
 
 def test_decoupled_branches_may_not_join() -> None:
-    """A step that joins a decoupled branch with the input is found; behind one decoupled step all is well."""
+    """A step that joins a decoupled branch with the input is found; one decoupled branch is allowed."""
     joined = graph(CHAIN[0], step("j", {"U": "t", "V": "IN"}, {"W": "OUT"}))
     assert [step.model_name for step in joined.joins_decoupled_branches({"a"})] == ["j"]
     assert graph(*CHAIN).joins_decoupled_branches({"a"}) == ()
 
 
 def test_prints_as_text_and_as_mermaid() -> None:
-    """Text has a line a step; Mermaid has the tensors on its arrows, with names escaped."""
+    """The text has one line for each step; Mermaid has the tensors on its arrows, with escaped names."""
     chain = graph(*CHAIN)
     assert str(chain).splitlines() == ["pipe: IN -> OUT", "  1. a(X=IN) -> Y=t", "  2. b(P=t) -> Q=OUT"]
     assert chain.to_mermaid().splitlines() == [

@@ -1,15 +1,15 @@
-"""What a model repository is judged for."""
+"""The endpoint that a model repository is checked for."""
 
 from constructs_triton.model_config.target import Target
 
 
 def test_nothing_known_is_the_default() -> None:
-    """``Target()`` is a single-model server of which nothing is known."""
+    """``Target()`` is a single-model endpoint with unknown hardware and image."""
     assert Target() == Target(mode="single", gpu_count=None, image_version=None, local_files=True)
 
 
 def test_target_of_an_instance_type() -> None:
-    """The hardware comes from the instance type; local NVMe is the disk where there is any."""
+    """The instance type determines the hardware; the disk is local NVMe storage if there is any."""
     target = Target.of(
         instance_type="ml.g4dn.12xlarge", image_version="26.05", mode="multi-model", volume_size_gb=30
     )
@@ -24,5 +24,5 @@ def test_target_of_an_instance_type() -> None:
 
 
 def test_unknown_type_leaves_the_hardware_open() -> None:
-    """Of a type that is not in the table nothing is judged."""
+    """The hardware of an unknown instance type is unknown."""
     assert Target.of(instance_type="ml.g9.xlarge").gpu_count is None

@@ -1,4 +1,4 @@
-"""Configurations as four AWS posts about Triton on SageMaker print them, with typographic quotes mended.
+"""Configurations of four AWS posts about Triton on SageMaker, with plain quotes.
 
 Sources, all on the AWS Machine Learning Blog: "Host ML models on Amazon SageMaker using Triton: Python
 backend" (T5), "Run ensemble ML models on Amazon SageMaker" (DALI, Inception, their ensemble), "Run multiple

@@ -1,4 +1,4 @@
-"""``Ensemble``: what it infers, how it wires, what it refuses and where."""
+"""``Ensemble``: what it infers, how it connects steps, and which errors it raises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from constructs_triton.model_config import (
 def _model(
     name: str, reads: str, writes: str, *, size: int = 8, dims: tuple[int, ...] = (-1,)
 ) -> ModelConfig:
-    """A model of FP32 tensors, ``reads`` and ``writes`` being their names, split at blanks."""
+    """A model with FP32 tensors; ``reads`` and ``writes`` are their names, separated by spaces."""
     return ModelConfig(
         name=name,
         backend="python",
@@ -42,7 +42,7 @@ def _maps(config: ModelConfig) -> list[tuple[str, dict[str, str], dict[str, str]
 
 
 def test_steps_are_wired_by_name_and_put_in_order() -> None:
-    """Steps given backwards are joined by equal names, each after those it reads from."""
+    """Steps in reverse order are connected by equal names, and sorted by what they read."""
     built = Ensemble("e").input("image").step(RANK).step(CLASSIFY).step(DECODE).output("label").to_config()
     assert _maps(built) == [
         ("decode", {"image": "image"}, {"pixels": "pixels"}),
@@ -54,7 +54,7 @@ def test_steps_are_wired_by_name_and_put_in_order() -> None:
 
 
 def test_outputs_nobody_reads_stay_unmapped() -> None:
-    """An output that is neither read nor asked for is left out; one that is both goes to both."""
+    """An output that nothing reads is left out; one output can go to a step and to the ensemble."""
     chatty = _model("chatty", "x", "y trace")
     built = (
         Ensemble("e")
@@ -83,7 +83,7 @@ def test_dims_take_what_all_readers_know() -> None:
 def test_batch_axis_belongs_to_dims_where_the_ensemble_does_not_batch(
     size: int, given: int | None, dims: list[int]
 ) -> None:
-    """Dims are rewritten between models that batch and an ensemble that does not."""
+    """Dims include the batch axis in an ensemble without batching whose models have batching."""
     built = Ensemble("e", max_batch_size=given).input("image").step(_model("m", "image", "y", size=size))
     config = built.output("y").to_config()
     assert [list(config.input[0].dims), list(config.output[0].dims)] == [dims, dims]
@@ -91,7 +91,7 @@ def test_batch_axis_belongs_to_dims_where_the_ensemble_does_not_batch(
 
 
 def test_step_without_batching_keeps_the_axis_in_its_dims() -> None:
-    """In an ensemble that batches, a model that does not has the batch axis in its own dims."""
+    """In an ensemble with batching, a model without batching has the batch axis in its dims."""
     plain = _model("plain", "x", "image", size=0, dims=(-1, 7))
     built = (
         Ensemble("e", max_batch_size=2)
@@ -116,7 +116,7 @@ def test_optional_input_is_mapped_only_where_there_is_a_tensor() -> None:
 
 
 def test_given_fields_of_a_tensor_stay() -> None:
-    """An input given as a ``ModelInput`` keeps its fields and takes only what it leaves out."""
+    """An input given as a ``ModelInput`` keeps its fields; only missing ones are inferred."""
     tensor = ModelInput(name="image", reshape=ModelTensorReshape(shape=[-1]), allow_ragged_batch=True)
     built = Ensemble("e").input(tensor).step(DECODE).output("pixels").to_config()
     assert built.input[0].allow_ragged_batch
@@ -124,7 +124,7 @@ def test_given_fields_of_a_tensor_stay() -> None:
 
 
 def test_ensembles_nest() -> None:
-    """An ensemble is a step like any model, and brings its own models along."""
+    """An ensemble can be a step, which adds its models too."""
     inner = Ensemble("inner").input("image").step(DECODE).step(CLASSIFY).output("logits")
     outer = Ensemble("outer").input("image").step(inner).step(RANK).output("label")
     assert [model.name for model in outer.models] == ["decode", "classify", "inner", "rank"]
@@ -132,7 +132,7 @@ def test_ensembles_nest() -> None:
 
 
 def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
-    """A step may name a model that Python knows nothing of; types are then given."""
+    """A step may be only the name of a model; then the types must be given."""
     built = (
         Ensemble("e", max_batch_size=8)
         .input("image")
@@ -208,15 +208,15 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
     ],
 )
-def test_refused_by_the_call_that_does_it(call: Callable[[Any], object], message: str) -> None:
-    """What no later step can mend is refused at once."""
+def test_error_is_raised_by_the_call_that_causes_it(call: Callable[[Any], object], message: str) -> None:
+    """An error that no later step can fix is raised at once."""
     with pytest.raises(InvalidValueError) as caught:
         call(Ensemble("e").input("image"))
     assert message in str(caught.value)
 
 
-def test_unfinished_ensemble_names_the_lines_that_want_more() -> None:
-    """What later steps could have mended is refused at the end, with the lines that ask for it."""
+def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
+    """An error that a later step could fix is raised at the end, with its line of Python."""
     first = inspect.currentframe().f_lineno  # type: ignore[union-attr]
     unfinished = (
         Ensemble("e")
@@ -237,7 +237,7 @@ def test_unfinished_ensemble_names_the_lines_that_want_more() -> None:
 
 
 def test_calls_do_not_change_what_they_are_called_on() -> None:
-    """Each call returns a new ensemble, so one beginning serves several."""
+    """Each call returns a new ensemble, so several can share their first steps."""
     begun = Ensemble("e").input("image").step(DECODE)
     short = begun.output("pixels").to_config()
     long = begun.step(CLASSIFY).output("logits").to_config()

@@ -83,22 +83,22 @@ instance_group [ {
         (lambda: PLAIN.with_(extra="max_batch: 1"), "ModelConfig.extra: cannot be parsed"),
     ],
 )
-def test_refused_where_it_is_written(change: Callable[[], object], message: str) -> None:
-    """What Triton would refuse is refused by the call that says it."""
+def test_error_is_raised_where_the_value_is_set(change: Callable[[], object], message: str) -> None:
+    """The call that sets a value that Triton would reject raises the error."""
     with pytest.raises(InvalidValueError) as caught:
         change()
     assert message in str(caught.value)
 
 
 def test_with_keeps_the_rest_and_the_original() -> None:
-    """A change yields a copy that differs in what was named, and nothing else."""
+    """A change returns a copy that differs only in the named fields."""
     changed = PLAIN.with_(name="other", response_cache=ModelResponseCache(enable=True))
     assert PLAIN.response_cache is None
     assert changed.with_(name="plain", response_cache=None) == PLAIN
 
 
 def test_read_change_write_loses_comments_alone(tmp_path: Path) -> None:
-    """A file that is read, changed and written equals the text with that change made by hand."""
+    """A file that is read, changed and written equals the text with the same change made by hand."""
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "config.pbtxt").write_text(FILE, encoding="utf-8")
@@ -112,8 +112,8 @@ def test_read_change_write_loses_comments_alone(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["config.pbtxt"]
 
 
-def test_faulty_file_can_be_read_and_mended() -> None:
-    """Errors that a file brings along do not stand in the way of the change that mends one of them."""
+def test_invalid_file_can_be_read_and_fixed() -> None:
+    """A file with several errors can be fixed one error at a time."""
     faulty = ModelConfig.from_text('platform: "python" max_batch_size: -1')
     assert len(faulty.check().errors) >= 2
     half = faulty.with_(platform="", backend="python")
@@ -123,7 +123,7 @@ def test_faulty_file_can_be_read_and_mended() -> None:
 
 
 def test_equal_configurations_give_equal_text() -> None:
-    """The order of a map does not show, and an ensemble's platform has SageMaker's spelling."""
+    """The text does not depend on the order of a map, and spells an ensemble's platform as SageMaker does."""
     one = PLAIN.with_(parameters={"a": "1", "b": "2"})
     other = PLAIN.with_(parameters={"b": "2", "a": "1"})
     assert one.to_text() == other.to_text()
@@ -139,7 +139,7 @@ def test_equal_configurations_give_equal_text() -> None:
     ],
 )
 def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message: str) -> None:
-    """A file that is absent or does not parse is refused with its path and place."""
+    """The error about an absent or invalid file has its path and place."""
     path = tmp_path / "config.pbtxt"
     if content is not None:
         path.write_text(content)
@@ -149,7 +149,7 @@ def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """A configuration that cannot be written is an error of ours and changes nothing."""
+    """A configuration that cannot be written raises this package's error and changes nothing."""
     with pytest.raises(InvalidValueError, match=r"missing/config.pbtxt: cannot be written"):
         PLAIN.write(tmp_path / "missing" / "config.pbtxt")
     assert list(tmp_path.iterdir()) == []
@@ -208,12 +208,12 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     ids=lambda value: getattr(value, "NAME", None),
 )
 def test_backend_is_written_as_it_asks_to_be(backend: Backend | str, text: str) -> None:
-    """Each backend becomes its name or platform with its own parameters, spelt as its documentation does."""
+    """Each backend sets its name or platform and its parameters, as in its documentation."""
     assert ModelConfig(backend=backend).to_message() == parse_model_config(text)
 
 
 def test_backend_names_tensors_by_position() -> None:
-    """PyTorch's and FIL's tensors get the names that the backends go by; a name that is given stays."""
+    """Tensors of PyTorch and FIL get the names that the backend expects; a given name is kept."""
     inputs = [ModelInput(data_type="TYPE_FP32", dims=[1]), ModelInput(name="mask", dims=[1])]
     outputs = [ModelOutput(data_type="TYPE_FP32", dims=[1])]
     pytorch = ModelConfig(backend=PytorchBackend(), input=inputs, output=outputs)
@@ -223,7 +223,7 @@ def test_backend_names_tensors_by_position() -> None:
 
 
 def test_another_backend_replaces_the_platform() -> None:
-    """Changing the backend drops the old platform; parameters that were given stay."""
+    """Changing the backend removes the old platform and keeps the given parameters."""
     pytorch = ModelConfig(backend=PytorchBackend(), parameters={"mine": "1"})
     changed = pytorch.with_(backend=OnnxruntimeBackend(execution_mode=1))
     assert changed.platform == "onnxruntime_onnx"
@@ -249,14 +249,14 @@ def test_another_backend_replaces_the_platform() -> None:
     ],
 )
 def test_backend_refuses_what_it_cannot_use(make: Callable[[], object], message: str) -> None:
-    """An option that the backend would not understand is refused at once."""
+    """An option with an invalid value raises an error at once."""
     with pytest.raises(InvalidValueError) as caught:
         make()
     assert message in str(caught.value)
 
 
 def test_import_loads_no_protobuf() -> None:
-    """Importing the builder costs neither protobuf nor the rules; its names are all there."""
+    """Importing the builder imports neither protobuf nor the rules, and has all public names."""
     code = (
         "import sys, constructs_triton.model_config as m; m.ModelConfig; "
         "print('google.protobuf' in sys.modules)"

@@ -110,7 +110,7 @@ RESNET_TENSORRT = ModelConfig(
     ],
 )
 def test_builder_equals_published_text(built: ModelConfig, text: str) -> None:
-    """The builder's message equals the published text's, and so does what it writes."""
+    """The builder's message and its text equal the published configuration."""
     wanted = parse_model_config(text)
     assert built.to_message() == wanted
     assert parse_model_config(built.to_text()) == wanted
@@ -171,7 +171,7 @@ def test_batching_with_delay_equals_published_fragment() -> None:
 
 
 def test_preprocess_bert_postprocess_is_wired_by_name() -> None:
-    """A tokenizer, BERT and a classifier become an ensemble whose text goes in and whose label comes out."""
+    """A tokenizer, BERT and a classifier become an ensemble from text to label."""
     tokenizer = ModelConfig(
         name="preprocess",
         backend="python",

@@ -1,4 +1,4 @@
-"""Typed messages: what they take, what they refuse, what they keep."""
+"""Typed messages: which values they accept, reject and keep."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ wrong: Any = model_config
     ],
 )
 def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str) -> None:
-    """A value that does not fit is refused where it is given, naming the field, the value and the mend."""
+    """The error about an invalid value names the field, the value and the fix."""
     with pytest.raises(InvalidValueError, match=message):
         make()
 
 
 def test_presence_is_kept() -> None:
-    """``False`` in a choice and an empty message count as given, as they do in the file."""
+    """``False`` in a choice and an empty message count as set, as in the file."""
     schema = load_schema()
     given = ModelWarmup.Input(zero_data=False).to_message()
     assert given.WhichOneof("input_data_type") == "zero_data"
@@ -87,7 +87,7 @@ def test_presence_is_kept() -> None:
 
 
 def test_later_changes_of_arguments_do_not_reach_the_value() -> None:
-    """Lists and mappings are copied, so a value stays what it was."""
+    """Lists and mappings are copied, so later changes of the originals have no effect."""
     dims, inputs = [1, 2], {"x": ModelWarmup.Input()}
     tensor, warmup = ModelInput(dims=dims), ModelWarmup(inputs=inputs)
     dims.append(3)
@@ -104,7 +104,7 @@ def test_keyword_of_python_is_reached() -> None:
 
 
 def test_nested_messages_are_written_whole() -> None:
-    """Messages inside lists, maps and messages arrive where the schema has them."""
+    """Messages inside lists, maps and messages are written to their fields."""
     policy = ModelOptimizationPolicy(
         execution_accelerators=ModelOptimizationPolicy.ExecutionAccelerators(
             gpu_execution_accelerator=[
