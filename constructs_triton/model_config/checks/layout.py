@@ -39,7 +39,7 @@ def no_model(context: RepositoryContext) -> Iterator[Problem]:
 @rule(
     "layout-folder-is-model",
     "repository",
-    refuses=False,
+    rejects=False,
     source="triton server docs/user_guide/model_repository.md: Repository Layout",
     hint="pass its parent folder",
 )
