@@ -1,4 +1,4 @@
-"""``TritonModelRepository``: Triton models as CDK sees them."""
+"""``TritonModelRepository``: the construct of a Triton model repository."""
 
 from __future__ import annotations
 
@@ -54,38 +54,39 @@ class TritonModelRepository(Construct):
     ``RepositoryError`` with all findings before anything is added to the stack, and warnings become
     annotations that can be acknowledged by ``constructs-triton:<code>``.
 
-    Archives are made when an endpoint asks for them. A single-model endpoint loads its archive from the CDK's
-    asset bucket (:meth:`archive_of`). A multi-model endpoint needs all archives under one prefix: the first
-    time :attr:`model_data_url` is asked for, a bucket is made (unless one was given) together with a custom
-    resource that copies them there inside S3 and writes ``index.json`` beside them.
+    Archives are created when an endpoint needs them. A single-model endpoint loads its archive from the
+    asset bucket of the CDK (:meth:`archive_of`). A multi-model endpoint needs all archives under one prefix.
+    The first use of :attr:`model_data_url` creates a bucket, unless ``bucket`` is set, and a custom resource
+    that copies the archives there and writes ``index.json`` beside them.
 
     ``source``
-        Where the models come from, for example ``ModelSource.from_directory("models")``: for a multi-model
-        endpoint each ensemble with all its steps becomes one archive, and every other model its own. Further
-        models come from :meth:`add_model`.
+        Where the models come from, for example ``ModelSource.from_directory("models")``. On a multi-model
+        endpoint each ensemble with its steps is one archive, and so is every other model. Add further models
+        with :meth:`add_model`.
     ``check``
-        How strictly to check: ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their code,
-        ``RepositoryCheck.off()`` checks nothing.
+        ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
+        checks nothing. Default: check everything.
     ``bucket``
-        A bucket of one's own for multi-model endpoints. By default one is made: encrypted, TLS only, no
-        public access, kept when the stack is deleted.
+        Your own bucket for multi-model endpoints. By default a bucket is created: encrypted, TLS only, no
+        public access, retained when the stack is deleted.
     ``prefix``
         Key prefix of the archives in that bucket, ``"models/"`` by default; ends with ``/``.
     ``target_model_naming``
         ``CONTENT`` by default: ``resnet-3f9c2a1b.tar.gz``, a new name for new content.
     ``prune_after``
-        Lets a deployment remove archives that it has placed and that have had no name for so long, a day at
-        least. By default none is ever removed.
+        A duration of at least one day. A deployment deletes archives that it has copied and that have been
+        out of use for this time. Default: archives are never deleted.
     ``encryption_key``
-        KMS key of the bucket that is made; S3-managed keys by default.
+        KMS key of the bucket that is created. Default: S3-managed keys.
     ``asset_encryption_key``
-        KMS key of one's own that the CDK's asset bucket is encrypted with (``cdk bootstrap
-        --bootstrap-kms-key-id``): whoever loads or copies the archives is then allowed to decrypt. A key that
-        ``cdk bootstrap --bootstrap-customer-key`` has made allows that to the whole account by itself.
+        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``). The roles that
+        load or copy archives are then allowed to decrypt with it. Not required for a key that was created by
+        ``cdk bootstrap --bootstrap-customer-key``.
     ``versioned``
-        Whether the bucket that is made keeps versions.
+        Whether the bucket that is created is versioned. Default: no.
     ``removal_policy``
-        Of the bucket that is made, ``RETAIN`` by default; ``DESTROY`` removes the archives as well.
+        Removal policy of the bucket that is created. ``DESTROY`` also deletes the archives. Default:
+        ``RETAIN``.
     """
 
     def __init__(
