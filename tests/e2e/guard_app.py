@@ -66,7 +66,7 @@ class GuardedStack(cdk.Stack):
         guard = self.endpoint.node.find_child("ScalingGuard")
         counts = [each.scalable_instance_count for each in self.endpoint.variants]
         if where == "before":
-            broken.node.add_dependency(guard.node.find_child("Resource"))
+            broken.node.add_dependency(guard.node.find_child("Gate"))
             endpoint.add_resource_dependency(broken)
             return
         broken.node.add_dependency(endpoint)

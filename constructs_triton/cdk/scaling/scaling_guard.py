@@ -1,4 +1,4 @@
-"""The guard that deregisters variants from auto scaling while a deployment changes their instances.
+"""Deregisters variants from auto scaling while a deployment changes their instances.
 
 ``constructs_triton.custom_resource_handlers.scaling_guard.handler`` describes how the resources work together
 and what a rollback does.
@@ -7,6 +7,7 @@ and what a rollback does.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import jsii
 from aws_cdk import (
@@ -28,9 +29,10 @@ from constructs import Construct, IConstruct
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.scaling.service_linked_role import SERVICE_NAME, service_linked_role_arn
 from constructs_triton.custom_resource_handlers.scaling_guard import (
-    GUARD_TYPE,
+    GATE_TYPE,
     PARAMETER_FOLDER,
     POLICY_TYPE,
+    SWEEPER_TYPE,
     TARGET_TYPE,
 )
 from constructs_triton.facts.instance_types import InstanceType
@@ -61,7 +63,7 @@ class ScalingGuardFunction(DeployFunction):
 
 
 class ScalingGuard(Construct):
-    """A custom resource that runs before an endpoint's update.
+    """Custom resources that run before an endpoint's update, and in the cleanup after it.
 
     :meth:`protect` makes the scaling of a variant run after the update. ``instance_types`` maps each
     variant's name to its instance type.
@@ -78,24 +80,30 @@ class ScalingGuard(Construct):
         super().__init__(scope, id)
         self._function = ScalingGuardFunction.of(self)
         before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
-        self.resource = CustomResource(
-            self,
-            "Resource",
-            resource_type=GUARD_TYPE,
-            service_token=self._function.function.function_arn,
-            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
-            properties={
-                # A name, not a reference: the endpoint is created after the guard.
-                "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
-                "InstanceTypes": {name: each.name for name, each in instance_types.items()},
-            },
-        )
-        self.resource.node.add_dependency(before)
-        guard = self.resource.node.default_child
-        assert isinstance(guard, CfnResource)
-        endpoint.add_resource_dependency(guard)
+        properties = {
+            # A name, not a reference: the endpoint is created after the guard.
+            "EndpointLogicalId": Stack.of(endpoint).get_logical_id(endpoint),
+            "InstanceTypes": {name: each.name for name, each in instance_types.items()},
+        }
+        sweeper = self._resource("Sweeper", SWEEPER_TYPE, properties)
+        sweeper.node.add_dependency(before)
+        # The reference makes CloudFormation update the gate whenever it updates the sweeper, and after it.
+        gate = self._resource("Gate", GATE_TYPE, {**properties, "SweeperId": sweeper.ref})
+        gate_resource = gate.node.default_child
+        assert isinstance(gate_resource, CfnResource)
+        endpoint.add_resource_dependency(gate_resource)
         self._after = iam.Policy(
             self, "After", statements=_after_statements(endpoint), roles=[self._function.role]
+        )
+
+    def _resource(self, id: str, resource_type: str, properties: Mapping[str, Any]) -> CustomResource:
+        return CustomResource(
+            self,
+            id,
+            resource_type=resource_type,
+            service_token=self._function.function.function_arn,
+            service_timeout=Duration.minutes(_SERVICE_TIMEOUT_MINUTES),
+            properties=properties,
         )
 
     def protect(self, scaling: Construct, instance_type: InstanceType) -> None:

@@ -1,14 +1,17 @@
 """Deregisters variants from auto scaling while a deployment changes their instances.
 
-``handler.py`` is the entry point of the Lambda function. It explains how the three resources work together.
+``handler.py`` is the entry point of the Lambda function. It explains how the resources work together.
 """
 
 from __future__ import annotations
 
-__all__ = ["GUARD_TYPE", "PARAMETER_FOLDER", "POLICY_TYPE", "TARGET_TYPE"]
+__all__ = ["GATE_TYPE", "PARAMETER_FOLDER", "POLICY_TYPE", "SWEEPER_TYPE", "TARGET_TYPE"]
 
-GUARD_TYPE = "Custom::TritonScalingGuard"
-"""CloudFormation type of the resource that is updated before the endpoint."""
+SWEEPER_TYPE = "Custom::TritonScalingSweeper"
+"""Is updated first. Its deletion in the cleanup phase ends the deployment or its rollback."""
+
+GATE_TYPE = "Custom::TritonScalingGate"
+"""Is updated after the sweeper and before the endpoint, and deregisters variants."""
 
 TARGET_TYPE = "Custom::TritonScalableTarget"
 """Replaces ``AWS::ApplicationAutoScaling::ScalableTarget``, with the same properties."""

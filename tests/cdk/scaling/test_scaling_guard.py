@@ -45,23 +45,26 @@ def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The endpoint depends on the guard, which knows it by its logical id; target and policy refer to it."""
+    """The sweeper comes first, then the gate, then the endpoint, then its targets and policies."""
     endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     count.scale_on_gpu_utilization("Gpu")
     template = synthesize(stack)
-    made, guard = (
-        by_type(template, kind) for kind in ("AWS::SageMaker::Endpoint", "Custom::TritonScalingGuard")
+    created, sweeper, gate = (
+        by_type(template, kind)
+        for kind in ("AWS::SageMaker::Endpoint", "Custom::TritonScalingSweeper", "Custom::TritonScalingGate")
     )
-    assert guard["LogicalId"] in made["DependsOn"]
-    assert guard["Properties"]["EndpointLogicalId"] == made["LogicalId"]
-    assert guard["Properties"]["InstanceTypes"] == {"AllTraffic": "ml.g5.xlarge"}
+    assert gate["LogicalId"] in created["DependsOn"]
+    assert gate["Properties"]["SweeperId"] == {"Ref": sweeper["LogicalId"]}
+    for each in (sweeper, gate):
+        assert each["Properties"]["EndpointLogicalId"] == created["LogicalId"]
+        assert each["Properties"]["InstanceTypes"] == {"AllTraffic": "ml.g5.xlarge"}
     target, policy = (
         by_type(template, kind) for kind in ("Custom::TritonScalableTarget", "Custom::TritonScalingPolicy")
     )
     for each in (target, policy):
         assert each["Properties"]["InstanceType"] == "ml.g5.xlarge"
-        assert each["Properties"]["ServiceToken"] == guard["Properties"]["ServiceToken"]
+        assert each["Properties"]["ServiceToken"] == gate["Properties"]["ServiceToken"]
     assert "RoleARN" not in target["Properties"]
     assert policy["Properties"]["ScalingTargetId"] == {"Ref": target["LogicalId"]}
     assert not [each for each in template["Resources"].values() if each["Type"].startswith(NATIVE)]
@@ -196,5 +199,5 @@ def test_function_is_shared_within_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
         )
     template = synthesize(stack)
     kinds = [each["Type"] for each in template["Resources"].values()]
-    assert kinds.count("Custom::TritonScalingGuard") == 2
+    assert kinds.count("Custom::TritonScalingGate") == 2
     assert kinds.count("AWS::Lambda::Function") == 1

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.custom_resource_handlers.scaling_guard import handler
+from constructs_triton.custom_resource_handlers.scaling_guard import stack
 from constructs_triton.custom_resource_handlers.scaling_guard.scaling import (
     DIMENSION,
     NAMESPACE,
@@ -162,10 +162,10 @@ def test_endpoint_is_found_in_a_stack_of_many_resources(monkeypatch: pytest.Monk
         "LastUpdatedTimestamp": "2026-01-01T00:00:00Z",
     }
     cloudformation = boto3.client("cloudformation")
-    monkeypatch.setattr(handler, "make_client", lambda _: cloudformation)
+    monkeypatch.setattr(stack, "make_client", lambda _: cloudformation)
     with Stubber(cloudformation) as stub:
         first = {"StackResourceSummaries": [], "NextToken": "more"}
         stub.add_response("list_stack_resources", first, {"StackName": "stack"})
         rest = {"StackName": "stack", "NextToken": "more"}
         stub.add_response("list_stack_resources", {"StackResourceSummaries": [row]}, rest)
-        assert handler._endpoint_name("stack", "Endpoint") == "digits"
+        assert stack.endpoint_name("stack", "Endpoint") == "digits"

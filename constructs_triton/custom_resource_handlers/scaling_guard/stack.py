@@ -1,0 +1,53 @@
+"""Reads the stack and its endpoint, as they are during the deployment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..retries import make_client
+from .scaling import call
+
+__all__ = ["endpoint_name", "running_variants", "stack_resources", "stack_status"]
+
+
+def stack_status(stack_id: str) -> str:
+    """The status of the stack, such as ``UPDATE_IN_PROGRESS``."""
+    (stack,) = call(make_client("cloudformation").describe_stacks, StackName=stack_id)["Stacks"]
+    status: str = stack["StackStatus"]
+    return status
+
+
+def stack_resources(stack_id: str) -> Iterator[dict[str, Any]]:
+    """All resources of the stack; DescribeStackResources would return only the first hundred."""
+    cloudformation = make_client("cloudformation")
+    token: dict[str, str] = {}
+    while True:
+        page = call(cloudformation.list_stack_resources, StackName=stack_id, **token)
+        yield from page["StackResourceSummaries"]
+        if "NextToken" not in page:
+            return
+        token = {"NextToken": page["NextToken"]}
+
+
+def endpoint_name(stack_id: str, logical_id: str) -> str | None:
+    """The name of the stack's endpoint, or ``None`` if it has not been created yet."""
+    for each in stack_resources(stack_id):
+        if each["LogicalResourceId"] == logical_id and each.get("PhysicalResourceId"):
+            arn: str = each["PhysicalResourceId"]
+            return arn.rpartition("/")[2]
+    return None
+
+
+def running_variants(endpoint_name: str) -> list[tuple[str, str | None]]:
+    """Names and instance types of the variants, including those of an update in progress."""
+    sagemaker = make_client("sagemaker")
+    endpoint = call(sagemaker.describe_endpoint, EndpointName=endpoint_name)
+    pending = endpoint.get("PendingDeploymentSummary") or {}
+    names = {endpoint["EndpointConfigName"], pending.get("EndpointConfigName")} - {None}
+    variants: list[tuple[str, str | None]] = []
+    for name in sorted(names):
+        config = call(sagemaker.describe_endpoint_config, EndpointConfigName=name)
+        listed = [*config["ProductionVariants"], *config.get("ShadowProductionVariants", [])]
+        variants += [(each["VariantName"], each.get("InstanceType")) for each in listed]
+    return variants
