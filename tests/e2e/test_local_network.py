@@ -154,4 +154,4 @@ def test_open_ports_work_where_they_are_allowed(tmp_path: Path) -> None:
         hosts = [host for host, _ in listening(processes_of(local))]
         assert sorted(hosts) == ["0.0.0.0"] * len(process_ids(local)) + ["127.0.0.1"]
         assert local.messages.count("listens on all network interfaces") == 1
-        assert "Isolated/AllTraffic: network isolation does not work here" in local.messages
+        assert "Isolated/AllTraffic: network isolation does not work on this machine" in local.messages
