@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
+from typing import Any
 
 import aiohttp
+from aiohttp.client_proto import ResponseHandler
 
 from constructs_triton.local.server.private_address import SOCKET_NAME
 
@@ -16,6 +19,20 @@ READ_BUFFER_BYTES = 4 * 2**20
 # A connection that does not fit into the server's backlog of 1024 fails at once on a Unix socket, while TCP
 # tries again; so no more are opened at the same time, and further requests wait for one.
 _UNIX_CONNECTIONS = 1000
+# The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take turns
+# several times for each tensor; TCP's buffers grow by themselves.
+_SEND_BUFFER_BYTES = 2**20
+
+
+class _LargeBufferConnector(aiohttp.UnixConnector):
+    """Connects to a Unix socket with a large send buffer. aiohttp has no option for it."""
+
+    async def _create_connection(self, *args: Any, **kwargs: Any) -> ResponseHandler:
+        handler = await super()._create_connection(*args, **kwargs)
+        assert handler.transport is not None
+        connection = handler.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
+        return handler
 
 
 class ServerConnection:
@@ -36,7 +53,7 @@ class ServerConnection:
         if self._descriptor is None:
             return aiohttp.TCPConnector(limit=0)
         path = f"/proc/self/fd/{self._descriptor}/{SOCKET_NAME}"
-        return aiohttp.UnixConnector(path, limit=_UNIX_CONNECTIONS)
+        return _LargeBufferConnector(path, limit=_UNIX_CONNECTIONS)
 
     async def close(self) -> None:
         """Close all connections."""

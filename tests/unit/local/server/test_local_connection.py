@@ -20,6 +20,14 @@ from constructs_triton.local.server.unix_http import UnixHTTPConnection
 URL = "http://127.0.0.1:8080/ping"
 
 
+async def answer_in_part(request: web.Request) -> web.StreamResponse:
+    """Answers, and keeps the connection in use."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await asyncio.sleep(5)
+    return response
+
+
 async def answer(request: web.Request) -> web.Response:
     return web.Response(text=request.path)
 
@@ -29,7 +37,8 @@ async def serving(folder: Path) -> AsyncIterator[None]:
     """A server on the socket of this folder, which may have a path of any length."""
     application = web.Application()
     application.router.add_get("/ping", answer)
-    runner = web.AppRunner(application)
+    application.router.add_get("/ping/unfinished", answer_in_part)
+    runner = web.AppRunner(application, shutdown_timeout=0.1)
     await runner.setup()
     descriptor = os.open(folder, os.O_PATH)
     listener = socket.socket(socket.AF_UNIX)
@@ -59,6 +68,30 @@ def test_the_socket_is_reached_in_a_folder_of_any_path(tmp_path: Path, name: str
         await connection.close()
 
     asyncio.run(scenario())
+
+
+def test_the_send_buffer_is_larger_than_the_default(tmp_path: Path) -> None:
+    """A tensor is sent in few steps."""
+
+    async def scenario() -> None:
+        connection = ServerConnection(tmp_path, 5.0)
+        async with serving(tmp_path), connection.session.get(f"{URL}/unfinished") as response:
+            assert send_buffer_bytes(response) > default_buffer_bytes()
+        await connection.close()
+
+    asyncio.run(scenario())
+
+
+def send_buffer_bytes(response: aiohttp.ClientResponse) -> int:
+    assert response.connection is not None
+    assert response.connection.transport is not None
+    connection = response.connection.transport.get_extra_info("socket")
+    return int(connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
+
+
+def default_buffer_bytes() -> int:
+    with socket.socket(socket.AF_UNIX) as other:
+        return other.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF)
 
 
 def ping(folder: Path) -> bytes:
