@@ -1,4 +1,4 @@
-"""Apps, stacks and repositories that the tests of the constructs are made of."""
+"""The apps, stacks and model repositories of the construct tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MODEL = """class TritonPythonModel:
 
 
 def write_model(directory: Path, name: str, *, config: str | None = None) -> None:
-    """A Python backend model that Triton would load."""
+    """Write a Python backend model that Triton would load."""
     folder = directory / name
     (folder / "1").mkdir(parents=True)
     (folder / "config.pbtxt").write_text(_CONFIG.format(name=name) if config is None else config)
@@ -49,7 +49,7 @@ def write_model(directory: Path, name: str, *, config: str | None = None) -> Non
 
 
 def write_repository(directory: Path) -> Path:
-    """An ensemble ``pipeline`` of ``scale`` and ``shift``, and ``other``, which belongs to none."""
+    """Write an ensemble ``pipeline`` of ``scale`` and ``shift``, and a separate model ``other``."""
     for name in ("scale", "shift", "other"):
         write_model(directory, name)
     (directory / "pipeline" / "1").mkdir(parents=True)
@@ -59,12 +59,12 @@ def write_repository(directory: Path) -> Path:
 
 
 def make_app(outdir: Path | None = None, **context: Any) -> cdk.App:
-    """An app in which findings of CDK's template validation are errors."""
+    """Return an app in which findings of CDK's template validation are errors."""
     return cdk.App(outdir=None if outdir is None else str(outdir), context={**STRICT, **context})
 
 
 def make_stack(environment: cdk.Environment | None = ENVIRONMENT) -> cdk.Stack:
-    """A stack of its own app; ``None`` makes it environment-agnostic."""
+    """Return a stack in a new app; with ``None`` it is environment-agnostic."""
     return cdk.Stack(make_app(), "Test", env=environment)
 
 
@@ -73,27 +73,29 @@ def add_repository(scope: cdk.Stack, path: Path, id: str = "Models", **props: An
 
 
 def synthesize(stack: cdk.Stack) -> dict[str, Any]:
-    """The template, through all that a real synth does."""
+    """Return the template after a full synthesis."""
     app = stack.node.root
     assert isinstance(app, cdk.App)
     template: dict[str, Any] = app.synth().get_stack_artifact(stack.artifact_id).template
     return template
 
 
-def resources(template: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """Logical id to resource, of one CloudFormation type."""
-    return {name: each for name, each in template.get("Resources", {}).items() if each["Type"] == kind}
+def resources(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
+    """Return the resources of one CloudFormation type by logical ID."""
+    return {
+        name: each for name, each in template.get("Resources", {}).items() if each["Type"] == resource_type
+    }
 
 
-def only(template: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The properties of the only resource of a type."""
-    (resource,) = resources(template, kind).values()
+def only(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
+    """Return the properties of the only resource of a type."""
+    (resource,) = resources(template, resource_type).values()
     properties: dict[str, Any] = resource["Properties"]
     return properties
 
 
 def statements(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """All policy statements that have a name, by it."""
+    """Return all policy statements that have a Sid, by Sid."""
     return {
         statement["Sid"]: statement
         for policy in resources(template, "AWS::IAM::Policy").values()
@@ -103,7 +105,7 @@ def statements(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def flat(value: Any) -> str:
-    """A value with its intrinsics as one text, to search in."""
+    """Return a value with its intrinsic functions as one string, to search in."""
     match value:
         case {"Fn::Join": [separator, parts]}:
             return str(separator).join(flat(part) for part in parts)
@@ -118,7 +120,7 @@ def flat(value: Any) -> str:
 
 
 def normalise(template: Mapping[str, Any]) -> Any:
-    """The template without what changes with the CDK's release or the content of the models."""
+    """Return the template without what changes with the CDK's release or the content of the models."""
     kept = {key: value for key, value in template.items() if key not in ("Parameters", "Rules")}
     for name, rows in kept.get("Mappings", {}).items():
         kept["Mappings"] = {**kept["Mappings"], name: f"{len(rows)} regions"}

@@ -33,19 +33,19 @@ def generator() -> ModuleType:
     return module
 
 
-def test_every_property_is_typed_or_left_out_for_a_reason(generator: ModuleType) -> None:
-    """A property that a new release of the CDK brings fails here; so does a row that stands for none."""
+def test_every_property_has_a_row(generator: ModuleType) -> None:
+    """Each property of the CDK's classes has a row, and each row a property."""
     assert generator.missing() == []
     assert generator.superfluous() == []
 
 
 def test_page_is_generated(generator: ModuleType) -> None:
-    """What is in docs/ is what the generator writes."""
+    """The page in docs/ is the output of its generator."""
     assert generator.OUTPUT.read_text() == generator.render(), "run python tools/generate_coverage_doc.py"
 
 
 def _keywords() -> set[str]:
-    """Every name that the table may promise: keywords of the constructs, and of what is handed to them."""
+    """Return every name that the table may contain: keywords of the constructs and of their values."""
     takers = [
         *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
         *(
@@ -64,7 +64,7 @@ def _keywords() -> set[str]:
 
 
 def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
-    """A keyword that is renamed is renamed on the page."""
+    """The table contains only keywords that exist."""
     said = {cell for rows in generator.TYPED.values() for cell in rows.values()}
     words = {
         word for cell in said for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
@@ -76,8 +76,8 @@ def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
     assert hasattr(constructs.ModelSource, "from_s3_prefix")
 
 
-def test_paths_of_what_is_left_out_exist(generator: ModuleType) -> None:
-    """CloudFormation's own schema knows every path that the page gives for an override."""
+def test_paths_of_unsupported_properties_exist(generator: ModuleType) -> None:
+    """CloudFormation's schema has every path that the page gives for an override."""
     unknown = [
         f"{resource}: {row.path}"
         for name, resource in RESOURCES.items()

@@ -1,4 +1,4 @@
-"""Every example synthesizes to what it is for, and no linter finds fault with it."""
+"""Every example synthesizes, shows its capability, and passes the linters."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ import constructs_triton
 
 pytestmark = pytest.mark.xdist_group("examples")
 
-# What the library makes is kept in full; of what CDK makes around it, only that it is there.
+# Resources of the library are compared in full, and those of the CDK only by their type.
 SHOWN = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", "AWS::IAM::Policy", "Custom::Triton")
 PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_triton"}
 
 
 def outline(templates: dict[str, Any]) -> dict[str, Any]:
-    """The templates with the properties of what the library is about, and the types of everything else."""
+    """Return the templates with the properties of this library's resources, and the types of all others."""
     return {
         stack: {
             name: each if each["Type"].startswith(SHOWN) else each["Type"]
@@ -46,14 +46,14 @@ def outline(templates: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_template_stays_as_it_is(name: str, snapshot: SnapshotAssertion) -> None:
-    """A change of the library shows in what the examples become."""
+def test_template_is_as_recorded(name: str, snapshot: SnapshotAssertion) -> None:
+    """The template of each example is as recorded."""
     assert outline(dict(example(name).templates)) == snapshot.use_extension(JSONSnapshotExtension)
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_example_says_what_it_shows_from_public_names(name: str) -> None:
-    """It begins with a docstring and imports what any user can: no module of ours but the package itself."""
+def test_example_uses_only_public_names(name: str) -> None:
+    """An example begins with a docstring and imports only the package itself."""
     tree = ast.parse((EXAMPLES / name / "app.py").read_text())
     assert ast.get_docstring(tree)
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
@@ -63,8 +63,8 @@ def test_example_says_what_it_shows_from_public_names(name: str) -> None:
     assert ours <= set(constructs_triton.__all__)
 
 
-def test_every_capability_has_its_example() -> None:
-    """The list is that of the guide, which names no other."""
+def test_every_capability_has_an_example() -> None:
+    """The examples are those that the guide lists."""
     guide = (EXAMPLES.parent / "docs" / "examples.md").read_text()
     assert sorted(PURPOSES) == CAPABILITIES
     assert [name for name in CAPABILITIES if f"`examples/{name}`" not in guide] == []
@@ -75,19 +75,19 @@ def test_every_capability_has_its_example() -> None:
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_cdk_validation_finds_nothing(name: str) -> None:
-    """Not even a warning of the rules that CDK brings, such as an instance type that does not exist."""
+    """The CDK's own rules find nothing, not even a warning such as an unknown instance type."""
     found = [each for plugin in example(name).validation["pluginReports"] for each in plugin["violations"]]
     assert found == []
 
 
 def is_of_cdk_pipelines(finding: Any) -> bool:
-    """cfn-lint passes a hint of style off as an error inside the deploy actions that CDK Pipelines writes."""
+    """Return whether a finding is a style hint inside the deploy actions that CDK Pipelines writes."""
     return finding.rule.id == "E3703" and "Prefer using Fn::Sub over Fn::Join" in finding.message
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_cfn_lint_finds_nothing(name: str) -> None:
-    """No finding but W3005, the redundant DependsOn that CDK itself writes."""
+    """cfn-lint finds only W3005, the redundant DependsOn that the CDK itself writes."""
     config = ManualArgs(ignore_checks=["W3005"])
     found = [
         each
@@ -98,9 +98,9 @@ def test_cfn_lint_finds_nothing(name: str) -> None:
 
 
 def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None:
-    """AwsSolutions, HIPAA and NIST 800-53 pass the secure examples, and would not pass just any."""
+    """The secure examples pass AwsSolutions, HIPAA and NIST 800-53; another example does not."""
     for name in SECURE:
-        example(name)  # its synthesis fails for a finding that nothing in its code acknowledges
+        example(name)  # synthesis fails for a finding that is not acknowledged in the example's code
     with pytest.raises(RuntimeError, match="ValidationFailed"):
         run_app("basic", tmp_path, RULE_PACKS)
     reports = {each["pluginName"]: each for each in read_validation(tmp_path)["pluginReports"]}
@@ -108,15 +108,17 @@ def test_secure_examples_have_a_reason_for_every_finding(tmp_path: Path) -> None
     assert failed == {"AwsSolutions", "HIPAA.Security", "NIST.800.53.R5"}
 
 
-# What each of them is for.
+# The feature of each example.
 
 
-def properties(found: Example, kind: str) -> list[dict[str, Any]]:
-    return [each["Properties"] for t in found.templates.values() for each in resources(t, kind).values()]
+def properties(found: Example, resource_type: str) -> list[dict[str, Any]]:
+    return [
+        each["Properties"] for t in found.templates.values() for each in resources(t, resource_type).values()
+    ]
 
 
-def the_only(found: Example, kind: str) -> dict[str, Any]:
-    (result,) = properties(found, kind)
+def the_only(found: Example, resource_type: str) -> dict[str, Any]:
+    (result,) = properties(found, resource_type)
     return result
 
 
@@ -125,9 +127,9 @@ def configuration(found: Example) -> dict[str, Any]:
 
 
 def basic_is_five_resources(found: Example) -> None:
-    kinds = sorted(each["Type"] for each in found.template["Resources"].values())
+    types = sorted(each["Type"] for each in found.template["Resources"].values())
     parts = ["Endpoint", "EndpointConfig", "Model"]
-    assert kinds == ["AWS::IAM::Policy", "AWS::IAM::Role", *(f"AWS::SageMaker::{part}" for part in parts)]
+    assert types == ["AWS::IAM::Policy", "AWS::IAM::Role", *(f"AWS::SageMaker::{part}" for part in parts)]
 
 
 def ensemble_is_served_by_name_and_scales_on_gpus(found: Example) -> None:
@@ -246,6 +248,6 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
 @pytest.mark.parametrize(
     ("name", "check"), PURPOSES.items(), ids=[check.__name__ for check in PURPOSES.values()]
 )
-def test_example_is_what_it_is_for(name: str, check: Callable[[Example], None]) -> None:
-    """Each example has the one thing that it was written to show."""
+def test_example_shows_its_capability(name: str, check: Callable[[Example], None]) -> None:
+    """The template of each example contains the feature that it shows."""
     check(example(name))

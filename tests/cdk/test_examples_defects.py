@@ -1,4 +1,4 @@
-"""Common defects of construct libraries, checked in every template of the examples."""
+"""Common defects of construct libraries, checked in the templates of all examples."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def templates(name: str) -> Iterator[Template]:
 
 
 def execution_roles(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Role and model of each model."""
+    """Return the logical IDs of the role and the model of each model."""
     for model in resources(template, "AWS::SageMaker::Model").values():
         yield model["Properties"]["ExecutionRoleArn"]["Fn::GetAtt"][0], model
 
 
 def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]]:
-    """The statements of each policy that is attached to a role."""
+    """Return the statements of each policy that is attached to a role."""
     return {
         name: policy["Properties"]["PolicyDocument"]["Statement"]
         for name, policy in resources(template, "AWS::IAM::Policy").items()
@@ -85,21 +85,21 @@ def test_execution_roles_have_least_privilege(name: str) -> None:
                     assert is_object or (actions == ["s3:ListBucket"] and "Condition" in statement)
 
 
-def test_isolated_model_is_reachable_for_its_archive() -> None:
+def test_isolated_example_has_a_route_to_s3() -> None:
     """The isolated example has a route to S3 for its models, and prints no warning."""
     found = example("vpc_isolation")
-    kinds = [
+    types = [
         (each["Properties"]["VpcEndpointType"], flat(each["Properties"]["ServiceName"]).rpartition(".")[2])
         for each in resources(found.template, "AWS::EC2::VPCEndpoint").values()
     ]
-    assert ("Gateway", "s3") in kinds
+    assert ("Gateway", "s3") in types
     entries = [entry for each in found.app.node.find_all() for entry in each.node.metadata]
     assert not [entry.data for entry in entries if entry.type == "aws:cdk:warning"]
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_models_wait_for_their_policy(name: str) -> None:
-    """D11: SageMaker reads image and archive while it makes a model, so that the policy has to be there."""
+    """D11: SageMaker uses the role while it creates a model, so the policy is created first."""
     for template in templates(name):
         for role, model in execution_roles(template):
             assert set(policies_of(template, role)) & set(model["DependsOn"])
@@ -110,21 +110,21 @@ NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketN
 
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_nothing_has_a_fixed_name(name: str) -> None:
-    """D12: a second stack in the same account collides with nothing, but for a name that was asked for."""
+    """D12: a second stack in the same account has no equal names, except those that the user sets."""
     asked = {"pipelines_stage": {"digits"}}
     fixed = {
         value
         for template in templates(name)
         for each in template["Resources"].values()
-        # The name of an inline policy is its role's alone.
+        # The name of an inline policy must be unique only within its role.
         for key, value in each.get("Properties", {}).items()
         if key in NAMES and isinstance(value, str)
     }
     assert fixed == asked.get(name, set())
 
 
-def test_everything_hangs_from_its_own_construct() -> None:
-    """D12: what an endpoint makes is below it, so that two of one id in two places do not collide."""
+def test_resources_are_below_their_construct() -> None:
+    """D12: the resources of an endpoint are below it, so the same ID can be used in two scopes."""
     (endpoint,) = (each for each in example("ensemble").app.node.find_all() if isinstance(each, ENDPOINTS))
     own = {each.node.path for each in endpoint.node.find_all()}
     for l1 in (endpoint.cfn_endpoint_config, endpoint.cfn_model, endpoint.role):
@@ -133,8 +133,8 @@ def test_everything_hangs_from_its_own_construct() -> None:
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_role_pulls_the_very_image(name: str) -> None:
-    """D13: AWS's images lie in accounts of AWS's, which are those that the role may pull from."""
+def test_role_pulls_only_from_the_accounts_of_the_image(name: str) -> None:
+    """D13: AWS's images are in accounts of AWS, and the role may pull only from these."""
     for template in templates(name):
         for role, model in execution_roles(template):
             registry, _, repository = flat(model["Properties"]["PrimaryContainer"]["Image"]).partition("/")
@@ -149,9 +149,9 @@ def test_role_pulls_the_very_image(name: str) -> None:
             assert any(f":{account}:repository/{repository.partition(':')[0]}" in each for each in allowed)
 
 
-# The stages have a Region, by which the CDK writes its partition out.
+# The stages have a Region, so the CDK writes its partition as a string.
 @pytest.mark.parametrize("name", [name for name in CAPABILITIES if name != "pipelines_stage"])
 def test_no_partition_is_hard_coded(name: str) -> None:
-    """D14: no template says ``arn:aws:``, which fails in China and in GovCloud."""
+    """D14: no template contains ``arn:aws:``, which fails in China and GovCloud."""
     for template in templates(name):
         assert "arn:aws:" not in json.dumps(template)

@@ -23,7 +23,7 @@ FUNCTIONS = [ModelSyncFunction, ScalingGuardFunction]
 
 
 def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
-    """The folder of a function's code, and its handler."""
+    """Return the folder of a function's code, and its handler."""
     app = make_app(directory / "cdk.out")
     stack = cdk.Stack(app, "Test")
     definition = function.of(stack).function.node.default_child
@@ -36,10 +36,10 @@ def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_handler_can_be_imported_from_the_asset(function: type[DeployFunction], tmp_path: Path) -> None:
-    """A Python that sees only the asset and boto3 finds the handler by Lambda's name of it."""
+    """Python imports the handler with only the asset and boto3 on its path."""
     asset, handler = _asset(function, tmp_path)
     module, name = handler.rsplit(".", 1)
-    # As in AWS, the package itself is not there.
+    # As in AWS, the package itself cannot be imported.
     script = (
         "import importlib, sys; sys.modules['constructs_triton'] = None; sys.path.insert(0, sys.argv[1]);"
         f"module = importlib.import_module({module!r}); assert callable(module.{name});"
@@ -67,7 +67,7 @@ def test_code_needs_only_boto3_and_the_standard_library(
 def test_code_does_not_depend_on_where_it_is_installed(
     function: type[DeployFunction], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy with other times, in another folder, without bytecode, has the same asset by its hash."""
+    """A copy in another folder, with other times and no bytecode, has the same asset hash."""
     installed, _ = _asset(function, tmp_path / "a")
     copy = tmp_path / "installed" / CODE_FOLDER
     shutil.copytree(CODE_DIRECTORY / CODE_FOLDER, copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -79,7 +79,7 @@ def test_code_does_not_depend_on_where_it_is_installed(
 
 
 def test_constructs_can_be_imported_without_boto3() -> None:
-    """Only the extras install boto3, and synthesizing needs none of them."""
+    """Only the extras install boto3, and synthesis does not need them."""
     script = (
         "import sys; sys.modules.update(boto3=None, botocore=None);"
         "from constructs_triton import TritonEndpoint, TritonModelRepository"

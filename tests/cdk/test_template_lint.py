@@ -1,4 +1,4 @@
-"""Whole templates under the linters that users run."""
+"""The linters that users run, on whole templates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from constructs_triton import InstanceType, TritonEnsembleEndpoint, TritonMultiM
 
 
 def fill(stack: cdk.Stack, path: Path) -> None:
-    """Both kinds of endpoint with policies, alarms and dashboards."""
+    """Add all types of endpoints with policies, alarms and dashboards."""
     repository = add_repository(stack, write_repository(path))
     served: dict[str, Any] = {
         "model_repository": repository,
@@ -38,7 +38,7 @@ def fill(stack: cdk.Stack, path: Path) -> None:
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])
 def test_cfn_lint_finds_nothing(tmp_path: Path, environment: cdk.Environment | None) -> None:
-    """No finding but W3005, the redundant DependsOn that CDK itself writes."""
+    """cfn-lint finds only W3005, the redundant DependsOn that the CDK itself writes."""
     stack = make_stack(environment)
     fill(stack, tmp_path / "models")
     template = synthesize(stack)
@@ -47,7 +47,7 @@ def test_cfn_lint_finds_nothing(tmp_path: Path, environment: cdk.Environment | N
 
 
 def test_cdk_nag_finds_only_what_has_a_reason(tmp_path: Path) -> None:
-    """AwsSolutions: access logs are the user's to place, and four resources cannot be named more narrowly."""
+    """AwsSolutions finds only missing access logs and four resources that need wildcards."""
     app = make_app(tmp_path / "cdk.out")
     fill(cdk.Stack(app, "Test", env=ENVIRONMENT), tmp_path / "models")
     cdk.Validations.of(app).add_plugins(cdk_nag.AwsSolutionsChecks(app))
@@ -57,7 +57,7 @@ def test_cdk_nag_finds_only_what_has_a_reason(tmp_path: Path) -> None:
     violated = {found["ruleName"] for plugin in report["pluginReports"] for found in plugin["violations"]}
     assert violated == {
         "AwsSolutions-S1",
-        # Models under the prefix, the log groups of endpoints, and two actions that know no resource.
+        # Models below the prefix, the log groups of endpoints, and two actions that support no resource.
         "AwsSolutions-IAM5[Resource::<ModelsBucket970C6ADA.Arn>/models/*]",
         "AwsSolutions-IAM5[Resource::*]",
         "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:logs:eu-west-1:123456789012"

@@ -82,14 +82,14 @@ def test_arrays_come_back_bit_for_bit(client: TritonClient) -> None:
 
 
 @pytest.mark.parametrize(("binary", "binary_output"), [(False, False), (True, False), (False, True)])
-def test_json_says_the_same_as_binary(client: TritonClient, binary: bool, binary_output: bool) -> None:
+def test_json_equals_binary(client: TritonClient, binary: bool, binary_output: bool) -> None:
     """Requests and responses work in JSON and binary, in any combination, for finite numbers."""
     inputs = {**INPUTS, "FLOATS": np.array([[0.1, -2.5e-38, 3.4e38]], dtype=np.float32)}
     result = client.infer(inputs, binary=binary, binary_output=binary_output)
     assert {name for name, array in inputs.items() if _same(array, result[f"{name}_OUT"])} == set(inputs)
 
 
-def test_only_the_outputs_that_are_asked_for_are_sent(client: TritonClient) -> None:
+def test_only_requested_outputs_are_sent(client: TritonClient) -> None:
     """Only the requested outputs are returned."""
     assert set(client.infer(INPUTS, ["COUNTS_OUT"])) == {"COUNTS_OUT"}
 
@@ -108,7 +108,7 @@ def test_an_output_that_does_not_exist_is_refused_with_a_client_status(client: T
     assert refused.value.status == 400
 
 
-def test_what_the_model_says_reaches_the_caller(client: TritonClient) -> None:
+def test_error_of_the_model_reaches_the_caller(client: TritonClient) -> None:
     """A model that raises an error gives status 500 and its message; the next request succeeds."""
     with pytest.raises(InvocationError) as refused:
         client.infer({"TEXTS": np.array(["refuse this"], dtype=object)})

@@ -95,7 +95,7 @@ def check(cases: Path, name: str) -> Report:
     return ModelRepository.from_directory(cases / name).check(target, is_packed=False)
 
 
-def test_archive_and_verdicts_hold_the_same_cases(cases: Path) -> None:
+def test_archive_and_verdicts_have_the_same_cases(cases: Path) -> None:
     """Every case has a verdict, and every verdict has a case."""
     assert {path.name for path in cases.iterdir()} == set(VERDICTS)
 
@@ -124,7 +124,7 @@ def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CANNOT_SERVE)
-def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
+def test_repository_that_cannot_serve_is_an_error(cases: Path, name: str) -> None:
     """A repository that loads but cannot serve, or serves only in some file systems, has an error."""
     assert check(cases, name).errors
 
@@ -137,7 +137,7 @@ def test_what_cannot_serve_is_an_error(cases: Path, name: str) -> None:
         if case["verdict"] != "rejected" and not name.startswith("odd_") and name not in CANNOT_SERVE
     ],
 )
-def test_what_works_has_no_error(cases: Path, name: str) -> None:
+def test_repository_that_serves_has_no_error(cases: Path, name: str) -> None:
     """A repository that loads and serves has no error; a TensorRT plan needs a GPU for that."""
     case = VERDICTS[name]
     mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
@@ -145,6 +145,6 @@ def test_what_works_has_no_error(cases: Path, name: str) -> None:
     assert ModelRepository.from_directory(cases / name).check(target, is_packed=False).errors == ()
 
 
-def test_exceptions_are_cases_that_the_server_refuses() -> None:
+def test_exceptions_are_rejected_by_the_server() -> None:
     """Each exception is a repository that the server rejects, so the list cannot hide a false error."""
     assert all(VERDICTS[name]["verdict"] == "rejected" for name in NEEDS_EXECUTION)

@@ -112,7 +112,7 @@ def add_every_policy(count: TritonScalableInstanceCount) -> None:
     count.suspend(dynamic_scaling_in=False)
 
 
-def test_every_policy_is_a_request_the_service_takes(stack: cdk.Stack) -> None:
+def test_every_policy_is_a_valid_request(stack: cdk.Stack) -> None:
     """All scaling calls match the members, types, enumerations, ranges and patterns of the model."""
     for model, endpoint in (
         ("single", TritonEndpoint.from_endpoint_name(stack, "Single", "single")),
@@ -139,7 +139,7 @@ def test_every_policy_is_a_request_the_service_takes(stack: cdk.Stack) -> None:
     assert [found for each in made for found in check_call(each.service, each.operation, each.request)] == []
 
 
-def test_backlog_alarms_and_dashboard_are_requests_the_services_take(stack: cdk.Stack) -> None:
+def test_backlog_alarms_and_dashboard_are_valid_requests(stack: cdk.Stack) -> None:
     """Asynchronous policies, all alarms and the dashboard match the service models."""
     types = {"blue": InstanceType.of("ml.g5.12xlarge"), "green": None}
     topic = actions.SnsAction(sns.Topic(stack, "Topic"))
@@ -166,8 +166,8 @@ def test_backlog_alarms_and_dashboard_are_requests_the_services_take(stack: cdk.
     assert json.loads(board["DashboardBody"])["widgets"]
 
 
-def test_alarms_stay_within_what_their_periods_allow(stack: cdk.Stack) -> None:
-    """An alarm evaluates at most a day, or a week with periods of an hour, which no model contains."""
+def test_alarms_stay_within_their_evaluation_limits(stack: cdk.Stack) -> None:
+    """An alarm evaluates at most a day, or a week with periods of an hour; the models lack this rule."""
     endpoint = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "many")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     endpoint.add_alarms(at_max_capacity_for=cdk.Duration.hours(23), no_invocations_for=cdk.Duration.days(7))
@@ -181,7 +181,7 @@ def test_alarms_stay_within_what_their_periods_allow(stack: cdk.Stack) -> None:
 
 
 @pytest.mark.parametrize("unit", cloudwatch.Unit)
-def test_units_are_spelled_as_cloudwatch_does(unit: cloudwatch.Unit) -> None:
+def test_units_are_those_of_cloudwatch(unit: cloudwatch.Unit) -> None:
     """Units of scaling policies are valid; a policy with a wrong unit would find no data."""
     metric = cloudwatch.Metric(namespace="App", metric_name="Waiting", unit=unit)
     found = customized_metric(metric).unit

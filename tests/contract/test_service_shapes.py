@@ -24,7 +24,7 @@ def config(**variant: Any) -> dict[str, Any]:
     return {"EndpointConfigName": "bert", "ProductionVariants": [{**VARIANT, **variant}]}
 
 
-def test_what_is_right_passes() -> None:
+def test_valid_requests_pass() -> None:
     """Complete requests pass, with a number written as a string as CloudFormation allows."""
     assert check_call("application-autoscaling", "RegisterScalableTarget", TARGET) == []
     assert check_call("sagemaker", "CreateEndpointConfig", config()) == []
@@ -43,7 +43,7 @@ def test_what_is_right_passes() -> None:
         ({"Size": 1}, "has no member Size"),
     ],
 )
-def test_what_is_wrong_with_a_target(change: dict[str, Any], message: str) -> None:
+def test_wrong_values_of_a_target(change: dict[str, Any], message: str) -> None:
     """Each wrong value has its own message."""
     (found,) = check_call("application-autoscaling", "RegisterScalableTarget", {**TARGET, **change})
     assert message in found
@@ -58,7 +58,7 @@ def test_what_is_wrong_with_a_target(change: dict[str, Any], message: str) -> No
         ({"VolumeSizeInGB": 513}, "must be at most 512"),
     ],
 )
-def test_it_is_stricter_than_botocore(change: dict[str, Any], message: str) -> None:
+def test_check_is_stricter_than_botocore(change: dict[str, Any], message: str) -> None:
     """Enumerations, maxima and patterns are checked, which botocore does not do."""
     request = config(**change)
     model = botocore.session.get_session().get_service_model("sagemaker")
@@ -80,7 +80,7 @@ def test_missing_members_are_named() -> None:
     ]
 
 
-def test_every_pattern_of_the_services_can_be_asked() -> None:
+def test_every_pattern_of_the_services_can_be_converted() -> None:
     """Every pattern of the service models can be converted from Java, except invalid ones."""
     session = botocore.session.get_session()
     patterns = {

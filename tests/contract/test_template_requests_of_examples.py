@@ -16,7 +16,7 @@ CALLS = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoin
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
-def test_requests_are_what_the_services_accept(name: str) -> None:
+def test_requests_match_the_service_models(name: str) -> None:
     """All requests match botocore's service models, with enumerations, limits and patterns."""
     calls = [call for template in example(name).templates.values() for call in all_calls(template)]
     assert {call.operation for call in calls} >= CALLS

@@ -65,14 +65,14 @@ def _assembly(directory: Path) -> Path:
 
 
 def recording_model(seen: Path) -> dict[str, str]:
-    """A model that adds one and writes down its inputs."""
+    """A model that adds one and writes its inputs to a file."""
     files = adding_model(1)
     noting = f"    def answer(self, x):\n        open({str(seen)!r}, 'a').write(f'{{x[0]:.0f}} ')\n"
     return {**files, "1/model.py": files["1/model.py"].replace("    def answer(self, x):\n", noting)}
 
 
 def eventually(holds: Callable[[], bool]) -> bool:
-    """Whether it becomes true within half a minute."""
+    """Return whether a condition becomes true within half a minute."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         if holds():
@@ -148,17 +148,17 @@ def test_a_response_stream_carries_the_answer_in_parts(caller: Caller) -> None:
 
 
 def test_every_endpoint_is_served_under_its_own_name(local: LocalEndpoint) -> None:
-    """The literal EndpointName where the template has one, else the logical id."""
+    """The name is EndpointName if the template has a string, else the logical ID."""
     assert local.endpoint_names == ("digits-ensemble", "Multi", "Weighted", "Uncached", "Shadowed", "Queued")
 
 
 def test_an_ensemble_answers_json(caller: Caller) -> None:
-    """The steps of the ensemble are loaded with it and all of them run."""
+    """The steps of the ensemble are loaded with it, and all of them run."""
     assert caller.add("digits-ensemble", 5.0) == 16.0
 
 
 def test_binary_bodies_pass_through_both_ways(caller: Caller) -> None:
-    """What tritonclient writes arrives untouched, and what the server answers can be read by it."""
+    """Requests of tritonclient are passed on unchanged, and tritonclient can read the responses."""
     values = np.linspace(0, 1, 150_000, dtype=np.float32)
     tensor = InferInput("X", list(values.shape), "FP32")
     tensor.set_data_from_numpy(values)
@@ -192,7 +192,7 @@ def test_gpu_instance_groups_run_on_the_cpu_and_are_reported(local: LocalEndpoin
 def test_archives_added_under_the_prefix_are_picked_up(
     local: LocalEndpoint, caller: Caller, tmp_path: Path
 ) -> None:
-    """A new archive needs no restart, as on S3."""
+    """A new archive needs no restart, as in AWS."""
     (multi,) = [each for each in local.description["endpoints"] if each["name"] == "Multi"]
     prefix = Path(multi["variants"]["AllTraffic"]["model_directory"])
     write_archive(prefix / "new.tar.gz", below("m", adding_model(7)))
@@ -200,7 +200,7 @@ def test_archives_added_under_the_prefix_are_picked_up(
 
 
 def test_a_model_that_the_server_rejects_is_a_model_error(caller: Caller) -> None:
-    """The container's 400 is a ModelError with its status and message; the endpoint still serves."""
+    """The container's 400 is a ModelError with its status and message; the endpoint still responds."""
     refusal = caller.refusal("Multi", TargetModel="refused.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
     assert refusal["OriginalStatusCode"] == 400
@@ -230,7 +230,7 @@ def test_a_model_that_would_hang_the_server_is_rejected(caller: Caller) -> None:
 def test_wrong_requests_are_validation_errors(
     caller: Caller, endpoint: str, parameters: dict[str, Any], words: str
 ) -> None:
-    """A request that never reaches a container is a ValidationError with the reason."""
+    """A request that is not sent to a container is a ValidationError with the reason."""
     refusal = caller.refusal(endpoint, **parameters)
     assert refusal["Error"]["Code"] == "ValidationError"
     assert words in refusal["Error"]["Message"]
@@ -275,7 +275,7 @@ def _start(caller: Caller, location: str, folder: Path) -> tuple[Path, Path]:
 def test_wrong_asynchronous_requests_are_validation_errors(
     caller: Caller, endpoint: str, location: str, words: str
 ) -> None:
-    """An endpoint that is not asynchronous, and a location outside the folder."""
+    """Neither a real-time endpoint nor a location outside the folder is accepted."""
     with pytest.raises(ClientError, match=words) as refused:
         caller.runtime.invoke_endpoint_async(EndpointName=endpoint, InputLocation=location)
     assert refused.value.response["Error"]["Code"] == "ValidationError"
@@ -291,7 +291,7 @@ def test_without_a_model_cache_models_are_unloaded_after_each_call(
 
 
 def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller) -> None:
-    """The container's 500 arrives as ModelError with status, message and the log group."""
+    """The container's 500 is a ModelError with status, message and the log group."""
     refusal = caller.refusal("digits-ensemble", -3.0)
     assert (refusal["OriginalStatusCode"], refusal["ResponseMetadata"]["HTTPStatusCode"]) == (500, 424)
     assert "minus three" in refusal["OriginalMessage"]
@@ -299,20 +299,20 @@ def test_a_model_that_raises_is_a_model_error_with_the_log_group(caller: Caller)
 
 
 def test_a_body_that_is_too_large_never_reaches_the_container(caller: Caller) -> None:
-    """Above 25 MiB the service answers 413 itself."""
+    """Above 25 MiB the endpoint responds with 413."""
     with pytest.raises(ClientError) as refused:
         caller.runtime.invoke_endpoint(EndpointName="digits-ensemble", Body=bytes(25 * 1024 * 1024 + 1))
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 413
 
 
 def test_variants_share_the_traffic_by_weight(caller: Caller) -> None:
-    """Weights 3 and 1: of eight requests six and two, and each answer is its own variant's."""
+    """With weights 3 and 1, variants get six and two of eight requests."""
     answers = [caller.add("Weighted") for _ in range(8)]
     assert (answers.count(1000), answers.count(1e6)) == (6, 2)
 
 
 def test_target_variant_overrides_the_weights(caller: Caller) -> None:
-    """A caller that names a variant reaches it every time."""
+    """A request with TargetVariant is always sent to that variant."""
     assert {caller.add("Weighted", TargetVariant="Huge") for _ in range(3)} == {1e6}
 
 
@@ -338,7 +338,7 @@ def test_models_are_unloaded_when_memory_is_short_or_a_load_gets_507(tmp_path: P
 
 
 def test_a_shadow_variant_gets_a_copy_and_never_answers(caller: Caller, folder: Path) -> None:
-    """Callers see production's answers only, while every request also reaches the shadow's model."""
+    """Callers get only production's responses, while every request is also sent to the shadow variant."""
     assert [caller.add("Shadowed", float(number)) for number in (70, 71, 72)] == [1070, 1071, 1072]
     seen = folder / "seen"
     assert eventually(lambda: seen.exists() and {"70", "71", "72"} <= set(seen.read_text().split()))

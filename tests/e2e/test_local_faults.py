@@ -51,7 +51,7 @@ def local(assembly: Path) -> Iterator[LocalEndpoint]:
 
 @pytest.mark.parametrize("value", [-1.0, -2.0], ids=["segmentation-fault", "exit"])
 def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEndpoint, value: float) -> None:
-    """A model that takes its stub process down answers ModelError; other models are not affected."""
+    """A model whose process crashes responds with ModelError; other models are not affected."""
     caller = Caller(local.endpoint_url)
     refusal = caller.refusal("Multi", value, TargetModel="zero.tar.gz")
     assert refusal["Error"]["Code"] == "ModelError"
@@ -66,7 +66,7 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
 def test_a_killed_server_is_started_again_and_models_load_again(
     local: LocalEndpoint, victims: Callable[[LocalEndpoint], list[int]], words: str
 ) -> None:
-    """After SIGKILL, of its supervisor too, the container comes back and loads its models once more."""
+    """After SIGKILL, of its supervisor too, the container is started again and loads its models again."""
     caller = Caller(local.endpoint_url)
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
     os.kill(victims(local)[0], signal.SIGKILL)
@@ -83,7 +83,7 @@ def test_a_killed_server_is_started_again_and_models_load_again(
 
 
 def test_a_model_that_hangs_times_out_and_others_keep_serving(local: LocalEndpoint) -> None:
-    """The caller gets ModelError with status 0, as when SageMaker gives up on a container."""
+    """The caller gets ModelError with status 0, as from SageMaker after its timeout."""
     caller = Caller(local.endpoint_url)
     refusal = caller.refusal("Multi", -4.0, TargetModel="zero.tar.gz")
     assert (refusal["Error"]["Code"], refusal["OriginalStatusCode"]) == ("ModelError", 0)
@@ -116,7 +116,7 @@ def test_the_end_of_a_run_removes_everything_of_it_and_nothing_of_another(
 
 
 class _SmallSharedMemory(LocalEndpoint):
-    """A run whose /dev/shm, seen by it alone, holds 48 MiB."""
+    """A run with a private /dev/shm of 48 MiB."""
 
     def _command(self) -> list[str]:
         mount = 'mount -t tmpfs -o size=48m tmpfs /dev/shm && exec "$@"'
@@ -138,7 +138,7 @@ def _can_mount() -> bool:
     not _can_mount(), reason="a private /dev/shm needs the right to mount (root or user namespaces)"
 )
 def test_a_model_that_fills_shared_memory_fails_alone(assembly: Path) -> None:
-    """A tensor that does not fit is ModelError in the server's words; smaller requests and others go on."""
+    """A tensor that does not fit is a ModelError with the server's message; other requests succeed."""
     large = encode_request({"X": np.zeros(5_000_000, dtype=np.float32)})
     with _SmallSharedMemory.from_assembly(assembly) as local:
         caller = Caller(local.endpoint_url)

@@ -85,7 +85,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
 
 @needs_private_addresses
 def test_only_the_gateway_listens(local: LocalEndpoint) -> None:
-    """No TCP port of a run is open but the gateway's, and those that a template asks for, on loopback."""
+    """Only the gateway's TCP port and ports that a template sets are open, on loopback."""
     assert Caller(local.endpoint_url).add("Many", 1.0, TargetModel="m.tar.gz") == 6
     processes = processes_of(local)
     assert set(process_ids(local)) < processes
@@ -106,7 +106,7 @@ def test_another_user_cannot_connect_to_a_server(local: LocalEndpoint) -> None:
 @needs_isolation
 @needs_private_addresses
 def test_an_isolated_endpoint_has_no_network_and_others_have_one(local: LocalEndpoint) -> None:
-    """EnableNetworkIsolation of the template's model: nothing outside of its server can be reached."""
+    """With EnableNetworkIsolation, a model cannot connect to anything outside of its server."""
     caller = Caller(local.endpoint_url)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = float(listener.getsockname()[1])
@@ -115,7 +115,7 @@ def test_an_isolated_endpoint_has_no_network_and_others_have_one(local: LocalEnd
 
 
 def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
-    """`check --server` asks its server over a Unix socket."""
+    """`check --server` connects to its server through a Unix socket."""
     for name, text in below("m", adding_model(1)).items():
         (tmp_path / "models" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "models" / name).write_text(text)

@@ -1,4 +1,4 @@
-"""Any message of the schema survives the builder and its text."""
+"""Any message of the schema survives the builder and its text format."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _all_messages() -> list[Any]:
 
 
 @pytest.mark.parametrize("descriptor", _all_messages(), ids=lambda descriptor: descriptor.full_name)
-def test_schema_is_typed_whole(descriptor: Any) -> None:
+def test_every_message_has_a_class(descriptor: Any) -> None:
     """Every message of the schema has a class with its fields; ``ModelParameter`` is a string."""
     if descriptor.name == "ModelParameter":
         assert [field.name for field in descriptor.fields] == ["string_value"]
@@ -115,8 +115,8 @@ def test_schema_is_typed_whole(descriptor: Any) -> None:
     [field for message in _all_messages() for field in message.fields if field.enum_type],
     ids=lambda field: field.full_name,
 )
-def test_enums_are_typed_whole(field: Any) -> None:
-    """The type of every enum field lists the enum's values, by name."""
+def test_every_enum_has_its_values(field: Any) -> None:
+    """The type of every enum field lists the enum's values by name."""
     cls = TypedMessage._CLASSES[field.containing_type.full_name]
     hint = {"__annotations__": {field.name: cls.__annotations__[field.name]}}
     literal = get_type_hints(type("Field", (), hint), vars(sys.modules[cls.__module__]))[field.name]

@@ -121,7 +121,7 @@ def write(tree: dict[str, Any], directory: Path) -> None:
 @example(b"max_batch_size: \xff")
 @example(b'name: "\\')
 @example(b"input { data_type: 99999999999 }")
-def test_any_bytes_are_read_or_refused_with_a_place(content: bytes) -> None:
+def test_any_bytes_are_read_or_located(content: bytes) -> None:
     """Bytes either become a message, or a ``ModelConfigError`` whose finding names the file."""
     message, fault = read_text_fault(content)
     assert (message is None) == (fault is not None)
@@ -132,7 +132,9 @@ def test_any_bytes_are_read_or_refused_with_a_place(content: bytes) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(repositories, st.one_of(st.none(), targets), st.booleans())
-def test_any_tree_of_folders_is_judged(tree: dict[str, Any], target: Target | None, is_packed: bool) -> None:
+def test_any_tree_of_folders_has_a_report(
+    tree: dict[str, Any], target: Target | None, is_packed: bool
+) -> None:
     """For any content of a folder, the verdict of the report agrees with its findings."""
     with tempfile.TemporaryDirectory() as folder:
         write(tree, Path(folder))

@@ -42,8 +42,9 @@ __all__ = ["TritonModelRepository", "annotate"]
 
 DEFAULT_PREFIX = "models/"
 _PLAIN_NAMES = (
-    'target_model_naming: with plain names an instance that has loaded "{name}" goes on serving its old '
-    "content after a change, since SageMaker never loads the same key again; use TargetModelNaming.CONTENT"
+    'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
+    "content after a change, because SageMaker does not load the same key again; use "
+    "TargetModelNaming.CONTENT"
 )
 
 
@@ -127,25 +128,29 @@ class TritonModelRepository(Construct):
         self._asset_encryption_key = asset_encryption_key
         self._versioned = versioned
         self._removal_policy = removal_policy
-        # A bucket that is not empty cannot be deleted; a given one is not ours to empty.
+        # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
         self._removes_archives = self.makes_bucket and removal_policy == RemovalPolicy.DESTROY
         self._sync: ModelSync | None = None
         self._warnings = warnings
         annotate(self, warnings)
 
-    # What it holds.
+    # Models.
 
     def add_model(self, name: str, source: ModelSource) -> None:
-        """Add one model, or one ensemble with its steps, under a name of one's choice.
+        """Add one model, or one ensemble with its steps, as ``name``.
 
-        Raises ``InvalidValueError`` for a name that is taken or a source with several models, and
-        ``RepositoryError`` with everything the checks find; nothing is added then. Multi-model endpoints that
-        serve the repository come after the last model.
+        Add all models before you create a multi-model endpoint that serves the repository. If an error is
+        raised, nothing is added.
+
+        Raises:
+            InvalidValueError: the name is used already, the source contains several models, or a multi-model
+                endpoint serves the repository already.
+            RepositoryError: the checks found errors; it has all of them.
         """
         if self._sync is not None:
             raise InvalidValueError(
-                f"{self.node.path}: a multi-model endpoint serves the repository already, got model "
-                f'"{name}"; add it before the endpoint is made'
+                f'{self.node.path}: model "{name}" is added after a multi-model endpoint that serves the '
+                "repository; call add_model before you create the endpoint"
             )
         check_source(source)
         self._catalog.refuse_name(name)
@@ -158,18 +163,23 @@ class TritonModelRepository(Construct):
 
     @property
     def models(self) -> ModelRepository:
-        """The models of ``source`` as they were read from disk; see :attr:`target_models` for all."""
+        """The models of ``source``, as read from disk, without those of :meth:`add_model`.
+
+        Raises:
+            InvalidValueError: there is no source, or it is in S3.
+        """
         source = self._catalog.source
         if not isinstance(source, LocalModels):
             raise InvalidValueError(
                 f"{self.node.path}: its models cannot be read at synth, got "
-                f"{'no source' if source is None else source.description}; use a source on this machine"
+                f"{'no source' if source is None else source.description}; set source to a folder or an "
+                "archive on your machine"
             )
         return source.repository
 
     @property
     def target_models(self) -> Mapping[str, TargetModel]:
-        """The ``TargetModel`` of each model that a multi-model endpoint offers, by the model's name."""
+        """The ``TargetModel`` of each model of a multi-model endpoint, by the model's name."""
         naming = self.target_model_naming
         return MappingProxyType(
             {
@@ -179,7 +189,7 @@ class TritonModelRepository(Construct):
         )
 
     def check_target_model(self, name: str) -> None:
-        """Check what a grant may name: a model, a ``TargetModel``, or a pattern with ``*`` or ``?``.
+        """Check the name in a grant: a model, a ``TargetModel``, or a pattern with ``*`` or ``?``.
 
         Raises:
             InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.
@@ -188,24 +198,36 @@ class TritonModelRepository(Construct):
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What the checks said of the models for themselves."""
+        """The warnings about the models that do not depend on an endpoint."""
         return tuple(self._warnings)
 
     def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
-        """The warnings of all models for the endpoint that ``target`` describes.
+        """Check the models for the endpoint that ``target`` describes, and return the warnings.
 
-        ``model_name`` is the one that a single-model endpoint serves. Errors raise ``RepositoryError``.
+        With ``model_name``, which a single-model endpoint serves, only the source of that model is checked.
+
+        Raises:
+            InvalidValueError: there is no model ``model_name``.
+            RepositoryError: the checks found errors; it has all of them.
         """
         if model_name is not None:
             return self._check(self._catalog.find(model_name)[0], target)
         return [finding for loaded in self._catalog.sources() for finding in self._check(loaded, target)]
 
     def served_model(self, model_name: str) -> str:
-        """The folder that Triton finds the model in; raises ``InvalidValueError`` where there is no model."""
+        """Return the folder of a model in its source.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
         return self._catalog.find(model_name)[1]
 
     def refuse_no_ensemble(self, model_name: str) -> None:
-        """Raise ``InvalidValueError`` where the model is known to be no ensemble."""
+        """Check that a model is an ensemble, if its configuration can be read.
+
+        Raises:
+            InvalidValueError: the model is not an ensemble, or there is no such model.
+        """
         loaded, model = self._catalog.find(model_name)
         if isinstance(loaded, LocalModels) and not loaded.repository.model(model).is_ensemble:
             raise InvalidValueError(
@@ -213,25 +235,31 @@ class TritonModelRepository(Construct):
                 "serve it with TritonEndpoint(model=...)"
             )
 
-    # What endpoints of one model load.
+    # For single-model endpoints.
 
     def archive_of(self, model_name: str, *, scope: Construct | None = None) -> ArchiveAsset:
-        """The archive of a model, or of an ensemble with all its steps, as an asset.
+        """Add the archive of a model, or of an ensemble with its steps, as a CDK asset, and return it.
 
-        It becomes an asset of the stack that ``scope`` is in, by default this repository's own stack. Raises
-        ``InvalidValueError`` where the repository has no such model, or one that lies in S3 already.
+        The asset belongs to the stack of ``scope``, by default the stack of this repository.
+
+        Raises:
+            InvalidValueError: the repository has no such model, or the model is in S3 already.
         """
         loaded, model = self._catalog.find(model_name)
         if not isinstance(loaded, LocalModels):
             raise InvalidValueError(
-                f'{self.node.path}: model "{model_name}" is not packed here, got {loaded.description}; '
+                f'{self.node.path}: model "{model_name}" is in S3 already, got {loaded.description}; '
                 "use location_of"
             )
         assets = StackAssets(scope or self)
         return assets.add_archive(loaded.archive(model, asset_directory(self)), loaded.contents_of(model))
 
     def location_of(self, model_name: str, *, scope: Construct | None = None) -> ModelLocation:
-        """Where an endpoint that serves the model alone gets it, and what reading it takes."""
+        """Return where a single-model endpoint loads a model from, and the permissions to read it.
+
+        Raises:
+            InvalidValueError: the repository has no such model.
+        """
         loaded, model = self._catalog.find(model_name)
         location = loaded.locate(model, scope or self)
         if not isinstance(loaded, LocalModels):
@@ -239,32 +267,36 @@ class TritonModelRepository(Construct):
         decrypt = decrypt_statements("DecryptModel", self._asset_encryption_key)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
 
-    # What multi-model endpoints load.
+    # For multi-model endpoints.
 
     @property
     def bucket(self) -> s3.IBucket:
-        """The bucket that multi-model endpoints load from; made, and filled at deployment, on first need."""
+        """The bucket that multi-model endpoints load models from. The first use may create it."""
         if self._bucket is None:
-            self._bucket = self._make_bucket()
+            self._bucket = self._create_bucket()
         return self._bucket
 
     @property
     def model_data_url(self) -> str:
-        """``s3://<bucket>/<prefix>``: what a multi-model endpoint is given."""
+        """``s3://<bucket>/<prefix>``: the ``ModelDataUrl`` of a multi-model endpoint."""
         return f"s3://{self.bucket.bucket_name}/{self.prefix}"
 
     @property
     def index_url(self) -> str:
-        """``s3://<bucket>/<prefix>index.json``: which target model each name stands for, for clients."""
+        """``s3://<bucket>/<prefix>index.json``: a file from which clients read each model's target model."""
         return f"{self.model_data_url}{INDEX_FILE}"
 
     def sync(self) -> ModelSync:
-        """What places the archives at deployment; whoever loads them has to depend on it."""
+        """Return the custom resource that copies the archives; models that load them must depend on it.
+
+        Raises:
+            InvalidValueError: there are no models, or models that are not in archives.
+        """
         if self._sync is None:
-            self._sync = self._make_sync()
+            self._sync = self._create_sync()
         return self._sync
 
-    def _make_sync(self) -> ModelSync:
+    def _create_sync(self) -> ModelSync:
         entries, targets = self._catalog.entries(), self.target_models
         assets, directory = StackAssets(self), asset_directory(self)
         archives: dict[str, tuple[str, ArchiveAsset]] = {}
@@ -276,8 +308,8 @@ class TritonModelRepository(Construct):
             else:
                 stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
         if self.target_model_naming is TargetModelNaming.PLAIN:
-            text = _PLAIN_NAMES.format(name=next(iter(targets.values())))
-            Annotations.of(self).add_warning_v2("constructs-triton:target-model-plain-names", text)
+            warning = _PLAIN_NAMES.format(name=next(iter(targets.values())))
+            Annotations.of(self).add_warning_v2("constructs-triton:target-model-plain-names", warning)
         return ModelSync(
             self,
             "Sync",
@@ -291,7 +323,7 @@ class TritonModelRepository(Construct):
         )
 
     def read_statements(self) -> list[iam.PolicyStatement]:
-        """What a multi-model endpoint's role has to be allowed: the archives, and to see which are there."""
+        """Return the permissions of a multi-model endpoint's role: read and list the archives."""
         bucket = self.bucket
         statements = [
             iam.PolicyStatement(
@@ -314,7 +346,7 @@ class TritonModelRepository(Construct):
             )
         return statements
 
-    def _make_bucket(self) -> s3.Bucket:
+    def _create_bucket(self) -> s3.Bucket:
         has_key = self._encryption_key is not None
         return s3.Bucket(
             self,
@@ -326,7 +358,7 @@ class TritonModelRepository(Construct):
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,
             versioned=True if self._versioned else None,
-            # What a copy in parts leaves behind when it is broken off is paid for and never seen.
+            # An interrupted multipart upload leaves parts that cost money and that no list shows.
             lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
             removal_policy=self._removal_policy,
         )
@@ -342,7 +374,7 @@ class TritonModelRepository(Construct):
 
 
 def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
-    """Show findings at synth; each can be acknowledged by its code."""
+    """Add an annotation for each finding, which can be acknowledged by its code."""
     annotations = Annotations.of(construct)
     for finding in findings:
         annotations.add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)

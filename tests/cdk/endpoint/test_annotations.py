@@ -1,4 +1,4 @@
-"""A correct app prints nothing at synth; what several variants share is printed once."""
+"""A correct app prints no annotations, and a finding that variants share is printed once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def annotation_texts(root: cdk.Stack | cdk.App) -> list[str]:
-    """The path and text of all annotations below a construct."""
+    """Return the path and message of all annotations below a construct."""
     return [
         f"{construct.node.path}: {entry.data}"
         for construct in root.node.find_all()
@@ -29,7 +29,7 @@ def annotation_texts(root: cdk.Stack | cdk.App) -> list[str]:
 
 
 def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first app of README.md, with a sample repository, prints nothing."""
+    """The first app of README.md, with a sample repository, has no annotations."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CDK_OUTDIR", os.fspath(tmp_path / "cdk.out"))
@@ -40,7 +40,7 @@ def test_app_of_the_readme_has_no_annotations(tmp_path: Path, monkeypatch: pytes
 
 
 def test_scaled_variants_and_keys_have_no_annotations(tmp_path: Path) -> None:
-    """Scaling each variant, and a key beside local NVMe storage, print nothing."""
+    """Scaled variants, and a key beside local NVMe storage, have no annotations."""
     stack = make_stack()
     endpoint = TritonEndpoint(
         stack,
@@ -57,7 +57,7 @@ def test_scaled_variants_and_keys_have_no_annotations(tmp_path: Path) -> None:
 
 
 def test_finding_of_several_variants_is_annotated_once(tmp_path: Path) -> None:
-    """What all variants have in common is on the endpoint, and what one has alone is on that variant."""
+    """A finding that variants share is annotated on the endpoint, another one on its variant."""
     stack = make_stack()
     TritonEndpoint(
         stack,

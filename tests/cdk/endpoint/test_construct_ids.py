@@ -1,4 +1,4 @@
-"""The construct ids of each kind of endpoint: a changed id replaces a deployed resource."""
+"""The construct IDs of each type of endpoint: a changed ID replaces a deployed resource."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ KINDS: list[tuple[Any, dict[str, str]]] = [
 
 @pytest.mark.parametrize(("make", "own"), KINDS, ids=[make.__name__ for make, _ in KINDS])
 def test_construct_ids_of_an_endpoint(tmp_path: Path, make: Any, own: dict[str, str]) -> None:
-    """The path and type of every CloudFormation resource below the endpoint."""
+    """The path and type of every CloudFormation resource below the endpoint are as recorded."""
     stack = make_stack()
     repository = add_repository(stack, write_repository(tmp_path / "models"))
     endpoint = make(stack, model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge"))

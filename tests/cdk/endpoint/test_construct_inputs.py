@@ -67,7 +67,7 @@ def endpoint(path: Path) -> TritonEndpoint:
 def test_wrong_property_of_a_repository_shows_an_example(
     path: Path, props: dict[str, Any], message: str
 ) -> None:
-    """Texts and numbers in place of CDK's objects are refused, and nothing joins the tree."""
+    """A string or number in place of a CDK object raises an error, and nothing is added to the tree."""
     stack = make_stack()
     given = {"source": ModelSource.from_directory(path), **props}
     with pytest.raises(InvalidValueError, match=message):
@@ -142,7 +142,7 @@ def test_wrong_property_of_a_repository_shows_an_example(
 def test_wrong_value_of_a_policy_shows_an_example(
     endpoint: TritonEndpoint, scale: Callable[[TritonScalableInstanceCount], object], message: str
 ) -> None:
-    """After an error the id of the policy can be used again."""
+    """After an error, the ID of the policy can be used again."""
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match=message):
         scale(count)
@@ -168,7 +168,7 @@ def test_misspelt_options_are_refused(endpoint: TritonEndpoint) -> None:
 
 
 def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
-    """CloudFormation would refuse half an instance minutes later."""
+    """A fractional number of instances raises an error, because CloudFormation rejects it."""
     with pytest.raises(InvalidValueError, match=r"^max_capacity: must be a whole number .*, got 2\.5"):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2.5)
 
@@ -176,9 +176,13 @@ def test_capacity_is_a_whole_number(endpoint: TritonEndpoint) -> None:
 def test_error_does_not_print_a_token(path: Path) -> None:
     """If the instance type is a parameter, the error does not print the token."""
     stack = make_stack()
-    kind = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
+    instance_type = InstanceType.of(cdk.CfnParameter(stack, "Type").value_as_string)
     endpoint = TritonEndpoint(
-        stack, "Endpoint", model_repository=add_repository(stack, path), model="other", instance_type=kind
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, path),
+        model="other",
+        instance_type=instance_type,
     )
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match="a type known only at deployment is unknown; set gpu"):
@@ -186,7 +190,7 @@ def test_error_does_not_print_a_token(path: Path) -> None:
 
 
 def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
-    """A name that is no model, no archive and no pattern is a typo; names that are not known yet pass."""
+    """A name that is not a model, archive or pattern raises an error; tokens are allowed."""
     stack = make_stack()
     endpoint = TritonMultiModelEndpoint(
         stack, "Many", model_repository=add_repository(stack, path), instance_type=GPU
@@ -203,7 +207,7 @@ def test_grant_that_allows_nothing_is_refused(path: Path) -> None:
 
 
 def test_step_of_an_ensemble_cannot_be_granted(path: Path) -> None:
-    """A step has no archive, so the error names the ensemble to grant; following it works."""
+    """A step has no archive, so the error names the ensemble, which can be granted."""
     stack = make_stack()
     repository = add_repository(stack, path)
     endpoint = TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
@@ -244,7 +248,7 @@ WRONG: list[tuple[str, Callable[[cdk.Stack, TritonEndpoint], object]]] = [
 
 
 @pytest.mark.parametrize(("message", "make"), WRONG, ids=[message[1:16] for message, _ in WRONG])
-def test_text_in_place_of_a_construct_is_refused(
+def test_string_in_place_of_a_construct_is_refused(
     endpoint: TritonEndpoint, message: str, make: Callable[[cdk.Stack, TritonEndpoint], object]
 ) -> None:
     """A name or an ARN in place of a construct raises an error that shows how to import it."""

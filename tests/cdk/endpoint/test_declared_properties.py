@@ -1,4 +1,4 @@
-"""Each property is declared once; signatures, help and defaults come from the declaration."""
+"""Each property is declared once; signatures, help and defaults are derived from the declaration."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_help_documents_every_property(cls: Any, options: type, own: set[str]) -
 
 
 def test_signature_has_types_and_defaults() -> None:
-    """Required properties have no default; derived ones say so; a variant's defaults are its endpoint's."""
+    """Required properties have no default, derived ones ``DERIVED``, and those of variants ``None``."""
     endpoint = inspect.signature(TritonEndpoint).parameters
     assert endpoint["instance_type"].default is inspect.Parameter.empty
     assert endpoint["instance_type"].annotation is InstanceType
@@ -65,7 +65,7 @@ def test_signature_has_types_and_defaults() -> None:
 
 
 def test_subclass_keeps_its_own_signature() -> None:
-    """A subclass with its own ``__init__`` shows its own parameters, and one without shows all."""
+    """A subclass with its own ``__init__`` shows its own parameters; any other shows all properties."""
 
     class Own(TritonEndpoint):
         def __init__(self, scope: cdk.Stack, name: str) -> None:
@@ -90,7 +90,7 @@ def test_declaration_is_complete(name: str) -> None:
     "name", [each for each in declared_properties(EndpointOptions) if each != "routing_strategy"]
 )
 def test_every_property_checks_its_type(name: str) -> None:
-    """An object of another type raises an error that names the property."""
+    """A value of another type raises an error that names the property."""
     given: dict[str, Any] = {"instance_type": GPU, name: object()}
     with pytest.raises(InvalidValueError, match=f"^{name}: must be "):
         check_options("TritonEndpoint()", given, EndpointOptions)
@@ -113,13 +113,13 @@ def test_every_property_checks_its_type(name: str) -> None:
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_wrong_value_is_an_error_with_an_example(given: dict[str, Any], message: str) -> None:
-    """Lists, constructs, switches and numbers are checked by their annotation."""
+    """Lists, constructs, booleans and numbers are checked against their annotations."""
     with pytest.raises(InvalidValueError, match=message):
         check_options("TritonEndpoint()", {"instance_type": GPU, **given}, EndpointOptions)
 
 
 def test_six_security_groups_are_too_many() -> None:
-    """SageMaker accepts five security groups."""
+    """SageMaker accepts at most five security groups."""
     stack = cdk.Stack()
     groups = [ec2.SecurityGroup.from_security_group_id(stack, f"G{n}", f"sg-{n}") for n in range(6)]
     check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups[:5]}, EndpointOptions)

@@ -1,4 +1,4 @@
-"""Data capture, asynchronous inference, metrics settings, the network, and who may call an endpoint."""
+"""Data capture, asynchronous inference, metrics settings, the network, and grants."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def warnings(stack: cdk.Stack) -> str:
 
 
 def caller_statements(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The statements of the role that is called ``Caller``, by their action."""
+    """Return the statements of the role ``Caller`` by their action."""
     return {
         str(each["Action"]): each
         for name, policy in resources(template, "AWS::IAM::Policy").items()
@@ -90,7 +90,7 @@ def make_caller(stack: cdk.Stack) -> iam.Role:
 
 
 def test_data_capture_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """Settings reach the configuration; the role writes below the prefix and encrypts with both keys."""
+    """The settings are in the configuration; the role may write below the prefix and use both keys."""
     bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
     key = kms.Key(stack, "Key")
     capture = DataCapture(
@@ -154,7 +154,7 @@ BAD_FEATURES: list[tuple[str, Any, str]] = [
     ("make", "message"), [row[1:] for row in BAD_FEATURES], ids=[row[0] for row in BAD_FEATURES]
 )
 def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message: str) -> None:
-    """Each raises an error when the value is created."""
+    """A value that SageMaker rejects raises an error when it is created."""
     with pytest.raises(InvalidValueError, match=message):
         make(s3.Bucket(stack, "Bucket"))
 
@@ -163,7 +163,7 @@ def test_values_that_sagemaker_would_refuse(stack: cdk.Stack, make: Any, message
 
 
 def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
-    """Output, failures, topics and concurrency; the role has permissions for them."""
+    """The configuration has outputs, topics and concurrency, and the role has permissions for them."""
     bucket = s3.Bucket(stack, "Bucket")
     success, error = sns.Topic(stack, "Success"), sns.Topic(stack, "Error", master_key=kms.Key(stack, "Key"))
     make_endpoint(
@@ -199,7 +199,7 @@ def test_async_inference_with_its_grants(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_async_endpoint_scales_to_zero(stack: cdk.Stack, path: Path) -> None:
-    """Its queue waits, so that no instance has to; zero is not turned into anything else."""
+    """Zero instances and a minimum of zero are allowed, and both are zero in the template."""
     endpoint = make_endpoint(
         stack,
         path,
@@ -210,8 +210,8 @@ def test_async_endpoint_scales_to_zero(stack: cdk.Stack, path: Path) -> None:
     assert only(synthesize(stack), "AWS::ApplicationAutoScaling::ScalableTarget")["MinCapacity"] == 0
 
 
-def test_async_callers_put_requests_and_fetch_answers(stack: cdk.Stack, path: Path) -> None:
-    """The grant covers the call and its three prefixes; a real-time endpoint raises an error."""
+def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: Path) -> None:
+    """The grant allows the call and its three prefixes; a real-time endpoint raises an error."""
     caller = make_caller(stack)
     endpoint = make_endpoint(
         stack, path, async_inference=AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
@@ -224,11 +224,11 @@ def test_async_callers_put_requests_and_fetch_answers(stack: cdk.Stack, path: Pa
         make_endpoint(make_stack(), path).grant_invoke_async(caller)
 
 
-# What multi-model endpoints do not do.
+# Features that multi-model endpoints do not support.
 
 
 def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, path: Path) -> None:
-    """Data capture, asynchronous calls and a routing strategy are annotated, each by its own code."""
+    """Data capture, asynchronous inference and a routing strategy are each annotated with their code."""
     bucket = s3.Bucket(stack, "Bucket")
     make_many(
         stack,
@@ -243,7 +243,7 @@ def test_multi_model_endpoint_warns_of_what_aws_does_not_list(stack: cdk.Stack, 
 
 
 def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
-    """They are refused there; the publish frequency is not."""
+    """Multi-model endpoints refuse enhanced metrics, but accept a publish frequency."""
     stack = make_stack()
     frequency = MetricsConfig(metric_publish_frequency=cdk.Duration.seconds(10))
     make_many(stack, path, metrics_config=frequency)
@@ -253,18 +253,18 @@ def test_enhanced_metrics_are_not_for_multi_model_endpoints(path: Path) -> None:
 
 
 def test_shadow_tests_are_for_real_time_endpoints(stack: cdk.Stack, path: Path) -> None:
-    """An asynchronous endpoint has no shadow variant."""
+    """An asynchronous endpoint cannot have a shadow variant."""
     asynchronous = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
     shadow = TritonVariant(variant_name="next")
     with pytest.raises(InvalidValueError, match="not supported together with async_inference"):
         make_endpoint(stack, path, async_inference=asynchronous, shadow_variant=shadow)
 
 
-# Who may call it.
+# Grants.
 
 
 def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) -> None:
-    """Names of the repository and patterns become one condition on the target model."""
+    """Names and patterns become one condition on the target model."""
     caller = make_caller(stack)
     endpoint = make_many(stack, path)
     endpoint.grant_invoke(caller, target_models=["other", "shared-*", "tenant-a/*"])
@@ -277,15 +277,15 @@ def test_tenants_may_call_their_own_models_only(stack: cdk.Stack, path: Path) ->
 
 
 def test_any_action_can_be_granted(stack: cdk.Stack, path: Path) -> None:
-    """On this endpoint, and on nothing else."""
+    """``grant`` allows the given actions on this endpoint only."""
     caller, endpoint = make_caller(stack), make_endpoint(stack, path)
     endpoint.grant(caller, "sagemaker:DescribeEndpoint")
     granted = caller_statements(synthesize(stack))["sagemaker:DescribeEndpoint"]
     assert granted["Resource"] == stack.resolve(endpoint.endpoint_arn)
 
 
-def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Path) -> None:
-    """On an endpoint of one model, and as an empty list or a bare text, they are refused."""
+def test_target_models_need_a_multi_model_endpoint(stack: cdk.Stack, path: Path) -> None:
+    """A single-model endpoint, an empty list and a string raise errors."""
     caller = make_caller(stack)
     with pytest.raises(InvalidValueError, match="only multi-model endpoints support it"):
         make_endpoint(stack, path, "One").grant_invoke(caller, target_models=["pipeline"])
@@ -296,7 +296,7 @@ def test_target_models_need_an_endpoint_that_has_some(stack: cdk.Stack, path: Pa
             many.grant_invoke(caller, target_models=given)
 
 
-def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path) -> None:
+def test_streaming_is_not_granted_on_multi_model_endpoints(stack: cdk.Stack, path: Path) -> None:
     """The streaming call has no TargetModel, so multi-model endpoints raise an error."""
     caller = make_caller(stack)
     make_endpoint(stack, path, "One").grant_invoke_with_response_stream(caller)
@@ -309,8 +309,8 @@ def test_streaming_is_granted_where_it_is_possible(stack: cdk.Stack, path: Path)
 # The network.
 
 
-def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> None:
-    """Models are downloaded through the VPC; TritonVpcEndpoints adds the route."""
+def test_isolated_subnets_without_a_route_to_s3_warn(path: Path) -> None:
+    """Models are downloaded through the VPC, and TritonVpcEndpoints adds the missing route."""
 
     gateway = {"S3": ec2.GatewayVpcEndpointOptions(service=ec2.GatewayVpcEndpointAwsService.S3)}
 
@@ -331,8 +331,8 @@ def test_isolated_subnets_without_a_route_to_s3_are_warned_about(path: Path) -> 
         make_endpoint(stack, path, vpc=vpc, vpc_subnets=selection, enable_network_isolation=True)
         template = synthesize(stack)
         made = resources(template, "AWS::EC2::VPCEndpoint").values()
-        kinds = sorted(each["Properties"]["VpcEndpointType"] for each in made)
-        assert kinds == [*(["Gateway"] if own or route else []), *(["Interface"] if route else [])]
+        types = sorted(each["Properties"]["VpcEndpointType"] for each in made)
+        assert types == [*(["Gateway"] if own or route else []), *(["Interface"] if route else [])]
         return "[ack: constructs-triton:vpc-without-route-to-s3]" in warnings(stack)
 
     assert warned()
@@ -360,7 +360,7 @@ def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
-    """Cross-stack references are CDK's own, and a nested stack works like any other."""
+    """Cross-stack references are those of the CDK, and nested stacks work too."""
     app = make_app()
     base, serving = cdk.Stack(app, "Base", env=ENVIRONMENT), cdk.Stack(app, "Serving", env=ENVIRONMENT)
     nested = cdk.NestedStack(serving, "Nested")
@@ -379,17 +379,19 @@ def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:
     assert resources(stack.template, "AWS::CloudFormation::Stack")
 
 
-def test_tags_reach_every_resource_that_takes_them(stack: cdk.Stack, path: Path) -> None:
-    """Tags of the CDK reach all resources; there are none by default."""
+def test_tags_are_on_every_resource_that_supports_them(stack: cdk.Stack, path: Path) -> None:
+    """Tags of the CDK are on all resources; by default there are none."""
     endpoint = make_endpoint(stack, path)
     cdk.Tags.of(endpoint).add("team", "vision")
     template = synthesize(stack)
-    for kind in ("Model", "EndpointConfig", "Endpoint"):
-        assert only(template, f"AWS::SageMaker::{kind}")["Tags"] == [{"Key": "team", "Value": "vision"}]
+    for resource_type in ("Model", "EndpointConfig", "Endpoint"):
+        assert only(template, f"AWS::SageMaker::{resource_type}")["Tags"] == [
+            {"Key": "team", "Value": "vision"}
+        ]
 
 
-def test_outputs_are_made_when_asked_for(stack: cdk.Stack, path: Path) -> None:
-    """Name and ARN, exported under a prefix where one is given."""
+def test_outputs_are_created_on_request(stack: cdk.Stack, path: Path) -> None:
+    """The name and ARN are outputs, exported if a prefix is given."""
     endpoint = make_endpoint(stack, path)
     assert "Outputs" not in stack.resolve(stack.node.try_find_child("Outputs") or {})
     endpoint.export_outputs(export_name_prefix="shop")
@@ -400,8 +402,8 @@ def test_outputs_are_made_when_asked_for(stack: cdk.Stack, path: Path) -> None:
     }
 
 
-def test_nothing_is_named_unasked(stack: cdk.Stack, path: Path) -> None:
-    """Two stacks with the same endpoint fit into one account and Region, topics and roles included."""
+def test_no_resource_has_a_name_by_default(stack: cdk.Stack, path: Path) -> None:
+    """Two stacks with the same endpoint can be in one account and Region."""
     bucket = s3.Bucket(stack, "Bucket")
     asynchronous = AsyncInferenceConfig(bucket=bucket, success_topic=sns.Topic(stack, "Topic"))
     endpoint = make_endpoint(stack, path, async_inference=asynchronous)
@@ -415,13 +417,13 @@ def test_nothing_is_named_unasked(stack: cdk.Stack, path: Path) -> None:
         "AWS::SageMaker::Model": "ModelName",
     }
     template = synthesize(stack)
-    for kind, name in own_names.items():
-        found = resources(template, kind).values()
+    for resource_type, name in own_names.items():
+        found = resources(template, resource_type).values()
         assert found
         assert not [each for each in found if name in each.get("Properties", {})]
 
 
-def test_features_take_tokens(path: Path) -> None:
+def test_features_accept_tokens(path: Path) -> None:
     """Prefixes, shares, counts, durations and settings may be parameters of the template."""
     stack = make_stack(None)
     text = cdk.CfnParameter(stack, "Text").value_as_string

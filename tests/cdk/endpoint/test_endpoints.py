@@ -1,4 +1,4 @@
-"""The endpoints: what CloudFormation gets to see."""
+"""The endpoints: the CloudFormation resources of each type."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def variant(template: dict[str, Any]) -> dict[str, Any]:
 def test_ensemble_template(
     path: Path, snapshot_json: SnapshotAssertion, environment: cdk.Environment | None
 ) -> None:
-    """The whole template of an ensemble endpoint stays as it is, with and without a region."""
+    """The template of an ensemble endpoint is as recorded, with and without a Region."""
     stack = make_stack(environment)
     make_ensemble(stack, path)
     assert normalise(synthesize(stack)) == snapshot_json
 
 
 def test_multi_model_template(path: Path, snapshot_json: SnapshotAssertion) -> None:
-    """The whole template of a scaled multi-model endpoint stays as it is."""
+    """The template of a scaled multi-model endpoint is as recorded."""
     stack = make_stack()
     endpoint = make_multi_model(stack, path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
@@ -99,14 +99,14 @@ def test_multi_model_template(path: Path, snapshot_json: SnapshotAssertion) -> N
 
 
 def test_ensemble_names_its_default_model(path: Path) -> None:
-    """With several models in the archive, the image needs the name of the one to serve."""
+    """The archive has several models, so the container needs the name of the one to serve."""
     stack = make_stack()
     make_ensemble(stack, path)
     assert container(synthesize(stack))["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
 
 
 def test_single_model_archive_is_an_asset_of_the_right_name(path: Path) -> None:
-    """The model data is a file asset whose key ends in .tar.gz, which SageMaker insists on."""
+    """The model data is a file asset whose key ends in .tar.gz, as SageMaker requires."""
     stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
@@ -118,7 +118,7 @@ def test_single_model_archive_is_an_asset_of_the_right_name(path: Path) -> None:
 
 
 def test_role_reads_its_own_archive_only(path: Path) -> None:
-    """The execution role may get the very object it serves, and no other."""
+    """The execution role may read only the object that it serves."""
     stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
@@ -131,7 +131,7 @@ def test_role_reads_its_own_archive_only(path: Path) -> None:
 
 
 def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
-    """Neither AmazonSageMakerFullAccess nor an action with a star is granted."""
+    """The role has no AmazonSageMakerFullAccess and no action with an asterisk."""
     stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
@@ -148,7 +148,7 @@ def test_role_has_no_managed_policy_and_no_wildcard_service(path: Path) -> None:
 
 
 def test_role_pulls_from_the_accounts_of_the_image(path: Path) -> None:
-    """The image is in an account of AWS, not in the user's."""
+    """The role may pull the image from the accounts of AWS that contain it."""
     stack = make_stack()
     make_ensemble(stack, path)
     assert flat(statements(synthesize(stack))["PullImage"]["Resource"]) == (
@@ -157,7 +157,7 @@ def test_role_pulls_from_the_accounts_of_the_image(path: Path) -> None:
 
 
 def test_role_trusts_only_sagemaker_of_this_account(path: Path) -> None:
-    """The trust policy is closed against the confused deputy."""
+    """The trust policy has conditions that prevent the confused deputy problem."""
     stack = make_stack()
     make_ensemble(stack, path)
     role = only(synthesize(stack), "AWS::IAM::Role")
@@ -178,7 +178,7 @@ def test_no_partition_is_hard_coded(path: Path) -> None:
 
 
 def test_policy_exists_before_the_model(path: Path) -> None:
-    """SageMaker reads image and archive with the role while it creates the model."""
+    """SageMaker uses the role while it creates the model, so the policy is created first."""
     stack = make_stack()
     make_ensemble(stack, path)
     template = synthesize(stack)
@@ -188,7 +188,7 @@ def test_policy_exists_before_the_model(path: Path) -> None:
 
 
 def test_multi_model_endpoint_waits_for_its_archives(path: Path) -> None:
-    """The model depends on the custom resource that fills its prefix."""
+    """The model depends on the custom resource that copies the archives."""
     stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
@@ -198,7 +198,7 @@ def test_multi_model_endpoint_waits_for_its_archives(path: Path) -> None:
 
 
 def test_multi_model_container(path: Path) -> None:
-    """Mode, a prefix that ends in a slash, and a health check that one bad model cannot break."""
+    """The container has a mode, a prefix that ends in a slash, and ping mode ``live``."""
     stack = make_stack()
     make_multi_model(stack, path)
     template = synthesize(stack)
@@ -209,7 +209,7 @@ def test_multi_model_container(path: Path) -> None:
 
 
 def test_model_and_endpoint_config_have_no_names(path: Path) -> None:
-    """Every change replaces them, which a fixed name would forbid; the endpoint's may be fixed."""
+    """Every change replaces them, so a fixed name would fail; the endpoint may have one."""
     stack = make_stack()
     make_ensemble(stack, path, endpoint_name="digits")
     template = synthesize(stack)
@@ -219,7 +219,7 @@ def test_model_and_endpoint_config_have_no_names(path: Path) -> None:
 
 
 def test_references_are_names_not_arns(path: Path) -> None:
-    """Ref of these resources is an ARN, so that the attributes have to be used."""
+    """``Ref`` of these resources is an ARN, so references use the name attributes."""
     stack = make_stack()
     endpoint = make_ensemble(stack, path)
     template = synthesize(stack)
@@ -230,7 +230,7 @@ def test_references_are_names_not_arns(path: Path) -> None:
 
 
 def test_every_l1_is_reachable(path: Path) -> None:
-    """The default child is the endpoint, so that CDK's escape hatches work; the others are properties."""
+    """The default child is the endpoint, for escape hatches; the others are properties."""
     endpoint = make_ensemble(make_stack(), path)
     assert endpoint.node.default_child is endpoint.cfn_endpoint
     assert endpoint.cfn_model.cfn_resource_type == "AWS::SageMaker::Model"
@@ -238,14 +238,14 @@ def test_every_l1_is_reachable(path: Path) -> None:
 
 
 def test_zero_weight_stays_zero(path: Path) -> None:
-    """A dark variant is not turned into one that gets traffic."""
+    """A variant of weight 0 has weight 0 in the template."""
     stack = make_stack()
     make_ensemble(stack, path, initial_variant_weight=0)
     assert variant(synthesize(stack))["InitialVariantWeight"] == 0
 
 
 def test_host_image_follows_container_image(path: Path) -> None:
-    """CUDA 13 needs a host whose driver knows it; without a GPU there is nothing to choose."""
+    """CUDA 13 needs a host AMI with a newer driver; without a GPU no AMI is set."""
     gpu, cpu = make_stack(), make_stack()
     make_ensemble(gpu, path)
     make_ensemble(cpu, path, instance_type=CPU)
@@ -269,7 +269,7 @@ def test_image_follows_instance_type(path: Path) -> None:
     ids=["typed", "mapping"],
 )
 def test_environment_reaches_the_container(path: Path, environment: Any) -> None:
-    """Typed settings and a plain mapping give the same result."""
+    """Keywords and a plain mapping give the same variables."""
     stack = make_stack()
     make_ensemble(stack, path, environment=environment)
     assert container(synthesize(stack))["Environment"] == {
@@ -281,7 +281,7 @@ def test_environment_reaches_the_container(path: Path, environment: Any) -> None
 
 
 def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
-    """The model gets subnets and a security group, the volume its key, the role what both need."""
+    """The model has subnets and a security group, the volume a key, and the role both permissions."""
     stack = make_stack()
     vpc = ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=1)
     key = kms.Key(stack, "Key")
@@ -303,7 +303,7 @@ def test_vpc_and_keys_reach_their_resources(path: Path) -> None:
 
 
 def test_given_role_is_used_and_granted(path: Path) -> None:
-    """Your own role gets the same statements before the model is created."""
+    """Your own role gets the same statements, before the model is created."""
     stack = make_stack()
     role = iam.Role(stack, "Own", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
     make_ensemble(stack, path, role=role)
@@ -353,7 +353,7 @@ def test_statement_is_added_to_the_role_before_the_model(path: Path) -> None:
 def test_unknown_model_names_the_property(
     path: Path, construct: Any, served: dict[str, str], message: str
 ) -> None:
-    """The error names ``model`` or ``ensemble`` and suggests a name, or lists all."""
+    """The error names ``model`` or ``ensemble``, and suggests a name or lists all."""
     stack = make_stack()
     repository = add_repository(stack, path)
     with pytest.raises(InvalidValueError, match=message):
@@ -361,7 +361,7 @@ def test_unknown_model_names_the_property(
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_role_that_must_not_change_does_not(path: Path) -> None:
+def test_immutable_role_is_not_changed(path: Path) -> None:
     """An immutable imported role gets no policy."""
     stack = make_stack()
     role = iam.Role.from_role_arn(stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False)
@@ -370,7 +370,7 @@ def test_role_that_must_not_change_does_not(path: Path) -> None:
 
 
 def test_grant_invoke_names_the_endpoint(path: Path) -> None:
-    """A caller may invoke this endpoint and no other."""
+    """The grant allows a caller to invoke this endpoint only."""
     stack = make_stack()
     caller, endpoint = iam.User(stack, "Caller"), make_ensemble(stack, path)
     assert endpoint.grant_invoke(caller).success
@@ -383,8 +383,8 @@ def test_grant_invoke_names_the_endpoint(path: Path) -> None:
     assert statement["Resource"] == stack.resolve(endpoint.cfn_endpoint.attr_endpoint_arn)
 
 
-def test_cdk_takes_it_for_its_own_endpoint(path: Path) -> None:
-    """JavaScript code that expects IEndpoint, IGrantable and IConnectable finds all members it calls."""
+def test_endpoint_implements_the_interfaces_of_the_cdk(path: Path) -> None:
+    """JavaScript code that expects IEndpoint, IGrantable or IConnectable finds every member it calls."""
     stack = make_stack()
     endpoint = make_ensemble(stack, path, vpc=ec2.Vpc(stack, "Vpc"))
     kms.Key(stack, "Key").grant_decrypt(endpoint)
@@ -402,7 +402,7 @@ def test_cdk_takes_it_for_its_own_endpoint(path: Path) -> None:
 
 
 def test_two_endpoints_in_one_stack(path: Path) -> None:
-    """Everything twice in one stack, from one repository: no clash of ids, one sync function, one asset."""
+    """Two endpoints of one repository share the sync function and assets, without equal IDs."""
     stack = make_stack(None)
     repository = add_repository(stack, path)
     served: dict[str, Any] = {"model_repository": repository, "instance_type": GPU}
@@ -459,7 +459,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
 def test_refused_endpoint_leaves_nothing_behind(path: Path, props: dict[str, Any], message: str) -> None:
-    """A property out of range raises our error before the construct joins the tree, so that a retry works."""
+    """A property out of range raises an error before anything is added, so the ID can be used again."""
     stack = make_stack()
     repository = add_repository(stack, path)
     options = {"instance_type": GPU, **props}
@@ -468,8 +468,8 @@ def test_refused_endpoint_leaves_nothing_behind(path: Path, props: dict[str, Any
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_model_that_cannot_run_there_is_refused(tmp_path: Path) -> None:
-    """A model that asks for a GPU is refused for an instance type without one."""
+def test_gpu_model_on_a_cpu_instance_is_refused(tmp_path: Path) -> None:
+    """A model with KIND_GPU raises an error for an instance type without a GPU."""
     config = (
         'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
         'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
@@ -482,8 +482,8 @@ def test_model_that_cannot_run_there_is_refused(tmp_path: Path) -> None:
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_model_that_is_no_ensemble_is_refused_as_one(path: Path) -> None:
-    """The front doors are honest about what they serve."""
+def test_ensemble_endpoint_refuses_other_models(path: Path) -> None:
+    """TritonEnsembleEndpoint raises an error for a model that is not an ensemble."""
     stack = make_stack()
     with pytest.raises(InvalidValueError, match='must be a model with platform "ensemble", got "scale"'):
         TritonEnsembleEndpoint(
@@ -492,13 +492,13 @@ def test_model_that_is_no_ensemble_is_refused_as_one(path: Path) -> None:
 
 
 def test_unknown_property_is_a_type_error(path: Path) -> None:
-    """A misspelt property does not vanish."""
+    """A misspelt property raises an error."""
     with pytest.raises(TypeError, match="instance_typ"):
         make_ensemble(make_stack(), path, instance_typ=GPU)
 
 
 def test_warnings_become_annotations(path: Path) -> None:
-    """What is risky but legal is shown at synth, under a code that can be acknowledged."""
+    """A warning is annotated at synth with a code that can be acknowledged."""
     stack = make_stack()
     make_multi_model(stack, path, instance_type=InstanceType.of("ml.g5.12xlarge"))
     entries = [entry for each in stack.node.find_all() for entry in each.node.metadata]
@@ -513,7 +513,7 @@ def test_connections_need_a_vpc(path: Path) -> None:
 
 
 def test_metrics_know_namespace_and_dimensions(path: Path) -> None:
-    """Instance metrics live in their own namespace; both go by endpoint and variant."""
+    """Instance metrics have another namespace; all metrics have endpoint and variant as dimensions."""
     stack = make_stack()
     endpoint = make_ensemble(stack, path, variant_name="blue")
     gpu, calls = endpoint.metric_gpu_utilization(), endpoint.metric_invocations()

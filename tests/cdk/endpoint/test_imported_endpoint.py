@@ -1,4 +1,4 @@
-"""Endpoints that exist already: metrics, grants and scaling stay."""
+"""Imported endpoints have metrics, grants and scaling."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def stack() -> cdk.Stack:
 
 
 def test_by_name(stack: cdk.Stack) -> None:
-    """It is taken for one of this account and Region, and is an endpoint in every respect."""
+    """The endpoint belongs to the account and Region of the stack, and has metrics."""
     endpoint = TritonEndpoint.from_endpoint_name(stack, "Imported", "digits")
     assert isinstance(endpoint, ITritonEndpoint)
     assert endpoint.endpoint_name == "digits"
@@ -41,7 +41,7 @@ def test_by_name(stack: cdk.Stack) -> None:
 
 
 def test_by_arn(stack: cdk.Stack) -> None:
-    """Account and Region are those of the ARN; a caller is granted that very endpoint."""
+    """Account and Region are those of the ARN, and a grant names that ARN."""
     endpoint = TritonEndpoint.from_endpoint_arn(stack, "Imported", ARN)
     caller = iam.User(stack, "Caller")
     endpoint.grant_invoke(caller)
@@ -52,7 +52,7 @@ def test_by_arn(stack: cdk.Stack) -> None:
 
 
 def test_by_attributes_scaling_works(stack: cdk.Stack) -> None:
-    """Variants by name and instance type scale like any other; the endpoint itself is left alone."""
+    """Variants given by name and instance type can scale; the endpoint itself is not changed."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack,
         "Imported",
@@ -74,7 +74,7 @@ def test_by_attributes_scaling_works(stack: cdk.Stack) -> None:
 
 
 def test_unknown_instance_type_needs_its_gpus(stack: cdk.Stack) -> None:
-    """What nobody said is not guessed."""
+    """A GPU policy needs ``gpu_count`` if the instance type is not given."""
     endpoint = TritonEndpoint.from_endpoint_name(stack, "Imported", "digits")
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
     with pytest.raises(InvalidValueError, match="not known for an imported endpoint"):
@@ -83,7 +83,7 @@ def test_unknown_instance_type_needs_its_gpus(stack: cdk.Stack) -> None:
         _ = endpoint.variants[0].cfn_model
 
 
-def test_kind_of_the_import_decides_about_target_models(stack: cdk.Stack) -> None:
+def test_imported_multi_model_endpoint_supports_target_models(stack: cdk.Stack) -> None:
     """An imported multi-model endpoint supports target models, and no streaming."""
     caller = iam.User(stack, "Caller")
     many = TritonMultiModelEndpoint.from_endpoint_name(stack, "Many", "catalog")
@@ -94,8 +94,8 @@ def test_kind_of_the_import_decides_about_target_models(stack: cdk.Stack) -> Non
     assert statement["Condition"] == {"StringLike": {"sagemaker:TargetModel": ["tenant-a/*"]}}
 
 
-def test_import_is_one_of_two_ways(stack: cdk.Stack) -> None:
-    """Name or ARN, and an ARN has to be one of an endpoint; nothing joins the tree otherwise."""
+def test_import_needs_a_name_or_an_arn(stack: cdk.Stack) -> None:
+    """Both together, or the ARN of another resource, raise an error, and nothing is added."""
     with pytest.raises(InvalidValueError, match="got neither"):
         TritonEndpoint.from_endpoint_attributes(stack, "Imported")
     with pytest.raises(InvalidValueError, match="got both"):
@@ -108,15 +108,15 @@ def test_import_is_one_of_two_ways(stack: cdk.Stack) -> None:
 
 
 def test_arn_may_be_a_token(stack: cdk.Stack) -> None:
-    """CloudFormation then takes it apart."""
+    """CloudFormation splits the ARN at deployment."""
     arn = cdk.CfnParameter(stack, "Arn").value_as_string
     endpoint = TritonEndpoint.from_endpoint_arn(stack, "Imported", arn)
     assert "Fn::Select" in str(stack.resolve(endpoint.endpoint_name))
     assert stack.resolve(endpoint.endpoint_arn) == {"Ref": "Arn"}
 
 
-def test_step_functions_take_both_kinds_of_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
-    """What is made here and what is imported both satisfy CDK's own IEndpoint, called from JavaScript."""
+def test_step_functions_accept_created_and_imported_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A state machine in JavaScript accepts created and imported endpoints as IEndpoint."""
     write_model(tmp_path, "model")
     made = TritonEndpoint(
         stack,

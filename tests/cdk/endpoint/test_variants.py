@@ -1,4 +1,4 @@
-"""Several variants of one endpoint, and what follows from the size of their archives."""
+"""Several variants of one endpoint, and properties derived from the size of their archives."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def warnings(stack: cdk.Stack) -> str:
 
 
 def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> None:
-    """Each variant has its own machine, count, weight and model; zero is a weight like any other."""
+    """Each variant may set its own instance type, count, weight and model; zero is a weight."""
     make_endpoint(
         stack,
         path,
@@ -114,7 +114,7 @@ def test_variants_inherit_from_the_endpoint(stack: cdk.Stack, path: Path) -> Non
 
 
 def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Path) -> None:
-    """One statement names both archives, and no statement's id is there twice, which IAM refuses."""
+    """One statement names both archives; IAM rejects a policy with a repeated Sid."""
     for release in ("old", "new"):
         write_model(tmp_path / release, "model")
     (tmp_path / "new" / "model" / "1" / "labels.txt").write_text("a newer release")
@@ -139,7 +139,7 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
 
 
 def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Statements that differ in their condition stay apart, under ids that differ as well."""
+    """Statements with different conditions stay separate and have different Sids."""
     for name in ("one", "two"):
         write_model(tmp_path / name, name)
     bucket = s3.Bucket(stack, "Bucket")
@@ -164,7 +164,7 @@ def test_two_multi_model_repositories_keep_their_own_conditions(stack: cdk.Stack
 
 
 def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Path, tmp_path: Path) -> None:
-    """Each variant's parts hang from a scope of their own, also where both build an image."""
+    """The resources of each variant have their own scope, so both may build an image."""
     (tmp_path / "image").mkdir()
     (tmp_path / "image" / "Dockerfile").write_text("FROM scratch\n")
     image = TritonImage.from_asset(str(tmp_path / "image"), triton_version="26.05")
@@ -178,7 +178,7 @@ def test_images_built_for_two_variants_do_not_collide(stack: cdk.Stack, path: Pa
 
 
 def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path) -> None:
-    """What the endpoint offers for its only variant, each of several offers for itself."""
+    """Each variant has the metrics, scaling and model that an endpoint has for its only variant."""
     endpoint = make_endpoint(
         stack,
         path,
@@ -195,8 +195,8 @@ def test_each_variant_has_metrics_scaling_and_model(stack: cdk.Stack, path: Path
         endpoint.variant("red")
 
 
-def test_shadow_variant_stands_beside_its_production_variant(stack: cdk.Stack, path: Path) -> None:
-    """Its weight is the share of requests that are copied to it; it is no production variant."""
+def test_shadow_variant_is_not_a_production_variant(stack: cdk.Stack, path: Path) -> None:
+    """Its weight is the share of requests that are copied to it."""
     endpoint = make_endpoint(
         stack,
         path,
@@ -242,7 +242,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 def test_refused_variants_leave_nothing_behind(
     stack: cdk.Stack, path: Path, props: dict[str, Any], message: str
 ) -> None:
-    """The error names the variant and the property, and the endpoint does not join the tree."""
+    """The error names the variant and the property, and no endpoint is added to the tree."""
     with pytest.raises(InvalidValueError, match=message):
         make_endpoint(stack, path, **props)
     assert stack.node.try_find_child("Endpoint") is None
@@ -266,13 +266,13 @@ REFUSED_BY_VARIANT: list[tuple[dict[str, Any], type[Exception], str]] = [
 def test_variant_checks_its_properties_where_it_is_created(
     own: dict[str, Any], error: type[Exception], message: str
 ) -> None:
-    """A TritonVariant raises for its own properties; the error names the variant and the property."""
+    """A TritonVariant checks its properties; the error names the variant and the property."""
     with pytest.raises(error, match=message):
         TritonVariant(**{"variant_name": "blue", **own})
 
 
 def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A model that wants a GPU is refused for the one variant that has none."""
+    """A model that needs a GPU raises an error for the one variant without a GPU."""
     config = (
         'backend: "python" input { name: "x" data_type: TYPE_FP32 dims: 4 } '
         'output { name: "y" data_type: TYPE_FP32 dims: 4 } instance_group { kind: KIND_GPU }'
@@ -287,8 +287,8 @@ def test_each_variant_is_checked_with_its_own_instance_type(stack: cdk.Stack, tm
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_multi_model_refuses_what_it_cannot_do(stack: cdk.Stack, path: Path) -> None:
-    """No shadow variant, and no model of a variant's own: it serves all of its repository."""
+def test_multi_model_variants_have_no_shadow_and_no_model(stack: cdk.Stack, path: Path) -> None:
+    """A multi-model endpoint has no shadow variant, and its variants no ``model``."""
     with pytest.raises(InvalidValueError, match="shadow_variant: not supported on multi-model endpoints"):
         make_many(stack, path, shadow_variant=BLUE)
     repository = stack.node.find_child("Models")
@@ -302,8 +302,8 @@ def test_multi_model_refuses_what_it_cannot_do(stack: cdk.Stack, path: Path) -> 
         )
 
 
-def test_routing_by_outstanding_requests_where_one_model_is_served(path: Path) -> None:
-    """A multi-model endpoint goes by which instance holds the model, so that nothing is set there."""
+def test_routing_of_single_model_endpoints(path: Path) -> None:
+    """Single-model endpoints route by outstanding requests; multi-model endpoints set no strategy."""
     one, many, chosen = make_stack(), make_stack(), make_stack()
     make_endpoint(one, path)
     make_many(many, path)
@@ -317,7 +317,7 @@ def test_routing_by_outstanding_requests_where_one_model_is_served(path: Path) -
 
 
 def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -> None:
-    """They reach the variant, and the role may write the dumps below their prefix only."""
+    """They are in the variant, and the role may write core dumps only below their prefix."""
     bucket = s3.Bucket(stack, "Dumps")
     make_endpoint(
         stack,
@@ -335,7 +335,7 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
 
 
 def test_cache_setting_of_a_multi_model_endpoint(path: Path) -> None:
-    """It reaches the container, and only two words are allowed."""
+    """The setting is in the container, and only two values are allowed."""
     stack = make_stack()
     make_many(stack, path, model_cache_setting="Disabled")
     container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
@@ -353,7 +353,7 @@ SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [
 
 
 def complete(given: EndpointOptions) -> EndpointOptions:
-    """The properties of an endpoint with their defaults."""
+    """Return the properties of an endpoint with their defaults."""
     return with_defaults(given, EndpointOptions)
 
 
@@ -361,7 +361,7 @@ def complete(given: EndpointOptions) -> EndpointOptions:
 def test_volume_and_timeouts_follow_from_the_archive(
     packed: int, unpacked: int, expected: tuple[float | None, float, float]
 ) -> None:
-    """Ten minutes and one for each 3 GB; a volume beyond the default where both do not fit on it."""
+    """The timeouts and the volume grow with the archive."""
     location = ModelLocation("s3://b/k.tar.gz", (), size_bytes=packed, unpacked_size_bytes=unpacked)
     sizing = Sizing.of(complete({"instance_type": CPU}), location)
     download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
@@ -369,8 +369,8 @@ def test_volume_and_timeouts_follow_from_the_archive(
     assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
 
 
-def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
-    """A prefix has no size, local NVMe supports no volume size, and given values are kept."""
+def test_given_volume_and_timeouts_are_kept() -> None:
+    """Nothing is derived for a prefix or local NVMe storage, and given values are kept."""
     given: EndpointOptions = {
         "instance_type": CPU,
         "volume_size": cdk.Size.gibibytes(100),
@@ -385,7 +385,7 @@ def test_nothing_is_derived_without_a_size_or_over_what_was_given() -> None:
 
 
 def test_names_of_variants_may_be_tokens(path: Path) -> None:
-    """The construct ids then contain the positions in the list."""
+    """The construct IDs then contain the positions in the list."""
     stack = make_stack(None)
     names = [cdk.CfnParameter(stack, name).value_as_string for name in ("First", "Second")]
     endpoint = make_endpoint(stack, path, variants=[TritonVariant(variant_name=name) for name in names])
@@ -398,7 +398,7 @@ def test_names_of_variants_may_be_tokens(path: Path) -> None:
 
 
 def test_everything_twice_in_one_stack_and_in_a_stage(path: Path) -> None:
-    """Two endpoints of one repository in one stack, and the same again in a stage, without a collision."""
+    """Two endpoints of one repository in a stack, and again in a stage, have no equal names."""
     app = make_app()
     stage = cdk.Stage(app, "Stage")
     for scope in (app, stage):

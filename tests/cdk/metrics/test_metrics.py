@@ -1,4 +1,4 @@
-"""Metrics of endpoints and variants, made here or imported."""
+"""Metrics of endpoints and variants, created or imported."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from constructs_triton.errors import InvalidValueError
 INVOCATIONS, INSTANCES = "AWS/SageMaker", "/aws/sagemaker/Endpoints"
 US, MS, PERCENT = cloudwatch.Unit.MICROSECONDS, cloudwatch.Unit.MILLISECONDS, cloudwatch.Unit.PERCENT
 BOTH = {"EndpointName": "bert", "VariantName": "AllTraffic"}
-# As the SageMaker developer guide has them: the namespace, a statistic that is valid, and the unit.
+# From the SageMaker developer guide: the namespace, a valid statistic, and the unit.
 PUBLISHED: dict[str, tuple[str, str, cloudwatch.Unit | None]] = {
     "metric_invocations": (INVOCATIONS, "Sum", None),
     "metric_invocations_per_instance": (INVOCATIONS, "Sum", None),
@@ -73,7 +73,7 @@ def dimensions(metric: cloudwatch.IMetric) -> Mapping[str, str]:
 
 
 def camel(method: str) -> str:
-    """The metric's name from its method's: acronyms are CloudWatch's."""
+    """Return a metric's name from its method's name, with CloudWatch's acronyms."""
     words = method.removeprefix("metric_").split("_")
     upper = {"cpu": "CPU", "gpu": "GPU", "4xx": "4XX", "5xx": "5XX"}
     return "".join(upper.get(word, word.capitalize()) for word in words)
@@ -81,7 +81,7 @@ def camel(method: str) -> str:
 
 @pytest.mark.parametrize("method", PUBLISHED)
 def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) -> None:
-    """Name, namespace, dimensions, statistic, unit and a period of a minute, on an imported endpoint too."""
+    """Namespace, dimensions, statistic, unit and period are those that SageMaker publishes."""
     found = stat(getattr(endpoint, method)())
     namespace, statistic, unit = PUBLISHED[method]
     assert (found.metric_name, found.namespace) == (camel(method), namespace)
@@ -92,7 +92,7 @@ def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) 
 
 @pytest.mark.parametrize("method", QUEUE)
 def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
-    """The backlog has no variant, and can be asked of an endpoint with several."""
+    """The backlog has no variant, so an endpoint with several variants has the method too."""
     several = TritonEndpoint.from_endpoint_attributes(
         stack, "Several", endpoint_name="bert", variants={"a": None, "b": None}, is_asynchronous=True
     )
@@ -102,7 +102,7 @@ def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
 
 
 def test_every_metric_method_is_listed_here() -> None:
-    """A new method needs a line above; the two that are made of others have tests of their own."""
+    """Every metric method has a row above, or a test of its own."""
     methods = {name for name in vars(VariantMetrics) if name.startswith("metric_")}
     assert methods == {*PUBLISHED, *QUEUE, "metric_instance_count"}
 
@@ -120,14 +120,14 @@ def test_options_of_a_metric(endpoint: VariantMetrics) -> None:
     assert (metric.label, metric.color) == ("errors", cloudwatch.Color.RED)
 
 
-def test_a_metric_newer_than_the_table(endpoint: VariantMetrics) -> None:
-    """It counts as a sum of the invocations' namespace, and every option can say otherwise."""
+def test_unknown_metric_has_defaults(endpoint: VariantMetrics) -> None:
+    """An unknown metric is a sum in the namespace of the invocations; each option can be changed."""
     found = stat(endpoint.metric("TokensGenerated"))
     assert (found.metric_name, found.namespace, found.statistic) == ("TokensGenerated", INVOCATIONS, "Sum")
 
 
 def test_latency_in_milliseconds(stack: cdk.Stack, endpoint: VariantMetrics) -> None:
-    """Metric math divides the published microseconds by a thousand, and an alarm takes it."""
+    """Metric math divides the published microseconds by 1000, and alarms accept the result."""
     metric = endpoint.metric_model_latency(unit=MS, statistic="p90")
     metric.create_alarm(stack, "Slow", threshold=250, evaluation_periods=1)
     expression, source = only(synthesize(stack), "AWS::CloudWatch::Alarm")["Metrics"]
@@ -138,12 +138,12 @@ def test_latency_in_milliseconds(stack: cdk.Stack, endpoint: VariantMetrics) -> 
 
 
 def test_latency_in_microseconds_is_as_published(endpoint: VariantMetrics) -> None:
-    """The unit of the service needs no metric math."""
+    """Microseconds need no metric math."""
     assert isinstance(endpoint.metric_overhead_latency(unit=US), cloudwatch.Metric)
 
 
 def test_latency_in_bytes_is_refused(endpoint: VariantMetrics) -> None:
-    """A unit that is no time is an error in our words."""
+    """A unit that is not a time raises an error."""
     with pytest.raises(
         InvalidValueError, match="unit: must be MICROSECONDS, MILLISECONDS or SECONDS, got BYTES"
     ):
@@ -160,7 +160,7 @@ def test_latency_in_bytes_is_refused(endpoint: VariantMetrics) -> None:
 def test_instance_count_is_a_quotient(
     endpoint: VariantMetrics, from_queue: bool, names: dict[str, str]
 ) -> None:
-    """All invocations, or all of the queue, over those of each instance."""
+    """All invocations, or all of the queue, are divided by those of each instance."""
     config = endpoint.metric_instance_count(from_queue=from_queue).to_metric_config().math_expression
     assert config is not None
     assert config.expression == "FLOOR(total / share + 0.5)"
@@ -168,7 +168,7 @@ def test_instance_count_is_a_quotient(
 
 
 def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
-    """Which of them is meant has to be said; each knows its name."""
+    """With several variants, the metric methods of the endpoint raise an error, those of a variant work."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "Several", endpoint_name="bert", variants={"a": None, "b": InstanceType.of("ml.g5.xlarge")}
     )
@@ -181,8 +181,8 @@ def test_several_variants_have_metrics_of_their_own(stack: cdk.Stack) -> None:
     assert found == ["a", "b"]
 
 
-def test_dimensions_hold_tokens(stack: cdk.Stack) -> None:
-    """Names may be known at deployment only."""
+def test_dimensions_may_be_tokens(stack: cdk.Stack) -> None:
+    """Names may be known only at deployment."""
     names: Any = {name: cdk.CfnParameter(stack, name).value_as_string for name in ("endpoint", "variant")}
     metric = variant_metric("Invocations", endpoint_name=names["endpoint"], variant_name=names["variant"])
     metric.create_alarm(stack, "Idle", threshold=1, evaluation_periods=1)

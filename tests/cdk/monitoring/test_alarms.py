@@ -1,4 +1,4 @@
-"""The set of alarms."""
+"""The alarms of an endpoint."""
 
 from __future__ import annotations
 
@@ -40,16 +40,18 @@ def stack() -> cdk.Stack:
     return make_stack()
 
 
-def imported(stack: cdk.Stack, kind: Any = TritonEndpoint, **attributes: Any) -> ImportedTritonEndpoint:
+def imported(
+    stack: cdk.Stack, endpoint_class: Any = TritonEndpoint, **attributes: Any
+) -> ImportedTritonEndpoint:
     given = {"variants": {"blue": GPU}, **attributes}
-    endpoint: ImportedTritonEndpoint = kind.from_endpoint_attributes(
+    endpoint: ImportedTritonEndpoint = endpoint_class.from_endpoint_attributes(
         stack, "Endpoint", endpoint_name="bert", **given
     )
     return endpoint
 
 
 def rendered(alarms: TritonAlarms) -> dict[str, dict[str, Any]]:
-    """The properties of each alarm, by its name in the set."""
+    """Return the properties of each alarm by its name in the set."""
     stack = cdk.Stack.of(alarms)
     template = resources(synthesize(stack), ALARM)
     found = {}
@@ -60,8 +62,8 @@ def rendered(alarms: TritonAlarms) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_set_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
-    """Which alarms there are by default, on what, and from which value in the metric's own range."""
+def test_alarms_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
+    """The default alarms have the expected metrics, thresholds and periods."""
     endpoint = imported(stack)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=4)
     found = rendered(endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(250)))
@@ -83,8 +85,8 @@ def test_set_of_a_real_time_endpoint(stack: cdk.Stack) -> None:
     }
 
 
-def test_multi_model_endpoints_have_two_more(stack: cdk.Stack) -> None:
-    """Models that push each other out, and requests that wait for theirs."""
+def test_multi_model_endpoints_have_two_more_alarms(stack: cdk.Stack) -> None:
+    """They watch for models that are unloaded too often, and for requests that wait for their model."""
     found = rendered(imported(stack, TritonMultiModelEndpoint).add_alarms())
     hit, wait = found["blueModelCacheHit"], found["blueModelLoadingWait"]
     assert (hit["MetricName"], hit["ComparisonOperator"], hit["Threshold"]) == (
@@ -112,7 +114,7 @@ def test_period_follows_the_window(stack: cdk.Stack, minutes: int, period: int, 
     assert found["DatapointsToAlarm"] == periods
 
 
-def test_models_of_a_multi_model_endpoint_are_counted_in_five_minutes(stack: cdk.Stack) -> None:
+def test_model_alarms_have_periods_of_five_minutes(stack: cdk.Stack) -> None:
     """The cache and loading alarms have three periods of five minutes; errors have one minute."""
     found = rendered(imported(stack, TritonMultiModelEndpoint).add_alarms())
     for name in ("blueModelCacheHit", "blueModelLoadingWait"):
@@ -121,7 +123,7 @@ def test_models_of_a_multi_model_endpoint_are_counted_in_five_minutes(stack: cdk
 
 
 def test_asynchronous_endpoints_watch_their_queue(stack: cdk.Stack) -> None:
-    """What an asynchronous endpoint does not publish has no alarm; the queue, which all share, has."""
+    """Only metrics that an asynchronous endpoint publishes have alarms; the queue has one."""
     endpoint = imported(stack, is_asynchronous=True, variants={"blue": GPU, "green": GPU})
     found = rendered(endpoint.add_alarms())
     assert [name for name in found if not name.endswith(("GpuMemory", "Disk"))] == [
@@ -133,8 +135,8 @@ def test_asynchronous_endpoints_watch_their_queue(stack: cdk.Stack) -> None:
     assert found["OldestRequest"]["Threshold"] == 3600
 
 
-def test_thresholds_are_the_users(stack: cdk.Stack) -> None:
-    """Each can be changed, and ``None`` leaves the alarm out."""
+def test_thresholds_can_be_changed(stack: cdk.Stack) -> None:
+    """Each threshold can be changed, and ``None`` removes the alarm."""
     alarms = imported(stack).add_alarms(
         error_rate_percent=5,
         gpu_memory_percent=None,
@@ -160,7 +162,7 @@ def test_thresholds_are_the_users(stack: cdk.Stack) -> None:
     ],
 )
 def test_thresholds_are_checked(stack: cdk.Stack, thresholds: dict[str, float], message: str) -> None:
-    """A threshold out of range is refused before anything is added."""
+    """A threshold out of range raises an error before anything is added."""
     endpoint = imported(stack)
     given: Any = {
         name: value if name.endswith("percent") else cdk.Duration.seconds(value)
@@ -171,8 +173,8 @@ def test_thresholds_are_checked(stack: cdk.Stack, thresholds: dict[str, float], 
     endpoint.add_alarms()
 
 
-def test_gpus_that_nobody_knows_have_no_alarm(stack: cdk.Stack) -> None:
-    """Without the number of GPUs 90 percent is no number, unless a scaling policy was told."""
+def test_unknown_number_of_gpus_has_no_alarm(stack: cdk.Stack) -> None:
+    """Without the number of GPUs there is no GPU alarm, unless a scaling policy has ``gpu_count``."""
     endpoint = imported(stack, variants={"blue": None})
     assert "blueGpuMemory" not in endpoint.add_alarms("Unknown").alarms
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=1).scale_on_gpu_utilization(
@@ -182,7 +184,7 @@ def test_gpus_that_nobody_knows_have_no_alarm(stack: cdk.Stack) -> None:
 
 
 def test_actions_are_attached_to_each(stack: cdk.Stack) -> None:
-    """Each alarm does what is given; more than five actions the service does not take."""
+    """Each alarm has the given actions; more than five raise an error."""
     action = actions.SnsAction(sns.Topic(stack, "Topic"))
     endpoint = imported(stack)
     found = rendered(endpoint.add_alarms(actions=[action]))
@@ -200,7 +202,7 @@ def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
 
 
 def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
-    """With a name that is written out the alarms are made first, and the endpoint refers to them."""
+    """With ``endpoint_name``, the alarms are created first and the endpoint refers to them."""
     endpoint = make_endpoint(stack, tmp_path, endpoint_name="bert")
     alarms = endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(250))
     endpoint.add_rollback_alarms(*alarms.rollback_alarms)
@@ -213,8 +215,8 @@ def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path)
         assert alarm["Dimensions"][0] == {"Name": "EndpointName", "Value": "bert"}
 
 
-def test_alarms_by_name_roll_back_an_endpoint_without_one(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Here the alarms wait for the endpoint, which knows them by the names that are written out."""
+def test_named_alarms_roll_back_an_endpoint_without_a_name(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With ``alarm_name_prefix``, the endpoint is created first and names the alarms."""
     endpoint = make_endpoint(stack, tmp_path)
     alarms = endpoint.add_alarms(alarm_name_prefix="bert")
     endpoint.add_rollback_alarms(*alarms.rollback_alarms)
@@ -226,20 +228,20 @@ def test_alarms_by_name_roll_back_an_endpoint_without_one(stack: cdk.Stack, tmp_
 
 
 def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Each would wait for the other; the message says both ways out."""
+    """Endpoint and alarms would depend on each other; the message has both fixes."""
     alarms = make_endpoint(stack, tmp_path).add_alarms()
     with pytest.raises(InvalidValueError, match="would depend on each other; set alarm_name_prefix"):
         _ = alarms.rollback_alarms
 
 
 def test_prefix_leaves_room_for_the_names(stack: cdk.Stack) -> None:
-    """A name of an alarm has 255 characters at most."""
+    """The name of an alarm has at most 255 characters."""
     with pytest.raises(InvalidValueError, match="alarm_name_prefix: must have 1 to 150 characters"):
         imported(stack).add_alarms(alarm_name_prefix="x" * 200)
 
 
 def test_alarms_in_another_stack(tmp_path: Path) -> None:
-    """A monitoring stack learns the endpoint's name from the stack that makes it."""
+    """A monitoring stack imports the endpoint's name from its stack."""
     app = make_app()
     serving, monitoring = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Monitoring"))
     endpoint = make_endpoint(serving, tmp_path)
@@ -250,7 +252,7 @@ def test_alarms_in_another_stack(tmp_path: Path) -> None:
 
 
 def test_values_known_at_deployment(stack: cdk.Stack) -> None:
-    """Bounds and a disk threshold may be parameters; one that has to be computed with may not."""
+    """Bounds and a disk threshold may be parameters; a value that has to be multiplied may not."""
     number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
     endpoint = imported(stack)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=number)

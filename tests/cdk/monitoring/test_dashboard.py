@@ -25,7 +25,7 @@ def stack() -> cdk.Stack:
 
 
 def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:
-    """The properties of each graph of the only dashboard, by title."""
+    """Return the properties of each graph of the only dashboard by title."""
     body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
     return {
         each["properties"]["title"]: each["properties"]
@@ -35,7 +35,7 @@ def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:
 
 
 def lines(graph: dict[str, Any]) -> dict[str, str]:
-    """Label to expression, or to the metric's name, of what a graph shows."""
+    """Return the expression or metric name of each line of a graph by label."""
     shown = [each for each in graph["metrics"] if each[-1].get("visible") is not False]
     return {each[-1]["label"]: each[-1].get("expression", each[1] if len(each) > 1 else "") for each in shown}
 
@@ -45,7 +45,7 @@ def notes(graph: dict[str, Any]) -> dict[str, float]:
 
 
 def test_real_time_endpoint(stack: cdk.Stack) -> None:
-    """Traffic, latency in milliseconds split into model and overhead, errors, utilisation, instances."""
+    """The dashboard shows traffic, latency in milliseconds, errors, utilization and instances."""
     TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard(
         model_latency_objective=cdk.Duration.millis(250)
     )
@@ -76,10 +76,10 @@ def test_real_time_endpoint(stack: cdk.Stack) -> None:
         ("ml.p4d.24xlarge", {"GPUUtilization": "m0 / 8", "GPUMemoryUtilization": "m1 / 8"}),
     ],
 )
-def test_utilization_runs_from_0_to_100(
+def test_utilization_is_between_0_and_100(
     stack: cdk.Stack, instance_type: str, expected: dict[str, str]
 ) -> None:
-    """Each range is divided by the GPUs or vCPUs it is a multiple of; targets of scaling likewise."""
+    """Each metric, and each target of scaling, is divided by its number of GPUs or vCPUs."""
     types = {"blue": InstanceType.of(instance_type)}
     endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
@@ -91,7 +91,7 @@ def test_utilization_runs_from_0_to_100(
 
 
 def test_types_without_a_gpu_have_no_gpu_lines(stack: cdk.Stack) -> None:
-    """A metric that is never published is not drawn."""
+    """A metric that is never published is not shown."""
     types = {"blue": InstanceType.of("ml.c5.xlarge")}
     TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", variants=types).add_dashboard()
     assert set(lines(graphs(stack)["blue: utilization"])) == {
@@ -101,16 +101,16 @@ def test_types_without_a_gpu_have_no_gpu_lines(stack: cdk.Stack) -> None:
     }
 
 
-def test_type_that_is_not_known_leaves_the_axis_open(stack: cdk.Stack) -> None:
-    """What cannot be divided is drawn as it is published."""
+def test_unknown_type_has_an_axis_without_a_maximum(stack: cdk.Stack) -> None:
+    """A metric that cannot be divided is shown as published."""
     TritonEndpoint.from_endpoint_name(stack, "E", "bert").add_dashboard()
     graph = graphs(stack)["AllTraffic: utilization"]
     assert lines(graph)["GPUUtilization"] == "GPUUtilization"
     assert "max" not in graph["yAxis"]["left"]
 
 
-def test_scaling_is_drawn_in(stack: cdk.Stack) -> None:
-    """Bounds beside the instances, and each target in the unit of its graph, by its variant."""
+def test_scaling_is_shown(stack: cdk.Stack) -> None:
+    """Graphs show the bounds beside the instances, and each target in their unit, by variant."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "E", endpoint_name="bert", variants={"blue": None, "green": None}
     )
@@ -128,7 +128,7 @@ def test_scaling_is_drawn_in(stack: cdk.Stack) -> None:
 
 
 def test_multi_model_endpoint(stack: cdk.Stack) -> None:
-    """How many models are loaded, the share of hits in percent, and the times of loading."""
+    """The dashboard shows the loaded models, the cache hits in percent, and the loading times."""
     TritonMultiModelEndpoint.from_endpoint_name(stack, "E", "many").add_dashboard()
     found = graphs(stack)
     assert lines(found["Loaded models and cache hits"]) == {
@@ -144,7 +144,7 @@ def test_multi_model_endpoint(stack: cdk.Stack) -> None:
 
 
 def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
-    """The queue in place of the traffic, and nothing that asynchronous endpoints do not publish."""
+    """The dashboard shows the queue, and no metric that asynchronous endpoints do not publish."""
     endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=2)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
@@ -163,7 +163,7 @@ def test_asynchronous_endpoint(stack: cdk.Stack) -> None:
 
 
 def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
-    """Each has a heading, and the name is the user's."""
+    """Each endpoint has a heading, and the dashboard has the given name."""
     endpoints: list[ITritonEndpoint] = [
         TritonEndpoint.from_endpoint_name(stack, name, name) for name in ("bert", "resnet")
     ]
@@ -178,7 +178,7 @@ def test_several_endpoints_in_one_dashboard(stack: cdk.Stack) -> None:
 
 
 def test_values_known_at_deployment(stack: cdk.Stack) -> None:
-    """Names, bounds and targets may be parameters, and the body stays JSON once they are filled in."""
+    """Names, bounds and targets may be parameters, and the body is JSON after deployment."""
     number = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
     name = cdk.CfnParameter(stack, "Name").value_as_string
     endpoint = TritonEndpoint.from_endpoint_name(stack, "E", name)
@@ -193,7 +193,7 @@ def test_values_known_at_deployment(stack: cdk.Stack) -> None:
     assert "<Name>" in found["Invocations"]["metrics"][0]
 
 
-def test_dashboard_of_nothing_is_refused(stack: cdk.Stack) -> None:
-    """An empty dashboard would be an oversight."""
+def test_dashboard_needs_an_endpoint(stack: cdk.Stack) -> None:
+    """An empty list of endpoints raises an error."""
     with pytest.raises(InvalidValueError, match="endpoints: must have at least one endpoint; add one"):
         TritonDashboard(stack, "Dashboard", endpoints=[])

@@ -1,4 +1,4 @@
-"""Updates of an endpoint: how they reach the fleet, what rolls them back, what they keep."""
+"""Updates of an endpoint: their strategy, their alarms, and what they preserve."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ STRATEGIES: list[tuple[Deployment, dict[str, Any]]] = [
     ("deployment", "expected"), STRATEGIES, ids=["canary", "linear", "at once", "rolling"]
 )
 def test_strategies(stack: cdk.Stack, path: Path, deployment: Deployment, expected: dict[str, Any]) -> None:
-    """Each way to deploy becomes the policy that SageMaker knows it by."""
+    """Each class method gives the deployment policy of SageMaker."""
     make_endpoint(stack, path, deployment=deployment)
     assert deployment_config(synthesize(stack)) == expected
 
@@ -135,13 +135,13 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     ("make", "message"), [row[1:] for row in OUT_OF_RANGE], ids=[row[0] for row in OUT_OF_RANGE]
 )
 def test_sizes_and_times_out_of_range(make: Any, message: str) -> None:
-    """What SageMaker would refuse in the middle of a deployment is refused when it is written."""
+    """A value that SageMaker rejects during a deployment raises an error at synth."""
     with pytest.raises(InvalidValueError, match=message):
         make()
 
 
 def test_rolling_is_not_for_several_variants(stack: cdk.Stack, path: Path) -> None:
-    """AWS excludes it, so that the endpoint is refused before it joins the tree."""
+    """AWS does not support it, so an error is raised before anything is added."""
     variants = [TritonVariant(variant_name=name) for name in ("a", "b")]
     with pytest.raises(InvalidValueError, match="rolling deployments support one variant only, got 2"):
         make_endpoint(stack, path, variants=variants, deployment=Deployment.rolling())
@@ -163,14 +163,14 @@ FEW: list[tuple[str, Deployment, float, bool]] = [
 def test_steps_need_instances_to_split(
     stack: cdk.Stack, path: Path, deployment: Deployment, count: float, is_warned: bool
 ) -> None:
-    """A step that is more than half of the fleet is warned about, and half of it is not."""
+    """A step of more than half of the fleet is a warning; a step of half of it is not."""
     endpoint = make_endpoint(stack, path, deployment=deployment, initial_instance_count=count)
     warned = [str(each.data) for each in endpoint.node.metadata if each.type == "aws:cdk:warning"]
     assert [("deployment-step-exceeds-fleet" in text) for text in warned] == ([True] if is_warned else [])
 
 
-def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, path: Path) -> None:
-    """The alarm refers to the endpoint, and the endpoint to the alarm's name as text: no circle."""
+def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, path: Path) -> None:
+    """The alarm refers to the endpoint, and the endpoint contains the alarm's name as a string."""
     endpoint = make_endpoint(stack, path, deployment=Deployment.blue_green_canary())
     endpoint.add_rollback_alarms(endpoint_alarm(stack, endpoint))
     template = synthesize(stack)
@@ -191,7 +191,7 @@ def test_alarm_on_the_endpoint_rolls_it_back_without_a_circle(stack: cdk.Stack, 
 
 
 def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path) -> None:
-    """CloudFormation would refuse the cycle; the error names the alarm that needs a name."""
+    """CloudFormation rejects the cycle; the error names the alarm that needs a name."""
     endpoint = make_endpoint(stack, path)
     with pytest.raises(
         InvalidValueError,
@@ -201,8 +201,8 @@ def test_nameless_alarm_on_the_endpoint_is_refused(stack: cdk.Stack, path: Path)
     assert "DeploymentConfig" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
 
 
-def test_alarm_on_something_else_exists_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
-    """It may be nameless and handed over with the deployment: the endpoint simply refers to it."""
+def test_alarm_on_another_resource_is_created_first(stack: cdk.Stack, path: Path) -> None:
+    """It needs no name, because the endpoint refers to it."""
     other = cloudwatch.Metric(namespace="Shop", metric_name="Orders").create_alarm(
         stack, "Orders", threshold=1, evaluation_periods=1
     )
@@ -229,7 +229,7 @@ def test_imported_and_composite_alarms(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_alarm_of_another_stack(path: Path) -> None:
-    """Alarms in a stack that is deployed after the endpoint's are known to it by name alone."""
+    """The endpoint has only the name of an alarm in a stack that is deployed later."""
     app = make_app()
     serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))
     endpoint = make_endpoint(serving, path)
@@ -243,7 +243,7 @@ def test_alarm_of_another_stack(path: Path) -> None:
 
 
 def test_at_most_ten_alarms(stack: cdk.Stack, path: Path) -> None:
-    """Counted over all calls."""
+    """The limit is for the sum of all calls."""
     endpoint = make_endpoint(stack, path)
     alarms = [cloudwatch.Alarm.from_alarm_name(stack, f"A{n}", f"alarm-{n}") for n in range(11)]
     endpoint.add_rollback_alarms(*alarms[:10])
@@ -252,7 +252,7 @@ def test_at_most_ten_alarms(stack: cdk.Stack, path: Path) -> None:
 
 
 def test_weight_changes_under_scaling(path: Path) -> None:
-    """With scaling on a deployment keeps the instance count, and only that: a new weight takes effect."""
+    """With scaling a deployment retains the instance count only, so a new weight is applied."""
     rendered = []
     for weight in (1, 5):
         stack = make_stack()
@@ -270,46 +270,49 @@ def test_weight_changes_under_scaling(path: Path) -> None:
         ]
 
 
-def test_scaling_is_gone_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
-    """The scalable target refers to the endpoint, so that CloudFormation removes it first."""
+def test_scaling_is_deleted_before_the_endpoint(stack: cdk.Stack, path: Path) -> None:
+    """The scalable target refers to the endpoint, so CloudFormation deletes it first."""
     make_endpoint(stack, path).auto_scale_instance_count(min_capacity=1, max_capacity=4)
     template = synthesize(stack)
     assert depends_on(template, "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::SageMaker::Endpoint")
 
 
-def test_retained_endpoint_keeps_what_it_runs_on(path: Path) -> None:
-    """Model, configuration, role and policy stay with it; what an update replaces does not pile up."""
+def test_retained_endpoint_keeps_its_resources(path: Path) -> None:
+    """Model, configuration, role and policy are retained too; replaced ones are deleted."""
     stack = make_stack()
     make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.RETAIN)
     template = synthesize(stack)
-    kinds = (
+    types = (
         "SageMaker::Endpoint",
         "SageMaker::EndpointConfig",
         "SageMaker::Model",
         "IAM::Role",
         "IAM::Policy",
     )
-    kept = {kind: next(iter(resources(template, f"AWS::{kind}").values())) for kind in kinds}
+    kept = {
+        resource_type: next(iter(resources(template, f"AWS::{resource_type}").values()))
+        for resource_type in types
+    }
     assert {each["DeletionPolicy"] for each in kept.values()} == {"Retain"}
     assert kept["SageMaker::Model"]["UpdateReplacePolicy"] == "Delete"
     assert kept["SageMaker::Endpoint"]["UpdateReplacePolicy"] == "Retain"
 
 
-def test_destroyed_endpoint_goes(stack: cdk.Stack, path: Path) -> None:
-    """An explicit DESTROY is CloudFormation's default, said aloud."""
+def test_destroy_deletes_the_endpoint(stack: cdk.Stack, path: Path) -> None:
+    """``DESTROY`` deletes the endpoint, as is CloudFormation's default."""
     make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.DESTROY)
     (endpoint,) = resources(synthesize(stack), "AWS::SageMaker::Endpoint").values()
     assert endpoint["DeletionPolicy"] == "Delete"
 
 
 def test_endpoint_has_no_snapshots(stack: cdk.Stack, path: Path) -> None:
-    """A removal policy that CloudFormation does not know for endpoints is refused."""
+    """A removal policy that CloudFormation does not support for endpoints raises an error."""
     with pytest.raises(InvalidValueError, match="got SNAPSHOT; use RETAIN or DESTROY"):
         make_endpoint(stack, path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
 
 
-def depends_on(template: dict[str, Any], kind: str, on: str) -> bool:
-    """Whether a resource of one type refers to one of another."""
+def depends_on(template: dict[str, Any], resource_type: str, on: str) -> bool:
+    """Return whether a resource of one type refers to one of another."""
     names = resources(template, on)
-    text = str(list(resources(template, kind).values()))
+    text = str(list(resources(template, resource_type).values()))
     return any(f"'{name}'" in text for name in names)

@@ -1,4 +1,4 @@
-"""The container's environment: typed, checked against the image's release, within SageMaker's limits."""
+"""The container's environment variables, their checks against the image, and SageMaker's limits."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ P = "SAGEMAKER_TRITON_"
 
 
 def test_default_only_turns_the_verbose_log_off() -> None:
-    """No variable is set by default, except the one that turns the verbose log off."""
+    """By default only the variable that turns the verbose log off is set."""
     assert TritonEnvironment().to_variables(image_version="26.05") == {f"{P}LOG_VERBOSE": "false"}
 
 
@@ -52,14 +52,14 @@ def test_default_only_turns_the_verbose_log_off() -> None:
     ],
 )
 def test_keyword_becomes_its_variable(settings: dict[str, Any], expected: dict[str, str]) -> None:
-    """Each keyword is written as the image's script reads it."""
+    """The value of each keyword is written as the image's script reads it."""
     written = TritonEnvironment(**settings).to_variables(image_version="26.05")
     assert {name: value for name, value in written.items() if name in expected} == expected
     assert set(written) - set(expected) <= {f"{P}LOG_VERBOSE"}
 
 
 def test_every_variable_of_the_table_is_a_keyword() -> None:
-    """The table and the keywords name the same things."""
+    """The table has a variable for each keyword, and the reverse."""
     assert set(variables()) | {"additional_models", "extra"} == set(TritonEnvironment.__dataclass_fields__)
 
 
@@ -118,16 +118,16 @@ def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], messa
         TritonEnvironment(**settings)
 
 
-def test_value_newer_than_the_image_is_refused_with_the_release_that_has_it() -> None:
-    """24.09 does not know the inference type; 25.04 does."""
+def test_variable_newer_than_the_image_is_refused() -> None:
+    """The error names the first release that reads the variable."""
     environment = TritonEnvironment(inference_type="generate")
     with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
         environment.to_variables(image_version="24.09")
     assert environment.check(image_version="25.04") == []
 
 
-def test_variables_under_their_own_names_meet_the_same_rules() -> None:
-    """A plain mapping gets the findings of the keywords, each under the name of the variable."""
+def test_plain_mapping_has_the_same_checks() -> None:
+    """Findings of a plain mapping name the variable in place of the keyword."""
     given = {f"{P}INFERENCE_TYPE": "generate", f"{P}PING_MODE": "ready", f"{P}TENSORFLOW_VERSION": "2"}
     found = check_variables(given, image_version="24.09", multi_model=True)
     typed = TritonEnvironment(inference_type="generate", ping_mode="ready", tensorflow_version=2)
@@ -146,15 +146,15 @@ def test_variables_under_their_own_names_meet_the_same_rules() -> None:
     assert check_variables({f"{P}PING_MODE": TOKEN}, image_version=TOKEN, multi_model=True) == []
 
 
-def test_value_older_than_the_image_warns() -> None:
-    """The TensorFlow version means nothing from 25.03 on; before, it does."""
+def test_variable_that_the_image_no_longer_reads_warns() -> None:
+    """Triton 25.03 and later do not read the TensorFlow version."""
     environment = TritonEnvironment(tensorflow_version=2)
     (finding,) = environment.check(image_version="25.04")
     assert (finding.code, finding.severity) == ("environment-variable-without-effect", "warning")
     assert environment.check(image_version="24.09") == []
 
 
-def test_unknown_version_judges_nothing_by_version() -> None:
+def test_unknown_version_skips_the_checks_by_version() -> None:
     """Your own image, or one whose version is a token, gets all variables that are set."""
     environment = TritonEnvironment(inference_type="generate")
     assert environment.check(image_version=None) == environment.check(image_version=TOKEN) == []
@@ -162,7 +162,7 @@ def test_unknown_version_judges_nothing_by_version() -> None:
 
 
 def test_additional_models_take_the_form_the_release_reads() -> None:
-    """Before 23.07 the image reads no arguments of its own, and they ride on another variable."""
+    """Before 23.07 the image reads no additional arguments, so another variable contains them."""
     environment = TritonEnvironment(additional_models=["pre"])
     assert environment.to_variables(image_version="23.07")[f"{P}ADDITIONAL_ARGS"] == "--load-model=pre"
     old = environment.to_variables(image_version="23.02")
@@ -172,7 +172,7 @@ def test_additional_models_take_the_form_the_release_reads() -> None:
 
 
 def test_multi_model_always_sets_the_servers_ping_mode() -> None:
-    """Without it one model that fails to load would make the endpoint unhealthy for good."""
+    """Without it one model that fails to load would make the endpoint permanently unhealthy."""
     for environment in (TritonEnvironment(), TritonEnvironment(ping_mode="live")):
         written = environment.to_variables(image_version="26.05", multi_model=True)
         assert written[f"{P}PING_MODE"] == "live"
@@ -189,7 +189,7 @@ def test_multi_model_always_sets_the_servers_ping_mode() -> None:
     ],
 )
 def test_settings_that_contradict_multi_model(settings: dict[str, Any], code: str, severity: str) -> None:
-    """What a multi-model endpoint ignores or cannot start with is found; a single model takes it."""
+    """Settings that a multi-model endpoint ignores or fails with are findings there only."""
     environment = TritonEnvironment(**settings)
     (finding,) = environment.check(image_version="26.05", multi_model=True)
     assert (finding.code, finding.severity) == (code, severity)
@@ -205,7 +205,7 @@ def test_settings_that_contradict_multi_model(settings: dict[str, Any], code: st
     ],
 )
 def test_odd_names_in_extra_warn(name: str, code: str, hint: str) -> None:
-    """A name that no image reads gets the nearest; one that SageMaker sets is pointed out; others pass."""
+    """Warnings suggest a similar variable of the image, or name a variable that SageMaker sets."""
     (finding,) = TritonEnvironment(extra={name: "1"}).check(image_version="26.05")
     assert (finding.code, finding.severity) == (code, "warning")
     assert hint in finding.hint
@@ -213,7 +213,7 @@ def test_odd_names_in_extra_warn(name: str, code: str, hint: str) -> None:
 
 
 def test_sagemakers_limits() -> None:
-    """100 entries, 1024 characters a value, 32 KiB together and the characters of a name are enforced."""
+    """There may be 100 variables of 1024 characters, 32 KiB together; names have allowed characters."""
     check_limits({f"A{index}": "x" for index in range(100)})
     for environment, message in (
         ({f"A{index}": "x" for index in range(101)}, "must be from 0 to 100 entries, got 101"),

@@ -61,21 +61,21 @@ def image_of(template: dict[str, Any]) -> str:
     ],
 )
 def test_account_and_suffix_by_region(tmp_path: Path, region: str, version: str, uri: str) -> None:
-    """Regions that CDK's own table lacks, and China's domain, come out right."""
+    """The URI is correct in Regions that the CDK's table lacks, and in China."""
     stack = in_region(region)
     make_endpoint(stack, tmp_path, TritonImage.dlc(version))
     assert image_of(synthesize(stack)) == uri
 
 
 def test_default_is_the_constant_version(tmp_path: Path) -> None:
-    """Without a word the newest version of this release of the library is used."""
+    """Without a version, the newest version that this library knows is used."""
     stack = in_region("eu-west-1")
     make_endpoint(stack, tmp_path, None)
     assert image_of(synthesize(stack)).endswith(f":{images.DEFAULT_VERSION}-py3")
 
 
 def test_agnostic_stack_maps_only_regions_that_have_the_version(tmp_path: Path) -> None:
-    """A deployment into a Region without the image fails at once, by the mapping."""
+    """The mapping has no entry for a Region without the image, so a deployment there fails at once."""
     stack = in_region(None)
     make_endpoint(stack, tmp_path, TritonImage.dlc("24.09"))
     template = synthesize(stack)
@@ -89,7 +89,7 @@ def test_agnostic_stack_maps_only_regions_that_have_the_version(tmp_path: Path) 
 
 
 def test_two_versions_in_one_agnostic_stack(tmp_path: Path) -> None:
-    """Each version has its mapping; the same version twice has one."""
+    """Each version has one mapping, also if it is used twice."""
     stack = in_region(None)
     for index, version in enumerate(("26.05", "24.09", "26.05")):
         make_endpoint(stack, tmp_path, TritonImage.dlc(version), f"E{index}")
@@ -97,7 +97,7 @@ def test_two_versions_in_one_agnostic_stack(tmp_path: Path) -> None:
 
 
 def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
-    """The error names the newest version the Region has, and the tree is as before."""
+    """The error names the newest version of the Region, and nothing is added to the tree."""
     stack = in_region("cn-north-1")
     with pytest.raises(FactNotFoundError, match=r'26\.05.*use "25\.04", the newest in that Region'):
         make_endpoint(stack, tmp_path, None)
@@ -108,7 +108,7 @@ def test_region_without_the_version_is_refused(tmp_path: Path) -> None:
     ("tag_or_digest", "separator"), [("prod", ":"), ("sha256:" + "0" * 64, "@")], ids=["tag", "digest"]
 )
 def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) -> None:
-    """Your own image has a tag or digest, and the role may pull from its repository only."""
+    """Your own image has a tag or digest, and the role may pull only from its ECR repository."""
     stack = in_region("eu-west-1")
     repository = ecr.Repository.from_repository_name(stack, "Repository", "triton")
     image = TritonImage.from_ecr_repository(repository, tag_or_digest=tag_or_digest, triton_version="26.05")
@@ -118,8 +118,8 @@ def test_own_ecr_repository(tmp_path: Path, tag_or_digest: str, separator: str) 
     assert flat(statements(template)["PullImage"]["Resource"]).endswith(":repository/triton")
 
 
-def test_registry_uri_is_taken_as_it_is(tmp_path: Path) -> None:
-    """A full URI passes, and grants nothing."""
+def test_registry_uri_is_used_unchanged(tmp_path: Path) -> None:
+    """A full URI is used unchanged, without any permission."""
     stack = in_region("eu-west-1")
     make_endpoint(stack, tmp_path, TritonImage.from_registry("registry.example.com/triton:1"))
     template = synthesize(stack)
@@ -128,7 +128,7 @@ def test_registry_uri_is_taken_as_it_is(tmp_path: Path) -> None:
 
 
 def test_docker_asset(tmp_path: Path) -> None:
-    """A folder with a Dockerfile becomes an image of the assets repository, which may be pulled from."""
+    """A folder with a Dockerfile becomes an image asset, which the role may pull."""
     (tmp_path / "docker").mkdir()
     (tmp_path / "docker" / "Dockerfile").write_text("FROM scratch\n")
     stack = in_region("eu-west-1")
@@ -140,7 +140,7 @@ def test_docker_asset(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["26.5", "latest", "26.13"])
 def test_malformed_version_is_refused(version: str) -> None:
-    """A version is a year and a month."""
+    """A version consists of a year and a month."""
     with pytest.raises(InvalidValueError, match="must be a Triton release"):
         TritonImage.dlc(version)
 
@@ -149,13 +149,13 @@ def test_malformed_version_is_refused(version: str) -> None:
     ("version", "reason"), [("26.04", "does not list its Regions"), ("24.07", "publishes no")]
 )
 def test_agnostic_stack_refuses_a_version_without_a_region(tmp_path: Path, version: str, reason: str) -> None:
-    """A mapping with no Region in it is no template: the version is refused, and one that has them named."""
+    """A version that no Region has raises an error, because the mapping would be empty."""
     with pytest.raises(FactNotFoundError, match=f'{reason}.*got "{version}"; use "26.05"'):
         make_endpoint(in_region(None), tmp_path, TritonImage.dlc(version))
 
 
-def test_version_known_at_deployment_only_is_refused() -> None:
-    """Account, tag and driver follow from the version, so a token is refused in words, not as a bad month."""
+def test_version_must_not_be_a_token() -> None:
+    """The account and the host AMI depend on the version, so a token raises an error."""
     parameter = cdk.CfnParameter(make_stack(None), "Version")
     with pytest.raises(InvalidValueError, match=r"must be known at synth.*from_registry"):
         TritonImage.dlc(parameter.value_as_string)
@@ -163,12 +163,12 @@ def test_version_known_at_deployment_only_is_refused() -> None:
 
 @pytest.mark.parametrize("uri", ["", "my image:1", "x" * 256])
 def test_registry_image_keeps_the_limits_of_the_api(uri: str) -> None:
-    """A URI that CreateModel would refuse raises an error."""
+    """A URI that CreateModel rejects raises an error."""
     with pytest.raises(InvalidValueError, match=r"^image: must"):
         TritonImage.from_registry(uri)
 
 
 def test_asset_needs_a_dockerfile(tmp_path: Path) -> None:
-    """A folder that is not there, or has no Dockerfile, is named."""
+    """The error names a folder that does not exist or has no Dockerfile."""
     with pytest.raises(InvalidValueError, match=r'^image: must be a folder with a Dockerfile, got ".*nope"'):
         TritonImage.from_asset(tmp_path / "nope")

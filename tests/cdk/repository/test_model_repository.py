@@ -46,7 +46,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_all_errors_at_once_and_nothing_is_added(path: Path) -> None:
-    """Two broken models are both named, and the tree is as before."""
+    """The error names both broken models, and nothing is added to the tree."""
     write_model(path, "renamed", config='name: "other_name" backend: "python"')
     shutil.rmtree(path / "scale")
     stack = make_stack()
@@ -57,8 +57,8 @@ def test_all_errors_at_once_and_nothing_is_added(path: Path) -> None:
     assert stack.node.try_find_child("Models") is None
 
 
-def test_target_models_are_the_models_one_can_ask_for(path: Path) -> None:
-    """A step of an ensemble travels in the ensemble's archive and has no name of its own."""
+def test_target_models_are_the_archives(path: Path) -> None:
+    """A step is in the archive of its ensemble and has no target model."""
     repository = add_repository(make_stack(), path)
     digests = {name: repository.archive_of(name).digest[:8] for name in ("other", "pipeline")}
     assert repository.target_models == {name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()}
@@ -66,7 +66,7 @@ def test_target_models_are_the_models_one_can_ask_for(path: Path) -> None:
 
 
 def test_models_are_those_of_the_folder(path: Path) -> None:
-    """``models`` gives every model of the folder, steps included, and its configuration."""
+    """``models`` has every model of the folder, steps included, with its configuration."""
     repository = add_repository(make_stack(), path)
     assert list(repository.models.models) == ["other", "pipeline", "scale", "shift"]
     assert repository.models.model("pipeline").is_ensemble
@@ -85,7 +85,7 @@ def test_models_in_s3_cannot_be_read() -> None:
 
 
 def test_plain_target_models_warn(path: Path) -> None:
-    """Names without the content's digest can be had, with a warning that can be acknowledged."""
+    """Names without the digest of the content give a warning that can be acknowledged."""
     repository = add_repository(make_stack(), path, target_model_naming=TargetModelNaming.PLAIN)
     assert repository.target_models == {"other": "other.tar.gz", "pipeline": "pipeline.tar.gz"}
     repository.sync()
@@ -93,22 +93,22 @@ def test_plain_target_models_warn(path: Path) -> None:
 
 
 def test_repository_alone_adds_nothing_to_the_template(path: Path) -> None:
-    """Bucket, function and archives appear only when an endpoint needs them."""
+    """The bucket, the function and the archives are added when an endpoint needs them."""
     stack = make_stack()
     cdk.CfnWaitConditionHandle(stack, "Handle")
     add_repository(stack, path)
     assert list(synthesize(stack)["Resources"]) == ["Handle"]
 
 
-def test_archive_of_an_ensemble_holds_its_steps(path: Path) -> None:
-    """The ensemble comes first, its steps follow, and models of no concern stay out."""
+def test_archive_of_an_ensemble_contains_its_steps(path: Path) -> None:
+    """The ensemble is first, its steps follow, and other models are left out."""
     archive = add_repository(make_stack(), path).archive_of("pipeline")
     assert archive.model_names == ("pipeline", "scale", "shift")
     assert archive.object_key == f"{archive.digest}.tar.gz"
 
 
-def test_archive_lies_in_a_relocatable_assembly(path: Path, tmp_path: Path) -> None:
-    """The assembly can be moved before it is deployed: its manifest names the archive relative to itself."""
+def test_assembly_with_archives_can_be_moved(path: Path, tmp_path: Path) -> None:
+    """The manifest of the assembly has the relative path of the archive."""
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
     cdk.CfnWaitConditionHandle(stack, "Handle")
@@ -153,10 +153,10 @@ def test_given_synthesizer_is_not_bound_in_python(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "make", [synthesizer_of_the_stack, synthesizer_of_the_app, synthesizer_of_the_caller]
 )
-def test_archives_go_where_a_given_synthesizer_says(
+def test_archives_are_assets_of_the_given_synthesizer(
     path: Path, tmp_path: Path, make: Callable[[Path], list[cdk.Stack]]
 ) -> None:
-    """A qualifier of one's own, for a stack or all of an app, leads to its bucket, and adds no resource."""
+    """A qualifier of a stack or an app determines the bucket, without additional resources."""
     stacks = make(tmp_path)
     root = stacks[0].node.root
     assert isinstance(root, cdk.App)
@@ -184,14 +184,14 @@ def test_archives_go_where_a_given_synthesizer_says(
 
 @pytest.mark.parametrize("synthesizer", [cdk.BootstraplessSynthesizer, cdk.LegacyStackSynthesizer])
 def test_synthesizer_that_cannot_name_an_archive_is_refused(path: Path, synthesizer: Any) -> None:
-    """One has no bucket, the other would give keys that SageMaker refuses."""
+    """One has no bucket, and the other would give keys that SageMaker refuses."""
     stack = cdk.Stack(cdk.App(), "Test", synthesizer=synthesizer())
     with pytest.raises(InvalidValueError, match="synthesizer: cannot upload archives"):
         add_repository(stack, path).archive_of("other")
 
 
 def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
-    """The same models in another folder give the same object key, a changed file another."""
+    """The same models in another folder give the same object key, and a changed file another key."""
     shutil.copytree(path, tmp_path / "copy")
     first = add_repository(make_stack(), path).archive_of("other").object_key
     assert add_repository(make_stack(), tmp_path / "copy").archive_of("other").object_key == first
@@ -201,13 +201,13 @@ def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
 
 
 def test_unknown_model_is_named(path: Path) -> None:
-    """A typo is answered with the name that was meant."""
+    """The error suggests the right name."""
     with pytest.raises(InvalidValueError, match=r'pipelin.*did you mean "pipeline"'):
         add_repository(make_stack(), path).archive_of("pipelin")
 
 
-def test_bucket_is_closed_and_kept(path: Path) -> None:
-    """The bucket is encrypted, closed to the public, open to TLS only, and outlives its stack."""
+def test_bucket_is_private_and_retained(path: Path) -> None:
+    """The bucket is encrypted, private, TLS only, and retained when its stack is deleted."""
     stack = make_stack()
     assert add_repository(stack, path).bucket.bucket_name
     template = synthesize(stack)
@@ -230,7 +230,7 @@ def make_multi_model(path: Path, **props: Callable[[cdk.Stack], object]) -> cdk.
 
 
 def listed(stack: cdk.Stack, template: dict[str, Any]) -> dict[str, Any]:
-    """The manifest that the custom resource names, from the assembly."""
+    """Return the manifest of the custom resource from the assembly."""
     key = only(template, "Custom::TritonModelSync")["ManifestKey"]
     app = stack.node.root
     assert isinstance(app, cdk.App)
@@ -239,7 +239,7 @@ def listed(stack: cdk.Stack, template: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_manifest_lists_every_archive(path: Path) -> None:
-    """The list that the custom resource names says what goes where, and its digest is that of the text."""
+    """The manifest has each archive with its target model, and its digest is that of its bytes."""
     stack = make_multi_model(path)
     template = synthesize(stack)
     properties = only(template, "Custom::TritonModelSync")
@@ -255,7 +255,7 @@ def test_manifest_lists_every_archive(path: Path) -> None:
 
 
 def test_template_does_not_grow_with_the_models(tmp_path: Path) -> None:
-    """Thirty models make a template no larger than one does, but for what names the one archive."""
+    """A template of thirty models is not larger than that of one model."""
     sizes = []
     for count in (1, 30):
         for index in range(count):
@@ -264,8 +264,8 @@ def test_template_does_not_grow_with_the_models(tmp_path: Path) -> None:
     assert sizes[1] <= sizes[0]
 
 
-def test_sync_may_do_no_more_than_it_does(path: Path) -> None:
-    """It reads exactly the listed archives and their list, writes below the prefix, and calls itself."""
+def test_sync_has_least_privilege(path: Path) -> None:
+    """The function may read the listed archives, write below the prefix, and invoke itself."""
     stack = make_multi_model(path)
     template = synthesize(stack)
     keys = {archive["SourceKey"] for archive in listed(stack, template)["archives"]}
@@ -279,7 +279,7 @@ def test_sync_may_do_no_more_than_it_does(path: Path) -> None:
 
 
 def test_sync_waits_for_all_its_permissions(path: Path) -> None:
-    """The custom resource comes after the policies that it needs, and the function needs none of them."""
+    """The custom resource depends on the policies that it needs, and the function on none of them."""
     template = synthesize(make_multi_model(path))
     named = {
         statement["Sid"]: name
@@ -293,8 +293,8 @@ def test_sync_waits_for_all_its_permissions(path: Path) -> None:
     assert not {named["PlaceArchives"], named["ContinueItself"]} & set(function["DependsOn"])
 
 
-def test_pruning_is_allowed_only_when_asked(path: Path) -> None:
-    """Archives without a name are removed after a retention of a day at least, with a permission for it."""
+def test_pruning_is_optional(path: Path) -> None:
+    """Deleting unused archives needs a retention of at least a day, and adds a permission."""
     template = synthesize(make_multi_model(path, prune_after=lambda _: cdk.Duration.days(7)))
     assert only(template, "Custom::TritonModelSync")["PruneAfterSeconds"] == "604800"
     assert flat(statements(template)["PruneArchives"]["Resource"]).endswith("/models/*")
@@ -302,8 +302,8 @@ def test_pruning_is_allowed_only_when_asked(path: Path) -> None:
         add_repository(make_stack(), path, prune_after=cdk.Duration.hours(1))
 
 
-def test_sync_function_is_the_newest_python_and_its_log_ages(path: Path) -> None:
-    """The runtime is chosen from what this CDK knows, and the log group does not grow for ever."""
+def test_sync_function_has_the_newest_python(path: Path) -> None:
+    """The runtime is the newest that this CDK knows, and the log group has a retention."""
     template = synthesize(make_multi_model(path))
     assert only(template, "AWS::Lambda::Function")["Runtime"] == newest_python().name
     assert only(template, "AWS::Logs::LogGroup")["RetentionInDays"] == 30
@@ -311,8 +311,8 @@ def test_sync_function_is_the_newest_python_and_its_log_ages(path: Path) -> None
     assert newest_python().name == f"python3.{max(int(name.split('_')[2]) for name in known)}"
 
 
-def test_function_asset_holds_its_modules_alone(path: Path, tmp_path: Path) -> None:
-    """Bytecode that lies beside them and the rest of the package neither ship nor change the asset."""
+def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) -> None:
+    """Bytecode and the rest of the package are not in the asset."""
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
     repository = add_repository(stack, path)
@@ -326,7 +326,7 @@ def test_function_asset_holds_its_modules_alone(path: Path, tmp_path: Path) -> N
 
 
 def test_given_bucket_is_used(path: Path) -> None:
-    """A bucket of one's own takes the archives, under a prefix of one's own, with its key."""
+    """Your own bucket contains the archives, under your own prefix, encrypted with its key."""
 
     def bucket(stack: cdk.Stack) -> s3.IBucket:
         key = kms.Key.from_key_arn(stack, "Key", "arn:aws:kms:eu-west-1:123456789012:key/k")
@@ -342,7 +342,7 @@ def test_given_bucket_is_used(path: Path) -> None:
 
 
 def test_removal_policy_and_key_of_the_bucket(path: Path) -> None:
-    """The bucket that is made can be told to go, and to use a KMS key."""
+    """The bucket can have a KMS key, and can be deleted with its stack."""
     template = synthesize(
         make_multi_model(
             path,
@@ -362,8 +362,8 @@ def asset_key(stack: cdk.Stack) -> kms.IKey:
     return kms.Key.from_key_arn(stack, "AssetKey", ASSET_KEY)
 
 
-def test_key_of_the_asset_bucket_may_be_used_by_who_reads_it(path: Path) -> None:
-    """The function that copies, and the role of an endpoint of one model, decrypt through S3 and no more."""
+def test_key_of_the_asset_bucket_may_be_used_by_its_readers(path: Path) -> None:
+    """The sync function and a single-model endpoint's role may decrypt through S3 only."""
     stack = make_multi_model(path, asset_encryption_key=asset_key)
     repository = stack.node.find_child("Models")
     assert isinstance(repository, TritonModelRepository)
@@ -383,8 +383,8 @@ def test_key_of_the_asset_bucket_may_be_used_by_who_reads_it(path: Path) -> None
     assert not {"DecryptArchives", "DecryptModel"} & set(without)
 
 
-def test_bucket_that_goes_takes_its_archives_along(path: Path) -> None:
-    """A bucket that is not empty cannot be deleted: only then the function may, and does, remove archives."""
+def test_deleted_bucket_is_emptied_first(path: Path) -> None:
+    """Only for a bucket that is deleted with the stack may the function delete archives."""
     kept = synthesize(make_multi_model(path))
     gone = synthesize(make_multi_model(path, removal_policy=lambda _: RemovalPolicy.DESTROY))
     assert "RemoveArchives" not in statements(kept)
@@ -394,7 +394,7 @@ def test_bucket_that_goes_takes_its_archives_along(path: Path) -> None:
 
 
 def test_policy_of_many_archives_stays_within_its_limit(tmp_path: Path) -> None:
-    """A role's inline policies may have 10,240 characters: many archives are allowed by one pattern."""
+    """A policy may have 10,240 characters, so many archives are allowed by one pattern."""
     for index in range(21):
         write_model(tmp_path, f"model_{index}")
     stack = make_multi_model(tmp_path)
@@ -406,20 +406,20 @@ def test_policy_of_many_archives_stays_within_its_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "models", "/models/"])
-def test_prefix_has_to_end_with_a_slash(path: Path, prefix: str) -> None:
-    """SageMaker appends the target model to the prefix as it is."""
+def test_prefix_must_end_with_a_slash(path: Path, prefix: str) -> None:
+    """SageMaker appends the target model to the prefix without a separator."""
     with pytest.raises(InvalidValueError, match="prefix: must end with"):
         add_repository(make_stack(), path, prefix=prefix)
 
 
 def acknowledgeable(construct: Construct) -> set[str]:
-    """The ids of the warnings of a construct."""
+    """Return the IDs of the warnings of a construct."""
     warnings = [str(entry.data) for entry in construct.node.metadata if entry.type == "aws:cdk:warning"]
     return {warning.rsplit("[ack: ", 1)[1].rstrip("]") for warning in warnings}
 
 
 def test_warning_can_be_acknowledged(path: Path) -> None:
-    """A warning of the check is shown under its code, and is gone once acknowledged."""
+    """A warning is annotated with its code, and removed when the code is acknowledged."""
     stack = make_stack()
     config = (path / "other" / "config.pbtxt").read_text()
     (path / "other" / "config.pbtxt").write_text(config + 'output { name: "y" data_type: TYPE_FP32 dims: 4 }')

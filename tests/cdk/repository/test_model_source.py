@@ -1,4 +1,4 @@
-"""Where the models of a repository may come from, and how strictly they are checked."""
+"""The sources of a repository's models, and how their models are checked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pack_one(path: Path, tmp_path: Path) -> Path:
 
 
 def serve_one(stack: cdk.Stack, repository: TritonModelRepository, model: str) -> dict[str, Any]:
-    """The container of an endpoint that serves the model."""
+    """Return the container of an endpoint that serves the model."""
     TritonEndpoint(
         stack,
         "Endpoint",
@@ -53,7 +53,7 @@ def serve_one(stack: cdk.Stack, repository: TritonModelRepository, model: str) -
 
 
 def serve_many(stack: cdk.Stack, repository: TritonModelRepository) -> list[dict[str, Any]]:
-    """What the deployment of a multi-model endpoint is told to place."""
+    """Return the manifest of a multi-model endpoint."""
     TritonMultiModelEndpoint(
         stack, "Many", model_repository=repository, instance_type=InstanceType.of(MACHINE)
     )
@@ -70,8 +70,8 @@ def bucket(stack: cdk.Stack) -> s3.IBucket:
     return s3.Bucket.from_bucket_attributes(stack, "Given", bucket_name="given", encryption_key=key)
 
 
-def test_named_models_join_those_of_the_source(tmp_path: Path) -> None:
-    """Models of several sources lie under one prefix, each under its name and its content's digest."""
+def test_named_models_are_added_to_those_of_the_source(tmp_path: Path) -> None:
+    """Models of several sources are under one prefix, each with its name and digest."""
     stack = make_stack()
     repository = add_repository(stack, write_pipeline(tmp_path / "models"))
     repository.add_model("tenant/net", ModelSource.from_directory(write_one(tmp_path / "a", "net")))
@@ -88,8 +88,8 @@ def test_named_models_join_those_of_the_source(tmp_path: Path) -> None:
     assert {"ReadGiven", "DecryptGiven"} <= set(statements(template))
 
 
-def test_archive_is_uploaded_as_it_is(tmp_path: Path) -> None:
-    """A given archive becomes the asset byte for byte, and its model is served under its folder's name."""
+def test_archive_is_uploaded_unchanged(tmp_path: Path) -> None:
+    """A given archive is the asset, byte for byte, and its model has the name of its folder."""
     packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
     stack = make_stack()
     repository = TritonModelRepository(stack, "Models")
@@ -103,7 +103,7 @@ def test_archive_is_uploaded_as_it_is(tmp_path: Path) -> None:
 
 
 def test_archive_as_the_source_of_a_multi_model_endpoint(tmp_path: Path) -> None:
-    """The only model of the archive is placed under its folder's name."""
+    """The only model of the archive has the name of its folder."""
     packed = pack_one(write_one(tmp_path / "a", "net"), tmp_path)
     stack = make_stack()
     repository = TritonModelRepository(stack, "Models", source=ModelSource.from_archive(packed))
@@ -112,8 +112,8 @@ def test_archive_as_the_source_of_a_multi_model_endpoint(tmp_path: Path) -> None
     assert repository.target_models["net"].startswith("net-")
 
 
-def test_models_of_a_repository_are_those_on_this_machine(tmp_path: Path) -> None:
-    """``models`` is the repository that was read; models in S3 cannot be read, and no archive is packed."""
+def test_models_of_a_repository_are_those_on_your_machine(tmp_path: Path) -> None:
+    """``models`` is the repository that was read; models in S3 cannot be read or packed."""
     stack = make_stack()
     local = add_repository(stack, write_one(tmp_path / "a", "net"), "Local")
     assert list(local.models.models) == ["net"]
@@ -121,14 +121,14 @@ def test_models_of_a_repository_are_those_on_this_machine(tmp_path: Path) -> Non
     stored = TritonModelRepository(stack, "Stored", source=source)
     with pytest.raises(InvalidValueError, match=r"^Test/Stored: its models cannot be read at synth"):
         _ = stored.models
-    with pytest.raises(InvalidValueError, match=r'^Test/Stored: model "net" is not packed here'):
+    with pytest.raises(InvalidValueError, match=r'^Test/Stored: model "net" is in S3 already'):
         stored.archive_of("net")
     with pytest.raises(InvalidValueError, match="got no source"):
         _ = TritonModelRepository(stack, "Empty").models
 
 
 def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
-    """What Triton would refuse is found inside of an archive; what is none is named."""
+    """Errors of the models in an archive are raised, and so is a file that is not an archive."""
     path = write_one(tmp_path / "a", "net", config='name: "other" backend: "python"')
     packed = pack_one(path, tmp_path)
     with pytest.raises(RepositoryError, match=str(packed)):
@@ -140,7 +140,7 @@ def test_archive_is_checked_like_a_folder(tmp_path: Path) -> None:
 
 
 def test_stored_archive_is_loaded_from_its_bucket(tmp_path: Path) -> None:
-    """An endpoint of one model reads an archive in a bucket, and nothing else there."""
+    """A single-model endpoint may read the archive, and nothing else in the bucket."""
     stack = make_stack()
     source = ModelSource.from_bucket(bucket(stack), "a/net.tar.gz")
     container = serve_one(stack, TritonModelRepository(stack, "Models", source=source), "net")
@@ -151,7 +151,7 @@ def test_stored_archive_is_loaded_from_its_bucket(tmp_path: Path) -> None:
 
 
 def test_prefix_is_served_uncompressed(tmp_path: Path) -> None:
-    """Uncompressed models are named as a prefix with ``CompressionType`` ``None``; many models cannot be."""
+    """The model data is a prefix with ``CompressionType`` ``None``; multi-model endpoints refuse it."""
     stack = make_stack()
     repository = TritonModelRepository(
         stack, "Models", source=ModelSource.from_s3_prefix(bucket(stack), "llm/v1/")
@@ -172,7 +172,7 @@ def test_prefix_is_served_uncompressed(tmp_path: Path) -> None:
 
 
 def test_builder_is_written_and_served(tmp_path: Path) -> None:
-    """Anything that writes a repository into a folder is a source."""
+    """Any object that writes a repository into a folder is a source."""
 
     class Builder:
         def write_to(self, directory: Path) -> None:
@@ -183,7 +183,7 @@ def test_builder_is_written_and_served(tmp_path: Path) -> None:
 
 
 def test_models_that_cannot_be_added(tmp_path: Path) -> None:
-    """A taken or malformed name, several models at once, and a model that comes too late are refused."""
+    """A used or malformed name, several models, and a model after the endpoint raise errors."""
     stack = make_stack()
     repository = add_repository(stack, write_pipeline(tmp_path / "models"))
     one = ModelSource.from_directory(write_one(tmp_path / "a", "net"))
@@ -195,7 +195,9 @@ def test_models_that_cannot_be_added(tmp_path: Path) -> None:
     with pytest.raises(InvalidValueError, match=r"must be one model.*got other, pipeline"):
         repository.add_model("two", ModelSource.from_directory(tmp_path / "models"))
     repository.sync()
-    with pytest.raises(InvalidValueError, match='got model "net"; add it before the endpoint is made'):
+    with pytest.raises(
+        InvalidValueError, match=r'model "net" is added after .*; call add_model before you create'
+    ):
         repository.add_model("net", one)
 
 
@@ -207,21 +209,21 @@ def test_models_that_cannot_be_added(tmp_path: Path) -> None:
         lambda given: ModelSource.from_s3_prefix(given, "net"),
     ],
 )
-def test_malformed_places_are_refused(make: Any) -> None:
-    """A key that is no archive's and a prefix without its slash are refused at once."""
+def test_malformed_keys_and_prefixes_are_refused(make: Any) -> None:
+    """A key without ``.tar.gz`` and a prefix without its slash raise errors."""
     with pytest.raises(InvalidValueError, match=r"(key|prefix): must"):
         make(bucket(make_stack()))
 
 
-def test_nothing_to_serve_is_refused() -> None:
-    """A repository without a model makes no multi-model endpoint."""
+def test_multi_model_endpoint_needs_a_model() -> None:
+    """A repository without a model raises an error."""
     stack = make_stack()
     with pytest.raises(InvalidValueError, match="needs at least one model"):
         serve_many(stack, TritonModelRepository(stack, "Models"))
 
 
 def test_checks_can_be_turned_off_or_acknowledged(tmp_path: Path) -> None:
-    """An error stops the synth, unless its code is acknowledged or nothing is checked."""
+    """An error is raised, unless its code is acknowledged or the check is off."""
     path = write_one(tmp_path / "a", "net", config='name: "other" backend: "python"')
     with pytest.raises(RepositoryError) as caught:
         add_repository(make_stack(), path)
@@ -233,8 +235,8 @@ def test_checks_can_be_turned_off_or_acknowledged(tmp_path: Path) -> None:
         RepositoryCheck.on(acknowledge=["name-folde"])
 
 
-def test_ensemble_that_git_has_stripped_is_served(tmp_path: Path) -> None:
-    """An ensemble whose empty version folder was dropped by git is packed with one, and not refused."""
+def test_ensemble_without_its_version_folder_is_served(tmp_path: Path) -> None:
+    """git drops the empty version folder of an ensemble, so packing adds it again."""
     path = write_pipeline(tmp_path / "models")
     (path / "pipeline" / "1").rmdir()
     stack = make_stack()
@@ -248,8 +250,8 @@ def test_ensemble_that_git_has_stripped_is_served(tmp_path: Path) -> None:
     assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 1
 
 
-def test_bucket_keeps_versions_when_told(tmp_path: Path) -> None:
-    """The bucket that is made can keep versions; a given one is configured where it is made."""
+def test_bucket_can_be_versioned(tmp_path: Path) -> None:
+    """``versioned`` applies to the bucket that is created, and is refused for a given one."""
     path = write_one(tmp_path / "a", "net")
     stack = make_stack()
     serve_many(stack, add_repository(stack, path, versioned=True))

@@ -1,4 +1,4 @@
-"""A plan's numbers are what the constructs take."""
+"""The constructs accept the numbers of a plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PRICES = {"ml.g4dn.xlarge": 0.7364, "ml.g4dn.2xlarge": 0.94, "ml.g4dn.12xlarge":
 
 
 def synthesized(plan: Plan, **target: Any) -> dict[str, Any]:
-    """The template of an endpoint of the plan's size that scales on invocations."""
+    """Return the template of an endpoint of the plan's size that scales on invocations."""
     stack = cdk.Stack(cdk.App(), "Stack")
     endpoint = TritonEnsembleEndpoint(
         stack,
@@ -36,12 +36,12 @@ def synthesized(plan: Plan, **target: Any) -> dict[str, Any]:
     return dict(Template.from_stack(stack).to_json())
 
 
-def properties(template: dict[str, Any], kind: str) -> dict[str, Any]:
-    [found] = [each["Properties"] for each in template["Resources"].values() if each["Type"] == kind]
+def properties(template: dict[str, Any], resource_type: str) -> dict[str, Any]:
+    [found] = [each["Properties"] for each in template["Resources"].values() if each["Type"] == resource_type]
     return dict(found)
 
 
-def test_target_means_what_the_construct_means() -> None:
+def test_planned_target_equals_that_of_the_construct() -> None:
     """The planned target is what the construct computes from requests per second and safety factor."""
     requirement = Requirement(requests_per_second=500, latency_ms=500, safety_factor=0.6)
     plan = cheapest(plan_all(read_measurements(BENCHMARK), requirement, PRICES))

@@ -13,8 +13,8 @@ from cdk_apps import add_repository, flat, make_stack, only, resources, synthesi
 from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
 from constructs_triton.errors import InvalidValueError
 
-SEEDS_POLICY = {
-    # The call of AWS's Triton example for multi-model endpoints, parameter by parameter.
+PUBLISHED_POLICY = {
+    # The parameters of the call in AWS's Triton example for multi-model endpoints.
     "TargetValue": 60,
     "CustomizedMetricSpecification": {
         "MetricName": "GPUUtilization",
@@ -73,7 +73,7 @@ def test_low_utilization_target_is_a_warning(
     assert len(found) == warnings
 
 
-def test_misspelt_keyword_suggests_the_methods_own(stack: cdk.Stack, tmp_path: Path) -> None:
+def test_misspelt_keyword_has_a_suggestion(stack: cdk.Stack, tmp_path: Path) -> None:
     """The suggestion comes from the method's keywords and from those of all policies."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
     misspelt: dict[str, Any] = {"target_utilization": 60}
@@ -87,18 +87,18 @@ def test_misspelt_keyword_suggests_the_methods_own(stack: cdk.Stack, tmp_path: P
 
 
 def test_gpu_policy_equals_the_published_example(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Defaults: 60 percent, 600 s in, 200 s out, in the namespace where the metric is published."""
+    """The default is 60 percent, with cooldowns of 600 s in and 200 s out."""
     endpoint = make_endpoint(stack, tmp_path)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
     configuration = policy(stack)
     dimensions = configuration["CustomizedMetricSpecification"].pop("Dimensions")
-    assert {key: configuration[key] for key in SEEDS_POLICY} == SEEDS_POLICY
+    assert {key: configuration[key] for key in PUBLISHED_POLICY} == PUBLISHED_POLICY
     assert [each["Name"] for each in dimensions] == ["EndpointName", "VariantName"]
     assert dimensions[1]["Value"] == "AllTraffic"
 
 
-def test_scalable_target_is_the_variant_with_the_services_own_role(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The target goes before the endpoint, since it refers to it, and no role is made for it."""
+def test_scalable_target_has_the_service_linked_role(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The target refers to the endpoint, and no role is created for it."""
     endpoint = make_endpoint(stack, tmp_path, variant_name="blue")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     template = synthesize(stack)
@@ -118,14 +118,14 @@ def test_scalable_target_is_the_variant_with_the_services_own_role(stack: cdk.St
 def test_gpu_target_counts_the_gpus(
     stack: cdk.Stack, tmp_path: Path, instance_type: str, target: int
 ) -> None:
-    """The metric runs from 0 to 100 times the GPUs, so that 60 percent of four is 240."""
+    """The maximum of the metric is 100 times the GPUs, so 60 percent of four GPUs is 240."""
     endpoint = make_endpoint(stack, tmp_path, instance_type)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
     assert policy(stack)["TargetValue"] == target
 
 
-def test_unknown_type_needs_its_gpus_said(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A type newer than the table is no obstacle once its GPUs are given."""
+def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
+    """An instance type newer than the table is accepted with its number of GPUs."""
     endpoint = make_endpoint(stack, tmp_path, "ml.g99.4xlarge")
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     with pytest.raises(InvalidValueError, match=r"gpu_count: the number of GPUs of .* is unknown"):
@@ -134,8 +134,8 @@ def test_unknown_type_needs_its_gpus_said(stack: cdk.Stack, tmp_path: Path) -> N
     assert policy(stack)["TargetValue"] == 120
 
 
-def test_no_gpu_no_gpu_policy(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A policy on a metric that is never published would never fire."""
+def test_gpu_policy_needs_a_gpu(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A policy on a metric that is never published would never act."""
     count = make_endpoint(stack, tmp_path, "ml.c5.xlarge").auto_scale_instance_count(
         min_capacity=1, max_capacity=2
     )
@@ -152,7 +152,7 @@ def test_no_gpu_no_gpu_policy(stack: cdk.Stack, tmp_path: Path) -> None:
     ],
 )
 def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], target: float) -> None:
-    """A rate a second becomes a rate a minute, less the safety that load tests call for."""
+    """Requests per second become invocations per minute, times the safety factor."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_invocations_per_instance("Calls", **given)
     configuration = policy(stack)
@@ -178,7 +178,7 @@ def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, A
 def test_invocations_target_is_refused(
     stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
-    """One way of saying the target, and a positive one."""
+    """The target must be above 0 and set in one way only."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_invocations_per_instance("Calls", **given)
@@ -193,14 +193,14 @@ def test_invocations_target_is_refused(
     ],
 )
 def test_bounds_are_checked(stack: cdk.Stack, tmp_path: Path, bounds: tuple[int, int], message: str) -> None:
-    """Bounds are a range of at least one instance that holds the initial count."""
+    """The bounds have at least one instance and contain the initial count."""
     endpoint = make_endpoint(stack, tmp_path)
     with pytest.raises(InvalidValueError, match=message):
         endpoint.auto_scale_instance_count(min_capacity=bounds[0], max_capacity=bounds[1])
 
 
 def test_deployment_keeps_the_count_and_nothing_else(stack: cdk.Stack, tmp_path: Path) -> None:
-    """With scaling the fleet is not reset; a changed weight or capture still takes effect."""
+    """With scaling, a deployment keeps the instance count, and applies a changed weight or capture."""
     endpoint = make_endpoint(stack, tmp_path)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     properties = only(synthesize(stack), "AWS::SageMaker::Endpoint")
@@ -212,13 +212,13 @@ def test_deployment_keeps_the_count_and_nothing_else(stack: cdk.Stack, tmp_path:
 
 
 def test_without_scaling_a_deployment_sets_the_count(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A count that only the template decides about follows the template."""
+    """Without scaling, a deployment sets the instance count of the template."""
     make_endpoint(stack, tmp_path)
     assert "RetainAllVariantProperties" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
 
 
 def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Two endpoints with two policies each live in one stack."""
+    """Two endpoints with two policies each are in one stack."""
     for name in ("A", "B"):
         endpoint = make_endpoint(stack, tmp_path, id=name)
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
@@ -228,7 +228,7 @@ def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> Non
 
 
 def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A variant has one scalable target; the error says where further policies go."""
+    """A variant has one scalable target; the error says where to add further policies."""
     endpoint = make_endpoint(stack, tmp_path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match="add policies to the result of the first call"):
@@ -237,7 +237,7 @@ def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path
 
 
 def test_two_variants_of_one_endpoint_scale(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Scaling belongs to a variant: a second one has ids, target and metric dimensions of its own."""
+    """Each variant has its own IDs, target and metric dimensions."""
     green = TritonVariant(variant_name="green", instance_type=InstanceType.of("ml.g5.12xlarge"))
     endpoint = make_endpoint(stack, tmp_path, variants=[TritonVariant(variant_name="blue"), green])
     for variant in endpoint.variants:

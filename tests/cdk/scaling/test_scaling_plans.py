@@ -1,4 +1,4 @@
-"""Scaling of endpoints that were imported, by a plan, and all policies side by side."""
+"""Scaling of imported endpoints, with a plan, and with all policies together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def make_plan(instance_type: str = "ml.g5.xlarge") -> Plan:
 
 
 def test_imported_endpoint_scales(stack: cdk.Stack) -> None:
-    """The target is the variant by its name, and the GPUs are those of the type that was said."""
+    """The target is the variant by name, and the GPUs are those of the given instance type."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
     )
@@ -46,8 +46,8 @@ def test_imported_endpoint_scales(stack: cdk.Stack) -> None:
     assert only(template, POLICY)["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 240
 
 
-def test_endpoint_takes_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Count, bounds and target of a plan, for 50 requests a second at 1200 invocations a minute each."""
+def test_endpoint_accepts_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Count, bounds and target are those of a plan for 50 requests a second."""
     write_model(tmp_path, "model")
     plan = make_plan()
     endpoint = TritonEndpoint(
@@ -69,7 +69,7 @@ def test_endpoint_takes_a_plan(stack: cdk.Stack, tmp_path: Path) -> None:
 
 
 def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
-    """What one type bears says nothing about another."""
+    """A plan for one instance type does not apply to another."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.xlarge")}
     )
@@ -77,8 +77,8 @@ def test_plan_of_another_type_is_refused(stack: cdk.Stack) -> None:
         endpoint.apply_plan(make_plan("ml.g5.2xlarge"))
 
 
-def test_policies_side_by_side(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
-    """The scaling resources of an endpoint with every policy a real-time variant can have."""
+def test_all_policies_of_a_real_time_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+    """The scaling resources of a real-time endpoint with every policy are as recorded."""
     endpoint = TritonEndpoint.from_endpoint_attributes(
         stack, "E", endpoint_name="bert", variants={"blue": InstanceType.of("ml.g5.12xlarge")}
     )
@@ -93,8 +93,8 @@ def test_policies_side_by_side(stack: cdk.Stack, snapshot: SnapshotAssertion) ->
     assert shown(synthesize(stack)) == snapshot
 
 
-def test_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
-    """The scaling resources of an endpoint that goes to zero instances and comes back."""
+def test_all_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: SnapshotAssertion) -> None:
+    """The scaling resources of an endpoint that scales to zero instances are as recorded."""
     endpoint = TritonEndpoint.from_endpoint_attributes(stack, "E", endpoint_name="bert", is_asynchronous=True)
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=4)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
@@ -102,9 +102,9 @@ def test_policies_of_an_asynchronous_endpoint(stack: cdk.Stack, snapshot: Snapsh
 
 
 def shown(template: dict[str, Any]) -> dict[str, Any]:
-    """The resources of scaling by their logical ids."""
-    kinds = (TARGET, POLICY, "AWS::CloudWatch::Alarm")
-    found = {kind: resources(template, kind) for kind in kinds}
+    """Return the scaling resources by logical ID."""
+    types = (TARGET, POLICY, "AWS::CloudWatch::Alarm")
+    found = {resource_type: resources(template, resource_type) for resource_type in types}
     for target in found[TARGET].values():
         target["Properties"]["RoleARN"] = flat(target["Properties"]["RoleARN"]).rsplit("/", 1)[1]
     return found

@@ -1,4 +1,4 @@
-"""Each kind of scaling policy, on a variant of an endpoint that is there already."""
+"""Each type of scaling policy, on a variant of an imported endpoint."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make_count(
 
 
 def tracking(stack: cdk.Stack) -> dict[str, Any]:
-    """The configuration of the stack's only target tracking policy."""
+    """Return the configuration of the stack's only target tracking policy."""
     policies = [each["Properties"] for each in resources(synthesize(stack), POLICY).values()]
     (found,) = (each for each in policies if each["PolicyType"] == "TargetTrackingScaling")
     result: dict[str, Any] = found["TargetTrackingScalingPolicyConfiguration"]
@@ -48,7 +48,7 @@ def customized(metric_name: str, namespace: str, **others: str) -> dict[str, Any
 )
 @pytest.mark.parametrize("metric", ["GPUUtilization", "GPUMemoryUtilization"])
 def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: int, metric: str) -> None:
-    """Both metrics run from 0 to 100 times the GPUs: 70 percent of each of four is 280."""
+    """The maximum of both metrics is 100 times the GPUs: 70 percent of four GPUs is 280."""
     count = make_count(stack, instance_type)
     add = (
         count.scale_on_gpu_utilization
@@ -67,7 +67,7 @@ def test_gpu_targets_count_the_gpus(stack: cdk.Stack, instance_type: str, gpus: 
 
 
 def test_cpu_target_counts_the_vcpus(stack: cdk.Stack) -> None:
-    """CPU utilisation runs from 0 to 100 times the vCPUs, of which this type has 16."""
+    """The maximum of CPU utilization is 100 times the vCPUs, of which this type has 16."""
     make_count(stack, "ml.c5.4xlarge").scale_on_cpu_utilization("Cpu", target_utilization_percent=50)
     assert tracking(stack) == {
         "TargetValue": 800,
@@ -77,8 +77,8 @@ def test_cpu_target_counts_the_vcpus(stack: cdk.Stack) -> None:
     }
 
 
-def test_cpus_of_an_unknown_type_have_to_be_said(stack: cdk.Stack) -> None:
-    """A type newer than the table is no obstacle once its vCPUs are given."""
+def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
+    """An instance type newer than the table is accepted with its number of vCPUs."""
     count = make_count(stack, "ml.c99.large")
     with pytest.raises(InvalidValueError, match=r"vcpu_count: the number of vCPUs of .* is unknown"):
         count.scale_on_cpu_utilization("Cpu")
@@ -87,7 +87,7 @@ def test_cpus_of_an_unknown_type_have_to_be_said(stack: cdk.Stack) -> None:
 
 
 def test_concurrent_requests(stack: cdk.Stack) -> None:
-    """The metric that is published every 10 s is one that Application Auto Scaling knows by name."""
+    """Application Auto Scaling has a predefined metric for it, published every 10 s."""
     make_count(stack).scale_on_concurrent_requests("Busy", target_concurrent_requests=5)
     assert tracking(stack) == {
         "TargetValue": 5,
@@ -98,7 +98,7 @@ def test_concurrent_requests(stack: cdk.Stack) -> None:
 
 
 def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
-    """A duration becomes the unit that SageMaker publishes."""
+    """A duration is converted to the unit that SageMaker publishes."""
     make_count(stack).scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(250))
     assert tracking(stack) == {
         "TargetValue": 250_000,
@@ -109,7 +109,7 @@ def test_model_latency_is_in_microseconds(stack: cdk.Stack) -> None:
 
 
 def test_percentile_of_the_latency(stack: cdk.Stack) -> None:
-    """A percentile, which the short form has no room for, becomes a query."""
+    """The short form has no percentiles, so a percentile becomes a query."""
     count = make_count(stack)
     count.scale_on_model_latency("Latency", target_latency=cdk.Duration.millis(250), statistic="p99")
     (query,) = tracking(stack)["CustomizedMetricSpecification"]["Metrics"]
@@ -129,7 +129,7 @@ def test_percentile_of_the_latency(stack: cdk.Stack) -> None:
 
 
 def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
-    """Metric math, nested too, becomes queries of which the outermost expression counts."""
+    """Metric math, nested too, becomes queries, of which the outermost expression is tracked."""
     busy, invocations = (variant_metric(name, **NAMES) for name in ("GPUUtilization", "Invocations"))
     inner = cloudwatch.MathExpression(expression="busy / 4", using_metrics={"busy": busy})
     outer = cloudwatch.MathExpression(
@@ -149,16 +149,16 @@ def test_metric_math_is_tracked(stack: cdk.Stack) -> None:
     assert queries["busy"]["MetricStat"]["Metric"]["Namespace"] == "/aws/sagemaker/Endpoints"
 
 
-def test_the_id_of_the_result_is_taken(stack: cdk.Stack) -> None:
-    """An id that means one thing inside and another outside would track the wrong metric."""
+def test_two_metrics_with_one_id_are_refused(stack: cdk.Stack) -> None:
+    """With two metrics of one ID, the policy would track the wrong metric."""
     calls = variant_metric("Invocations", **NAMES)
     expression = cloudwatch.MathExpression(expression="result / 4", using_metrics={"result": calls})
     with pytest.raises(InvalidValueError, match='two metrics of the expression have the id "result"'):
         make_count(stack).scale_to_track_metric("Custom", metric=expression, target_value=55)
 
 
-def test_backlog_is_the_endpoints_alone(stack: cdk.Stack) -> None:
-    """The queue is published by EndpointName alone; with a variant beside it a policy never fires."""
+def test_backlog_has_no_variant(stack: cdk.Stack) -> None:
+    """The queue is published by EndpointName only; a policy with a variant would never act."""
     count = make_count(stack, is_asynchronous=True)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     assert tracking(stack) == {
@@ -174,7 +174,7 @@ def test_backlog_is_the_endpoints_alone(stack: cdk.Stack) -> None:
 
 
 def test_asynchronous_endpoint_returns_from_zero(stack: cdk.Stack) -> None:
-    """With a minimum of zero one more policy brings the first instance, as AWS documents it."""
+    """With a minimum of zero, a step policy starts the first instance, as AWS documents."""
     count = make_count(stack, min_capacity=0, is_asynchronous=True)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
     template = synthesize(stack)
@@ -208,7 +208,7 @@ def test_asynchronous_endpoint_returns_from_zero(stack: cdk.Stack) -> None:
 
 
 def test_asynchronous_endpoints_do_not_publish_invocations(stack: cdk.Stack) -> None:
-    """A policy on a metric that an asynchronous endpoint does not publish is refused, with the one it has."""
+    """A policy on an unpublished metric raises an error that names the right method."""
     count = make_count(stack, is_asynchronous=True)
     with pytest.raises(
         InvalidValueError,
@@ -220,20 +220,20 @@ def test_asynchronous_endpoints_do_not_publish_invocations(stack: cdk.Stack) -> 
 
 
 def test_real_time_endpoints_have_no_backlog(stack: cdk.Stack) -> None:
-    """A backlog policy on a real-time endpoint would never fire."""
+    """A backlog policy on a real-time endpoint would never act."""
     with pytest.raises(InvalidValueError, match="a real-time endpoint does not publish"):
         make_count(stack).scale_on_backlog("Backlog", target_backlog_per_instance=5)
 
 
-def test_zero_instances_only_where_a_queue_waits(stack: cdk.Stack) -> None:
-    """The message says the two ways out, and nothing is left in the tree."""
+def test_zero_instances_need_an_asynchronous_endpoint(stack: cdk.Stack) -> None:
+    """The message has both fixes, and nothing is added to the tree."""
     with pytest.raises(InvalidValueError, match="got 0; raise it to 1, or set async_inference"):
         make_count(stack, min_capacity=0)
     make_count(stack, min_capacity=0, is_asynchronous=True)
 
 
 def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
-    """Each schedule becomes an action of the target, in its own time zone."""
+    """Each schedule becomes a scheduled action of the target, with its time zone."""
     count = make_count(stack)
     hours = appscaling.Schedule.cron(hour="8", minute="0")
     count.scale_on_schedule("Morning", schedule=hours, min_capacity=3, time_zone=cdk.TimeZone.EUROPE_BERLIN)
@@ -265,14 +265,14 @@ def test_schedule_changes_the_bounds(stack: cdk.Stack) -> None:
     ],
 )
 def test_schedule_is_refused(stack: cdk.Stack, id: str, bounds: dict[str, Any], message: str) -> None:
-    """A schedule sets at least one bound, within what the endpoint allows, under a name the service takes."""
+    """A schedule needs a bound, within those of the endpoint, and a name that the service accepts."""
     count = make_count(stack)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_schedule(id, schedule=appscaling.Schedule.expression("rate(1 day)"), **bounds)
 
 
 def test_steps_on_any_metric(stack: cdk.Stack) -> None:
-    """Two steps become a policy with an alarm each way."""
+    """Steps in both directions become two step policies, each with an alarm."""
     steps = [
         appscaling.ScalingInterval(upper=10, change=-1),
         appscaling.ScalingInterval(lower=100, change=+2),
@@ -280,8 +280,8 @@ def test_steps_on_any_metric(stack: cdk.Stack) -> None:
     count = make_count(stack)
     count.scale_on_metric("Steps", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps)
     template = synthesize(stack)
-    kinds = [each["Properties"]["PolicyType"] for each in resources(template, POLICY).values()]
-    assert kinds == ["StepScaling", "StepScaling"]
+    types = [each["Properties"]["PolicyType"] for each in resources(template, POLICY).values()]
+    assert types == ["StepScaling", "StepScaling"]
     alarms = resources(template, "AWS::CloudWatch::Alarm").values()
     assert sorted(each["Properties"]["Threshold"] for each in alarms) == [10, 100]
     with pytest.raises(InvalidValueError, match="scaling_steps: must have at least 2 steps, got 1"):
@@ -289,7 +289,7 @@ def test_steps_on_any_metric(stack: cdk.Stack) -> None:
 
 
 def test_options_of_a_policy(stack: cdk.Stack) -> None:
-    """Cool-downs, scale-in and the name reach the policy, of a short and of a long form alike."""
+    """Cooldowns, scale-in and the name are in the policy, in its short and its long form."""
     options: dict[str, Any] = {
         "scale_in_cooldown": cdk.Duration.minutes(2),
         "scale_out_cooldown": cdk.Duration.seconds(30),
@@ -309,7 +309,7 @@ def test_options_of_a_policy(stack: cdk.Stack) -> None:
 
 
 def test_policy_name_is_checked(stack: cdk.Stack) -> None:
-    """A name that the service refuses is refused, and leaves no policy behind."""
+    """A name that the service rejects raises an error, and adds no policy."""
     count = make_count(stack)
     with pytest.raises(InvalidValueError, match=r"Gpu\.policy_name: must have 1 to 256 characters"):
         count.scale_on_gpu_utilization("Gpu", policy_name="x" * 300)
@@ -317,7 +317,7 @@ def test_policy_name_is_checked(stack: cdk.Stack) -> None:
 
 
 def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
-    """The service takes several target tracking policies only on different metrics, however they are said."""
+    """The service accepts only one target tracking policy for a metric."""
     count = make_count(stack)
     count.scale_on_gpu_utilization("First")
     with pytest.raises(
@@ -332,8 +332,8 @@ def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
     assert [each.policy_id for each in count.tracked_metrics] == ["First", "Fourth"]
 
 
-def test_tracked_metrics_say_their_range(stack: cdk.Stack) -> None:
-    """The target in the metric's range, and how often 100 that range is."""
+def test_tracked_metrics_have_their_range(stack: cdk.Stack) -> None:
+    """A tracked metric has its target and its number of units, such as GPUs."""
     count = make_count(stack, "ml.g5.12xlarge")
     count.scale_on_gpu_utilization("Gpu")
     (tracked,) = count.tracked_metrics
@@ -341,7 +341,7 @@ def test_tracked_metrics_say_their_range(stack: cdk.Stack) -> None:
 
 
 def test_suspension(stack: cdk.Stack) -> None:
-    """Scaling in can be stopped alone, as for a load test."""
+    """Scaling in can be suspended alone, for example for a load test."""
     make_count(stack).suspend(dynamic_scaling_out=False, scheduled_scaling=False)
     assert only(synthesize(stack), TARGET)["SuspendedState"] == {
         "DynamicScalingInSuspended": True,
@@ -351,7 +351,7 @@ def test_suspension(stack: cdk.Stack) -> None:
 
 
 def test_capacity_known_at_deployment(stack: cdk.Stack) -> None:
-    """With a minimum that only CloudFormation knows, the way back from zero is made to be safe."""
+    """With a minimum that is a token, the policy that scales out from zero is added."""
     least = cdk.CfnParameter(stack, "Least", type="Number").value_as_number
     count = make_count(stack, min_capacity=least, is_asynchronous=True)
     count.scale_on_backlog("Backlog", target_backlog_per_instance=5)

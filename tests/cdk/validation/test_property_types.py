@@ -1,4 +1,4 @@
-"""Properties of the wrong kind, and those that only a value of ``None`` or a volume decides."""
+"""Properties of wrong types, and properties for which ``None`` has a meaning."""
 
 from __future__ import annotations
 
@@ -44,10 +44,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("props", "message"), REFUSED, ids=[next(iter(props)) for props, _ in REFUSED])
-def test_property_of_another_kind_is_told_how_it_is_written(
-    path: Path, props: dict[str, Any], message: str
-) -> None:
-    """A text for a class, a number for a size, a typo: our error, and nothing joins the tree."""
+def test_property_of_another_type_shows_an_example(path: Path, props: dict[str, Any], message: str) -> None:
+    """A wrong type raises an error with an example, and nothing is added to the tree."""
     stack = make_stack()
     repository = add_repository(stack, path)
     options = {"instance_type": GPU, **props}
@@ -56,8 +54,8 @@ def test_property_of_another_kind_is_told_how_it_is_written(
     assert stack.node.try_find_child("Endpoint") is None
 
 
-def test_misspelt_property_is_told_the_nearest(path: Path) -> None:
-    """As with any keyword of Python's it is a TypeError, which names the property that was meant."""
+def test_misspelt_property_has_a_suggestion(path: Path) -> None:
+    """As for any keyword in Python, the error is a TypeError; it suggests the right name."""
     stack = make_stack()
     typo: dict[str, Any] = {"inference_ami": None}
     repository = add_repository(stack, path)
@@ -65,8 +63,8 @@ def test_misspelt_property_is_told_the_nearest(path: Path) -> None:
         TritonMultiModelEndpoint(stack, "Endpoint", model_repository=repository, **typo)
 
 
-def test_repository_of_another_class_is_refused() -> None:
-    """A folder in place of the construct is told how the construct is written."""
+def test_repository_of_another_type_is_refused() -> None:
+    """A folder in place of the construct raises an error that shows how to create the construct."""
     with pytest.raises(
         InvalidValueError, match=r'model_repository: .* TritonModelRepository, got "models"; write'
     ):
@@ -86,15 +84,15 @@ def test_repository_of_another_class_is_refused() -> None:
         ),
     ],
 )
-def test_repository_takes_its_source_by_class(props: dict[str, Any], message: str) -> None:
-    """A path in place of a source, a word in place of a check: told how each is written."""
+def test_repository_checks_the_types_of_its_properties(props: dict[str, Any], message: str) -> None:
+    """A path in place of a source, and a string in place of a check, raise errors with an example."""
     with pytest.raises(InvalidValueError, match=message):
         TritonModelRepository(make_stack(), "Models", **props)
 
 
 @pytest.mark.parametrize("name", ["PING_MODE", "OVERRIDE_PING_MODE"])
-def test_plain_environment_keeps_a_multi_model_endpoint_alive(path: Path, name: str) -> None:
-    """The ping mode that one bad model turns unhealthy for good is refused in a plain mapping, too."""
+def test_ping_mode_of_a_plain_mapping_is_checked(path: Path, name: str) -> None:
+    """A plain mapping, too, may not set a ping mode that one bad model makes permanently unhealthy."""
     stack = make_stack()
     options: dict[str, Any] = {"model_repository": add_repository(stack, path), "instance_type": GPU}
     variable = f"SAGEMAKER_TRITON_{name}"
@@ -105,8 +103,8 @@ def test_plain_environment_keeps_a_multi_model_endpoint_alive(path: Path, name: 
     TritonMultiModelEndpoint(stack, "Endpoint", environment={variable: "live"}, **options)
 
 
-def test_plain_environment_is_held_against_the_image(path: Path) -> None:
-    """A variable that the image does not read yet is refused with the release that does."""
+def test_plain_mapping_is_checked_against_the_image(path: Path) -> None:
+    """A variable that the image does not read raises an error with the first release that reads it."""
     stack = make_stack()
     options: dict[str, Any] = {
         "model_repository": add_repository(stack, path),
@@ -126,7 +124,7 @@ def test_plain_environment_is_held_against_the_image(path: Path) -> None:
     ("account", "region"), [("111122223333", "us-east-1"), ("123456789012", "eu-west-1")]
 )
 def test_repository_of_another_environment_is_refused(path: Path, account: str, region: str) -> None:
-    """A multi-model endpoint reads a bucket beside it; a single model becomes an asset in any Region."""
+    """A multi-model endpoint needs a bucket in its Region; a single model becomes an asset in any Region."""
     app = cdk.App()
     there = cdk.Stack(app, "There", env=cdk.Environment(account="111122223333", region="eu-west-1"))
     here = cdk.Stack(app, "Here", env=cdk.Environment(account=account, region=region))
@@ -144,7 +142,7 @@ def test_repository_of_another_environment_is_refused(path: Path, account: str, 
 
 
 def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None:
-    """A volume that one asked for is held against the models; one known at deployment is not."""
+    """A given volume must be large enough for the models; a token is not checked."""
     write_model(tmp_path, "model")
     with (tmp_path / "model" / "1" / "weights.bin").open("wb") as weights:
         weights.truncate(1_100_000_000)
@@ -156,8 +154,8 @@ def test_models_larger_than_the_given_volume_are_refused(tmp_path: Path) -> None
     assert stack.node.try_find_child("Small") is None
 
 
-def test_host_image_is_left_out_when_none_is_asked_for(path: Path) -> None:
-    """``None`` is SageMaker's default host, for the endpoint and for a variant alone; silence is not."""
+def test_host_ami_of_none_is_left_out(path: Path) -> None:
+    """``None`` uses SageMaker's default host AMI, for the endpoint or for one variant."""
     variants = [
         TritonVariant(variant_name="Chosen"),
         TritonVariant(variant_name="Bare", inference_ami_version=None),

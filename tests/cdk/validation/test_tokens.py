@@ -1,4 +1,4 @@
-"""Values that only CloudFormation knows pass through every property."""
+"""Values that are known only at deployment pass through every property."""
 
 from __future__ import annotations
 
@@ -76,15 +76,15 @@ def test_parameters_reach_every_property(stack: cdk.Stack, tmp_path: Path) -> No
     assert (target["MinCapacity"], target["MaxCapacity"]) == ({"Ref": "Min"}, {"Ref": "Max"})
 
 
-def test_type_known_at_deployment_gets_the_image_that_runs_anywhere(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The GPU image also starts on a CPU; the CPU image would leave GPUs idle."""
+def test_instance_type_token_gets_the_gpu_image(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The GPU image also starts on a CPU; the CPU image would not use GPUs."""
     make_endpoint(stack, tmp_path, instance_type=InstanceType.of(text(stack, "Type")))
     container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
     assert container["Image"]["Fn::Join"][1][-1] == "/sagemaker-tritonserver:26.05-py3"
 
 
 def test_bucket_and_prefix_of_the_repository(stack: cdk.Stack, tmp_path: Path) -> None:
-    """The prefix may be made of tokens as well."""
+    """The bucket name and the prefix may be tokens."""
     repository = add_repository(
         stack, write_repository(tmp_path / "models"), prefix=f"{text(stack, 'Prefix')}/models/"
     )
@@ -102,8 +102,8 @@ def test_bucket_and_prefix_of_the_repository(stack: cdk.Stack, tmp_path: Path) -
     assert resources(template, "AWS::SageMaker::Endpoint")
 
 
-def test_number_that_would_have_to_be_multiplied_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """CloudFormation cannot multiply: a token times four would be garbage, so that it is an error."""
+def test_number_token_that_must_be_multiplied_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """CloudFormation cannot multiply, so a token for such a number raises an error."""
     endpoint = make_endpoint(stack, tmp_path, instance_type=InstanceType.of("ml.g5.12xlarge"))
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match="has to be multiplied"):
@@ -124,7 +124,7 @@ PLAIN: tuple[object, ...] = (
     ["a"],
     ["${Token[X.1]}", "a"],
 )
-# Values that jsii cannot pass to the CDK: infinities end its process.
+# Values that jsii cannot pass to the CDK: infinity ends its process.
 NOT_FOR_JSII = (float("-inf"), float("nan"), 10**400, ("a", "b"), {"a": "b"}, Path("models"), None)
 
 

@@ -1,4 +1,4 @@
-"""What the checks of kinds tell one to write exists."""
+"""The examples in the messages of type checks exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """The place and the text of each example: the last text of a kind, or of a call of ``check_has``."""
+    """Return the place and the code of each example in a type check."""
     for entry in declared_properties(library.EndpointOptions).values():
         if EXAMPLE.match(entry.property.example):
             yield entry.name, entry.property.example
@@ -42,7 +42,7 @@ def examples() -> Iterator[tuple[str, str]]:
 
 
 def named(reference: ast.expr) -> Any:
-    """The object that a dotted name stands for."""
+    """Return the object that a dotted name refers to."""
     if isinstance(reference, ast.Attribute):
         return getattr(named(reference.value), reference.attr)
     assert isinstance(reference, ast.Name)
@@ -60,8 +60,8 @@ FOUND = list(examples())
 
 
 @pytest.mark.parametrize("text", [text for _, text in FOUND], ids=[place for place, _ in FOUND])
-def test_example_names_what_there_is(text: str) -> None:
-    """Each class, factory and member that an error tells one to write is there."""
+def test_example_exists(text: str) -> None:
+    """Each class, factory and member in an example exists."""
     tree = ast.parse(text, mode="eval")
     calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
     for call in calls:
@@ -70,7 +70,7 @@ def test_example_names_what_there_is(text: str) -> None:
 
 
 def test_examples_are_found() -> None:
-    """The search sees those that stand in a table, in a constant and in a call."""
+    """The search finds examples in a table, in a constant and in a call."""
     texts = {text for _, text in FOUND}
     assert {
         "Deployment.blue_green_canary(...)",

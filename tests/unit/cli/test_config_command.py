@@ -50,7 +50,7 @@ def _show(capsys: pytest.CaptureFixture[str], *words: object) -> str:
 
 
 def test_tables_show_settings_and_shapes(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A model without a name goes by its folder; shapes have the batch axis, names are shown as they are."""
+    """A model without a name has that of its folder; shapes include the batch axis."""
     lines = [" ".join(line.split()) for line in _show(capsys, models / "model").splitlines()]
     assert lines[0] == "model"
     assert "max_batch_size 8" in lines
@@ -67,15 +67,15 @@ def test_repository_shows_graphs_as_text(models: Path, capsys: pytest.CaptureFix
     assert "model" in lines
 
 
-def test_mermaid_is_the_graph_alone(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--mermaid`` prints a flowchart that can be pasted as it is."""
+def test_mermaid_prints_only_the_graph(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--mermaid`` prints a flowchart that can be pasted unchanged."""
     out = _show(capsys, models, "--model", "chain", "--mermaid")
     assert out.startswith("flowchart LR\n")
     assert '  in0 -->|"x"| step0' in out.splitlines()
 
 
-def test_json_names_fields_as_the_schema_does(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``--json`` holds the fields that are set, numbers as numbers, and each tensor's shape."""
+def test_json_has_the_field_names_of_the_schema(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``--json`` has the fields that are set, numbers as numbers, and each tensor's shape."""
     (model,) = json.loads(_show(capsys, models, "--model", "model", "--json"))["models"]
     assert model["name"] == "model"
     assert model["config"]["input"][0]["dims"] == [3, -1]
@@ -100,14 +100,14 @@ def test_wrong_request_is_refused(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What cannot be shown is an error of ours that says what can."""
+    """The error says what can be shown."""
     monkeypatch.chdir(models)
     with pytest.raises(ConstructsTritonError) as caught:
         _show(capsys, *words)
     assert message in str(caught.value)
 
 
-def test_help_costs_nothing() -> None:
+def test_help_imports_nothing_heavy() -> None:
     """The arguments are declared without protobuf, rich or NumPy."""
     code = """
 import argparse, sys

@@ -1,4 +1,4 @@
-"""``constructs-triton facts``: the same answers on the command line."""
+"""``constructs-triton facts`` prints the results of the look-ups."""
 
 import argparse
 import json
@@ -21,7 +21,7 @@ def _run(*words: str) -> int:
 
 
 def test_image_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    """The instance type chooses the image and its host."""
+    """The instance type determines the image and its host AMI."""
     assert _run("image", "--region", "eu-west-1", "--instance-type", "ml.g5.xlarge", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["uri"].endswith("eu-west-1.amazonaws.com/sagemaker-tritonserver:26.05-py3")
@@ -29,14 +29,14 @@ def test_image_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_image_without_instance_type_shows_both(capsys: pytest.CaptureFixture[str]) -> None:
-    """Not knowing the processor, it gives the image for GPUs and the one for CPUs."""
+    """Without an instance type, the images for GPUs and for CPUs are printed."""
     assert _run("image", "--region", "cn-north-1", "--version", "25.04", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["cpu_uri"] == answer["gpu_uri"] + "-cpu"
 
 
-def test_contradiction_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    """An image that does not run on the type's GPUs exits 1 and says why."""
+def test_incompatible_image_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """An image that does not run on the type's GPUs exits with 1 and the reason."""
     assert _run("image", "--region", "eu-west-1", "--instance-type", "ml.p3.2xlarge") == 1
     captured = capsys.readouterr()
     assert "error[gpu-older-than-image]" in captured.err
@@ -44,7 +44,7 @@ def test_contradiction_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_region_without_the_version_is_an_error() -> None:
-    """The error is the look-up's own."""
+    """The error is that of the look-up."""
     with pytest.raises(FactNotFoundError, match=r"25\.04"):
         _run("image", "--region", "cn-north-1")
 
@@ -63,13 +63,13 @@ def test_instance_as_table_and_as_json(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_unknown_instance_warns_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
-    """A type that is not in the table is no error."""
+    """A type that is not in the table gives a warning and no error."""
     assert _run("instance", "ml.g55.xlarge") == 0
     assert 'did you mean "ml.g5.xlarge"?' in capsys.readouterr().err
 
 
-def test_environment_lists_what_a_release_reads(capsys: pytest.CaptureFixture[str]) -> None:
-    """With a version, what came later or is gone is left out."""
+def test_environment_lists_the_variables_of_a_release(capsys: pytest.CaptureFixture[str]) -> None:
+    """With a version, variables that are newer or no longer read are left out."""
     assert _run("environment") == 0
     shown = capsys.readouterr().out
     assert all(row.name in shown for row in variables().values())
@@ -81,7 +81,7 @@ def test_environment_lists_what_a_release_reads(capsys: pytest.CaptureFixture[st
 
 
 def test_guide_lists_every_rule() -> None:
-    """The guide's table of checks is the one that the code makes."""
+    """The guide's table of checks is the one that the code generates."""
     rows = [f"| `{rule.code}` | {rule.severity} | {rule.summary} |" for rule in RULES]
     table = [line for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     assert table == rows

@@ -1,4 +1,4 @@
-"""``constructs-triton invoke`` against a container that is played by a web server."""
+"""``constructs-triton invoke`` with a web server in place of the container."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_invoke_sends_files_and_values_and_prints_json(
 
 
 def test_invoke_prints_a_table(container: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A table with the model; long outputs are cut."""
+    """The table names the model, and long outputs are shortened."""
     assert main(["invoke", container, "--input", f"x={list(range(50))}:INT32", "--batch"]) == 0
     text = capsys.readouterr().out
     assert "echo" in text
@@ -105,7 +105,7 @@ def test_wrong_inputs_are_reported_with_their_name(text: str, message: str) -> N
 
 
 class _Client:
-    """Notes how it was made and called; returns nothing that is printed."""
+    """A client that records its arguments and calls, and returns an empty result."""
 
     calls: ClassVar[list[Any]] = []
 

@@ -74,8 +74,8 @@ def archives(s3: Any) -> list[str]:
     return [key for key in found if key != "models/index.json"]
 
 
-def test_added_model_can_be_named(tmp_path: Path, s3: Any, command: Command) -> None:
-    """A folder becomes an archive named after its content, and the list shows what the name stands for."""
+def test_added_model_has_a_name(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A folder becomes an archive named after its content, and the list shows the model's name."""
     path = write_models(tmp_path / "r", "net")
     digest = fingerprint(ModelRepository.from_directory(path), ["net"])
     target_model = f"resnet-{digest[:8]}.tar.gz"
@@ -86,8 +86,8 @@ def test_added_model_can_be_named(tmp_path: Path, s3: Any, command: Command) -> 
     assert row["size_bytes"] > 0
 
 
-def test_new_content_takes_the_name_over(tmp_path: Path, s3: Any, command: Command) -> None:
-    """The old archive stays for whoever still calls it, without a name."""
+def test_new_content_takes_over_the_name(tmp_path: Path, s3: Any, command: Command) -> None:
+    """The old archive is kept without a name, because requests may still use it."""
     path = write_models(tmp_path / "r", "net")
     (old,) = command("add", "resnet", str(path))["target_models"].values()
     (path / "net" / "1" / "model.py").write_text(MODEL + "# new\n")
@@ -97,8 +97,8 @@ def test_new_content_takes_the_name_over(tmp_path: Path, s3: Any, command: Comma
     assert listed["nameless_archives"] == [old]
 
 
-def test_archive_made_elsewhere_is_inspected(tmp_path: Path, s3: Any, command: Command) -> None:
-    """A ``.tar.gz`` is added as it is, under the digest of what it holds; other files are refused."""
+def test_archive_of_another_tool_is_inspected(tmp_path: Path, s3: Any, command: Command) -> None:
+    """A ``.tar.gz`` is added unchanged, under the digest of its content; other files are rejected."""
     repository = ModelRepository.from_directory(write_models(tmp_path / "r", "net"))
     archive = pack(repository, ["net"], tmp_path / "out")
     (target_model,) = command("add", "net", str(archive.path))["target_models"].values()
@@ -110,10 +110,10 @@ def test_archive_made_elsewhere_is_inspected(tmp_path: Path, s3: Any, command: C
         command("add", "net", str(tmp_path / "no.tar.gz"))
 
 
-def test_sync_sends_only_what_is_new(
+def test_sync_uploads_only_new_archives(
     tmp_path: Path, s3: Any, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All models of a repository are placed; a second run uploads none, and after a change only one."""
+    """The first run uploads all models, a second none, and one after a change only one."""
     path = write_models(tmp_path / "r", "one", "two", "three")
     sent: list[str] = []
     upload = model_prefix.ModelPrefix.upload
@@ -197,7 +197,7 @@ def test_an_error_of_aws_is_reported(s3: Any, command: Command) -> None:
     ],
     ids=["one", "chosen", "several", "none"],
 )
-def test_stack_leads_to_its_prefix(
+def test_prefix_is_read_from_the_stack(
     monkeypatch: pytest.MonkeyPatch, s3: Any, found: dict[str, str], resource: str | None, url: str | None
 ) -> None:
     """A stack's custom resource contains the prefix; with several, one has to be chosen."""

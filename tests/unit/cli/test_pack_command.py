@@ -54,7 +54,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--one", "--model", "other"], {"other": ("other",)}),
     ],
 )
-def test_archives_and_what_they_hold(
+def test_archives_and_their_models(
     repository: Path,
     capsys: pytest.CaptureFixture[str],
     options: list[str],

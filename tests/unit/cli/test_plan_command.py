@@ -1,4 +1,4 @@
-"""``constructs-triton plan``: the plans on the command line."""
+"""``constructs-triton plan`` prints the plans."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(*words: str, latency_ms: str = "500", path: Path = BENCHMARK) -> int:
 
 
 def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
-    """All 24 rows, those that meet the latency first, one of them marked, and a summary."""
+    """All 24 rows are printed, those that meet the latency first, with one marked and a summary."""
     assert run("--price", *PRICES) == 0
     _, headings, *rows, summary = capsys.readouterr().out.splitlines()
     assert headings.split()[:3] == ["configuration", "instance", "type"]
@@ -42,14 +42,14 @@ def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
-def test_guide_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    """The example in the guide is the command's own output."""
+def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example in the guide is the output of the command."""
     run("--price", *PRICES)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
     assert "\n".join([*lines[:4], "...", lines[-1]]) in GUIDE.read_text()
 
 
-def test_narrow_terminal_breaks_no_name(
+def test_narrow_terminal_cuts_no_name(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In 80 characters the table leaves out columns, and cuts neither a name nor a number."""
@@ -63,7 +63,7 @@ def test_narrow_terminal_breaks_no_name(
 
 
 def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
-    """The cheapest and all others, with numbers as numbers; options are the requirement's."""
+    """The JSON has the cheapest and all other plans, and the requirement has the options."""
     words = ("--headroom", "0.2", "--safety-factor", "0.8", "--min-capacity", "2", "--json")
     assert run("--price", *PRICES, *words) == 0
     answer = json.loads(capsys.readouterr().out)
@@ -74,8 +74,8 @@ def test_json_has_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
     assert (best["cost_per_hour"], best["target_invocations_per_minute"]) == (25.38, 1068)
 
 
-def test_prices_from_a_file_and_from_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A price on the command line goes before that of the file."""
+def test_prices_from_a_file_and_from_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A price on the command line takes precedence over that of the file."""
     prices = tmp_path / "prices.csv"
     prices.write_text(
         "instance_type,price_per_hour\nml.g4dn.xlarge,0.7364\nml.g4dn.2xlarge,0.94\nml.g4dn.12xlarge,4.89\n"
@@ -85,8 +85,8 @@ def test_prices_from_a_file_and_from_words(tmp_path: Path, capsys: pytest.Captur
     assert (best["instance_type"], best["latency_ms"], best["cost_per_hour"]) == ("ml.g4dn.12xlarge", 278, 18)
 
 
-def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    """Where nothing meets the bound no row is marked, and the error names the quickest."""
+def test_table_is_printed_without_a_match(capsys: pytest.CaptureFixture[str]) -> None:
+    """If no row meets the latency, none is marked, and the error names the fastest."""
     with pytest.raises(InvalidValueError, match=r"the fastest is trt-db on ml\.g4dn\.12xlarge with 278 ms"):
         run("--price", *PRICES, latency_ms="100")
     out = capsys.readouterr().out
@@ -98,7 +98,7 @@ def test_refusal_still_prints_the_table(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_price_given_twice_is_refused() -> None:
-    """Two different prices of one type are not guessed between; the same one again is no harm."""
+    """Two different prices of one type are an error; the same one twice is not."""
     with pytest.raises(
         InvalidValueError, match=r'--price: must be given once per .*, got "ml\.g4dn\.xlarge"'
     ):
@@ -115,10 +115,10 @@ def test_price_given_twice_is_refused() -> None:
         (("--headroom", "20%"), 'argument --headroom: must be a number, got "20%"'),
     ],
 )
-def test_bad_word_is_a_usage_error(
+def test_invalid_option_is_a_usage_error(
     words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be read is refused by the parser, with the option's name."""
+    """The parser rejects an invalid value with the option's name."""
     with pytest.raises(SystemExit) as stop:
         run(*words)
     assert stop.value.code == 2
@@ -128,7 +128,7 @@ def test_bad_word_is_a_usage_error(
 def test_configuration_that_looks_like_markup_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Names are printed as they are."""
+    """Names are printed unchanged."""
     path = tmp_path / "benchmark.csv"
     path.write_text(
         "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour\n"
@@ -140,8 +140,8 @@ def test_configuration_that_looks_like_markup_is_shown(
     assert "1 instance at 1.41 an hour" in out
 
 
-def test_json_needs_nothing_heavy() -> None:
-    """Neither the CDK nor NumPy, boto3 or rich is loaded to plan."""
+def test_json_imports_nothing_heavy() -> None:
+    """Planning imports neither the CDK nor NumPy, boto3 or rich."""
     code = f"""
 import argparse, sys
 from constructs_triton.cli import plan

@@ -24,7 +24,7 @@ BODY: dict[str, Any] = {
 
 @pytest.fixture
 def resolver() -> Resolver:
-    """Within a stack of one bucket."""
+    """Return the resolver of a stack with one bucket."""
     scope = Scope(
         pseudo={"AWS::Region": "us-east-1", "AWS::AccountId": "123456789012"},
         parameters={"Stage": "live"},
@@ -55,7 +55,7 @@ def resolver() -> Resolver:
     ],
 )
 def test_values_are_resolved(resolver: Resolver, value: Any, expected: Any) -> None:
-    """Every intrinsic function that is known gives what CloudFormation gives."""
+    """Every supported intrinsic function has CloudFormation's result."""
     assert resolver.resolve(value) == expected
 
 
@@ -74,8 +74,8 @@ def test_values_are_resolved(resolver: Resolver, value: Any, expected: Any) -> N
         {"Fn::Sub": "${Nothing}"},
     ],
 )
-def test_what_is_not_known_is_an_error(resolver: Resolver, value: Any) -> None:
-    """An intrinsic, a name or an attribute that leads nowhere raises, and is never passed on as it stands."""
+def test_unknown_names_are_errors(resolver: Resolver, value: Any) -> None:
+    """An unknown function, name or attribute raises an error, and is never passed on unresolved."""
     with pytest.raises(TemplateError):
         resolver.resolve(value)
 

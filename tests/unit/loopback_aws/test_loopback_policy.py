@@ -11,7 +11,7 @@ READ = {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::b
 
 
 def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
-    """What the statements say about reading an object under the prefix, unless the request says otherwise."""
+    """Return the decision about reading an object below the prefix, or another given request."""
     asked: dict[str, Any] = {
         "action": "s3:GetObject",
         "resource": "arn:aws:s3:::bucket/models/a.tar.gz",
@@ -21,7 +21,7 @@ def verdict(*statements: dict[str, Any], **request: Any) -> Decision:
 
 
 def test_allow_needs_action_and_resource() -> None:
-    """A statement allows what matches both of its patterns, and nothing else."""
+    """A statement allows only requests that match both of its patterns."""
     assert verdict(READ) is Decision.ALLOWED
     assert verdict(READ, action="s3:PutObject") is Decision.NOT_GRANTED
     assert verdict(READ, resource="arn:aws:s3:::bucket/other/a") is Decision.NOT_GRANTED
@@ -29,7 +29,7 @@ def test_allow_needs_action_and_resource() -> None:
 
 
 def test_deny_wins() -> None:
-    """An explicit denial outweighs any number of grants."""
+    """An explicit denial overrides all grants."""
     assert verdict(READ, {**READ, "Effect": "Deny"}, READ) is Decision.DENIED
 
 
@@ -48,13 +48,13 @@ def test_deny_wins() -> None:
     ],
 )
 def test_conditions_are_evaluated(condition: dict[str, Any], context: dict[str, str], holds: bool) -> None:
-    """All operators of a condition have to hold; a key that is missing holds only for a negated one."""
+    """All operators of a condition must match; a missing key matches only a negated operator."""
     expected = Decision.ALLOWED if holds else Decision.NOT_GRANTED
     assert verdict({**READ, "Condition": condition}, context=context) is expected
 
 
 def test_trust_names_the_service() -> None:
-    """A trust policy lets in the service it names and nobody else."""
+    """A trust policy allows only the service that it names."""
     trust = {"Effect": "Allow", "Action": "sts:AssumeRole", "Principal": {"Service": "lambda.amazonaws.com"}}
     asked: dict[str, Any] = {"action": "sts:AssumeRole", "resource": None}
     assert verdict(trust, principal=Service("lambda.amazonaws.com"), **asked) is Decision.ALLOWED
@@ -69,7 +69,7 @@ def test_trust_names_the_service() -> None:
         {**READ, "Resource": "arn:aws:s3:::bucket/${aws:username}/*"},
     ],
 )
-def test_what_is_not_known_raises(statement: dict[str, Any]) -> None:
-    """An element, an operator or a variable that is not evaluated here is never taken for nothing."""
+def test_unsupported_elements_are_errors(statement: dict[str, Any]) -> None:
+    """An element, operator or variable that is not supported raises an error."""
     with pytest.raises(PolicyError):
         verdict(statement)

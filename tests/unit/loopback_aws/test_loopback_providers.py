@@ -1,4 +1,4 @@
-"""Resource types that the project's own stacks use little: made, changed in place and deleted."""
+"""Resource types that the project's own stacks use little: created, updated and deleted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def aws() -> Iterator[LoopbackAws]:
 
 
 def deploy(aws: LoopbackAws, resources: dict[str, tuple[str, dict[str, Any]]]) -> Stack:
-    """Create or update the one stack of these tests."""
+    """Create or update the stack of these tests."""
     body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in resources.items()}
     stack = aws.stacks.find("Small") or aws.stacks.add("Small")
     aws.deployer.deploy(stack, Template({"Resources": body}), {})
@@ -41,7 +41,7 @@ def deploy(aws: LoopbackAws, resources: dict[str, tuple[str, dict[str, Any]]]) -
 
 
 def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
-    """One of each; ``value`` and ``days`` are what an update changes."""
+    """Return one resource of each type; an update changes ``value`` and ``days``."""
     return {
         "Key": ("AWS::KMS::Key", {"KeyPolicy": {**KEY_POLICY, "Id": value}, "EnableKeyRotation": True}),
         "Alias": ("AWS::KMS::Alias", {"AliasName": "alias/small", "TargetKeyId": {"Ref": "Key"}}),
@@ -54,8 +54,8 @@ def resources(value: str, days: int) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def test_small_resources_are_made_changed_and_deleted(aws: LoopbackAws) -> None:
-    """Each is there as declared, has the new value after an update without being replaced, and goes."""
+def test_small_resources_are_created_updated_and_deleted(aws: LoopbackAws) -> None:
+    """Each is created as declared, updated without a replacement, and deleted."""
     stack = deploy(aws, resources("one", 7))
     assert stack.status == "CREATE_COMPLETE", stack.reason
     physical = {name: each.physical.id for name, each in stack.resources.items()}
@@ -87,10 +87,8 @@ def test_small_resources_are_made_changed_and_deleted(aws: LoopbackAws) -> None:
         ("AWS::StepFunctions::StateMachine", {"RoleArn": "arn", "Definition": {"StartAt": "A"}}),
     ],
 )
-def test_properties_that_no_call_would_carry_are_refused(
-    aws: LoopbackAws, kind: str, properties: dict[str, Any]
-) -> None:
-    """A property that CloudFormation has and this stand-in does not pass on fails the resource."""
+def test_unsupported_properties_are_refused(aws: LoopbackAws, kind: str, properties: dict[str, Any]) -> None:
+    """A property of CloudFormation that this stand-in does not pass on fails the resource."""
     stack = aws.stacks.add(f"Refused{kind.replace(':', '')}")
     template = Template({"Resources": {"A": {"Type": kind, "Properties": properties}}})
     aws.deployer.deploy(stack, template, {})
@@ -130,8 +128,8 @@ NETWORK: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def test_network_is_as_declared_and_goes(aws: LoopbackAws) -> None:
-    """Zone, tags, DNS and rules are those of the template, without the rule that EC2 begins with."""
+def test_network_is_created_and_deleted(aws: LoopbackAws) -> None:
+    """Zone, tags, DNS and rules are those of the template, without EC2's default rule."""
     body = {name: {"Type": kind, "Properties": each} for name, (kind, each) in NETWORK.items()}
     stack = aws.stacks.add("Network")
     aws.deployer.deploy(stack, Template({"Resources": body}), {})

@@ -1,4 +1,4 @@
-"""Operations on stacks of the CloudFormation stand-in, with small resources and a function of its own."""
+"""Operations on stacks of the CloudFormation stand-in, with small resources and a small function."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def topic(display: str = "one", **more: Any) -> dict[str, Any]:
 
 
 def broken(*depends_on: str) -> dict[str, Any]:
-    """A resource that its service refuses, made after the others."""
+    """Return a resource that its service rejects, created after the others."""
     return {
         "Type": "AWS::CloudWatch::Dashboard",
         "Properties": {"DashboardBody": "{"},
@@ -85,7 +85,7 @@ def broken(*depends_on: str) -> dict[str, Any]:
 
 
 def custom(*, may_invoke_itself: bool = True, **properties: Any) -> dict[str, Any]:
-    """A function with its role, and a resource that it answers for."""
+    """Return a function with its role, and a custom resource that it handles."""
     invoke = {"Effect": "Allow", "Action": "lambda:InvokeFunction", "Resource": "*"}
     policies = (
         [{"PolicyName": "self", "PolicyDocument": {"Version": "2012-10-17", "Statement": [invoke]}}]
@@ -132,8 +132,8 @@ def statuses(stack: Stack, logical_id: str) -> list[str]:
     return [event.status for event in stack.events if event.logical_id == logical_id]
 
 
-def test_unknown_types_are_refused_before_anything_is_made(aws: LoopbackAws) -> None:
-    """A type without a provider fails the stack, and no other resource has been made by then."""
+def test_unknown_types_are_refused_first(aws: LoopbackAws) -> None:
+    """A type without a provider fails the stack before any resource is created."""
     stack = deploy(aws, "Unknown", {"A": topic(), "B": {"Type": "AWS::SQS::Queue"}})
     assert stack.status == "ROLLBACK_COMPLETE"
     assert "Unrecognized resource types: [AWS::SQS::Queue]" in stack.reason
@@ -141,7 +141,7 @@ def test_unknown_types_are_refused_before_anything_is_made(aws: LoopbackAws) -> 
 
 
 def test_resources_without_their_condition_are_left_out(aws: LoopbackAws) -> None:
-    """A resource and an output whose condition does not hold are not made."""
+    """A resource and an output whose condition is false are not created."""
     never = {"Never": {"Fn::Equals": ["a", "b"]}}
     resources = {"A": topic(), "B": {**topic(), "Condition": "Never"}}
     outputs = {"Kept": {"Value": {"Ref": "A"}}, "Left": {"Condition": "Never", "Value": {"Ref": "B"}}}
@@ -151,8 +151,8 @@ def test_resources_without_their_condition_are_left_out(aws: LoopbackAws) -> Non
     assert len(topics(aws, stack)) == 1
 
 
-def test_failed_update_puts_back_changes_in_place_and_removes_what_was_added(aws: LoopbackAws) -> None:
-    """What was changed has its old properties again, what was added is gone, what was dropped stays."""
+def test_failed_update_restores_properties(aws: LoopbackAws) -> None:
+    """Changed resources get their old properties, new ones are deleted, and removed ones are kept."""
     stack = deploy(aws, "Restored", {"A": topic("one"), "Dropped": topic()})
     before = {name: each.physical.id for name, each in stack.resources.items()}
     deploy(aws, "Restored", {"A": topic("two"), "Added": topic(), "Z": broken("A", "Added")})
@@ -163,8 +163,8 @@ def test_failed_update_puts_back_changes_in_place_and_removes_what_was_added(aws
     assert statuses(stack, "Added")[-1] == "DELETE_COMPLETE"
 
 
-def test_failed_update_keeps_what_would_have_been_replaced(aws: LoopbackAws) -> None:
-    """A replacement that came too early is removed again; the old resource was never touched."""
+def test_failed_update_keeps_replaced_resources(aws: LoopbackAws) -> None:
+    """A replacement that was created is deleted again, and the old resource is kept."""
     stack = deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-first")})
     deploy(aws, "Replacing", {"A": topic(TopicName="Replacing-second"), "Z": broken("A")})
     assert stack.status == "UPDATE_ROLLBACK_COMPLETE"
@@ -174,7 +174,7 @@ def test_failed_update_keeps_what_would_have_been_replaced(aws: LoopbackAws) -> 
 
 
 def test_named_resources_cannot_be_replaced(aws: LoopbackAws) -> None:
-    """A resource that keeps its own name cannot be made a second time beside the first."""
+    """The replacement of a resource with a fixed name would have the same name, so it fails."""
     log = {"Type": "AWS::IAM::Role", "Properties": {"AssumeRolePolicyDocument": TRUST, "RoleName": "fixed"}}
     stack = deploy(aws, "Named", {"A": log})
     moved = {**log, "Properties": {**log["Properties"], "Path": "/elsewhere/"}}  # type: ignore[dict-item]
@@ -184,7 +184,7 @@ def test_named_resources_cannot_be_replaced(aws: LoopbackAws) -> None:
 
 
 def test_retained_resources_outlive_the_stack(aws: LoopbackAws) -> None:
-    """``Retain`` keeps a resource at deletion, and the events say so."""
+    """``Retain`` keeps a resource when the stack is deleted, as the events report."""
     stack = deploy(aws, "Retaining", {"Kept": {**topic(), "DeletionPolicy": "Retain"}, "Gone": topic()})
     aws.destroy("Retaining")
     assert stack.status == "DELETE_COMPLETE"
@@ -193,7 +193,7 @@ def test_retained_resources_outlive_the_stack(aws: LoopbackAws) -> None:
 
 
 def test_bucket_with_objects_stops_the_deletion(aws: LoopbackAws) -> None:
-    """A bucket that holds something is not deleted, and neither is the stack."""
+    """A bucket that contains objects is not deleted, and neither is its stack."""
     stack = deploy(aws, "Holding", {"Bucket": {"Type": "AWS::S3::Bucket"}})
     bucket = stack.resources["Bucket"].physical.id
     aws.client("s3").put_object(Bucket=bucket, Key="a", Body=b"")
@@ -204,8 +204,8 @@ def test_bucket_with_objects_stops_the_deletion(aws: LoopbackAws) -> None:
     assert stack.status == "DELETE_COMPLETE"
 
 
-def test_functions_answer_for_custom_resources(aws: LoopbackAws) -> None:
-    """A function is run for create, update and delete; its data are the resource's attributes."""
+def test_functions_handle_custom_resources(aws: LoopbackAws) -> None:
+    """A function runs for create, update and delete; the data of its response are attributes."""
     outputs = {"Kind": {"Value": {"Fn::GetAtt": ["Answered", "Kind"]}}}
     stack = deploy(aws, "Answering", custom(Colour="red"), Outputs=outputs)
     assert (stack.status, stack.output_values) == ("CREATE_COMPLETE", {"Kind": "Create"})
@@ -216,7 +216,7 @@ def test_functions_answer_for_custom_resources(aws: LoopbackAws) -> None:
 
 
 def test_functions_may_invoke_themselves(aws: LoopbackAws) -> None:
-    """A function hands over to itself before it answers, which its role has to allow."""
+    """A function invokes itself before it responds, if its role allows that."""
     ran = len(aws.functions.invocations)
     assert deploy(aws, "Handing", custom(Hops=2)).status == "CREATE_COMPLETE"
     assert len(aws.functions.invocations) == ran + 3
@@ -226,7 +226,7 @@ def test_functions_may_invoke_themselves(aws: LoopbackAws) -> None:
 
 
 def test_failing_and_silent_functions_fail_the_stack(aws: LoopbackAws) -> None:
-    """A refusal is deleted again by the id it gave; silence ends in a failure instead of a hanging stack."""
+    """A failed resource is deleted by its ID; a function without a response fails after its timeout."""
     failed = deploy(aws, "Failing", custom(Fails=True))
     assert failed.status == "ROLLBACK_COMPLETE"
     assert "as asked" in failed.reason
@@ -236,8 +236,8 @@ def test_failing_and_silent_functions_fail_the_stack(aws: LoopbackAws) -> None:
     assert "did not receive a response" in silent.reason
 
 
-def test_change_sets_tell_what_replaces_what(aws: LoopbackAws) -> None:
-    """A change set names the changed property, the replacement, and what the replacement drags along."""
+def test_change_sets_show_replacements(aws: LoopbackAws) -> None:
+    """A change set has the changed property, the replacement, and the resources that it affects."""
     policy = {"Type": "AWS::SNS::Topic", "Properties": {"DisplayName": {"Fn::GetAtt": ["A", "TopicName"]}}}
     deploy(aws, "Telling", {"A": topic(TopicName="Telling-a"), "B": policy, "Gone": topic()})
     body = json.dumps({"Resources": {"A": topic(TopicName="Telling-b"), "B": policy, "New": topic()}})
@@ -256,7 +256,7 @@ def test_change_sets_tell_what_replaces_what(aws: LoopbackAws) -> None:
     assert (cause["ChangeSource"], cause["CausingEntity"]) == ("ResourceReference", "A")
 
 
-def test_api_speaks_of_what_it_does_not_know(aws: LoopbackAws) -> None:
+def test_unknown_actions_and_stacks_are_api_errors(aws: LoopbackAws) -> None:
     """An unknown action and an unknown stack are errors of the API, with a code."""
     client = aws.client("cloudformation")
     with pytest.raises(ClientError, match="InvalidAction"):
@@ -266,7 +266,7 @@ def test_api_speaks_of_what_it_does_not_know(aws: LoopbackAws) -> None:
 
 
 def test_rules_and_parameters_are_checked(aws: LoopbackAws) -> None:
-    """A parameter without a value and a rule that does not hold stop the stack before it begins."""
+    """A parameter without a value and a violated rule are errors before anything is created."""
     parameters = {"Stage": {"Type": "String"}}
     with pytest.raises(TemplateError, match="must have values"):
         aws.stacks.read_parameters(Template({"Parameters": parameters}), {})
@@ -277,8 +277,8 @@ def test_rules_and_parameters_are_checked(aws: LoopbackAws) -> None:
     assert "NotA" in stack.reason
 
 
-def test_environment_of_the_test_process_is_left_alone(aws: LoopbackAws, tmp_path: Path) -> None:
-    """Tools are pointed to loopback through an environment of their own."""
+def test_environment_of_the_process_is_unchanged(aws: LoopbackAws, tmp_path: Path) -> None:
+    """Tools connect to loopback through a separate environment."""
     environment = aws.environment()
     assert environment["AWS_ENDPOINT_URL_CLOUDFORMATION"] == aws.server.url
     assert base64.b64encode(environment["AWS_ACCESS_KEY_ID"].encode()) == b"dGVzdGluZw=="

@@ -1,4 +1,4 @@
-"""Templates, resource schemas and request shapes as the CloudFormation stand-in reads them."""
+"""Templates, resource schemas and request shapes of the CloudFormation stand-in."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from loopback_aws.template import Template
 TOPIC = {"Type": "AWS::SNS::Topic"}
 
 
-def test_order_follows_every_kind_of_reference() -> None:
-    """Ref, GetAtt, Sub and DependsOn all put what they lead to first."""
+def test_order_follows_every_type_of_reference() -> None:
+    """Ref, GetAtt, Sub and DependsOn each put the resource that they refer to first."""
     body = {
         "Resources": {
             "A": {"Type": "T", "Properties": {"x": [{"Ref": "B"}]}},
@@ -37,21 +37,21 @@ def test_order_follows_every_kind_of_reference() -> None:
         ({"Resources": {"A": {"Properties": {}}}}, "must have a Type"),
     ],
 )
-def test_templates_that_are_wrong_are_refused(body: dict[str, Any], message: str) -> None:
-    """A section, an attribute or a reference that is not known is named."""
+def test_invalid_templates_are_refused(body: dict[str, Any], message: str) -> None:
+    """The error names an unknown section, attribute or reference."""
     with pytest.raises(TemplateError, match=message):
         Template(body)
 
 
-def test_circles_are_refused() -> None:
-    """Resources that need each other are named."""
+def test_cycles_are_refused() -> None:
+    """The error names resources that depend on each other."""
     body = {"Resources": {"A": {**TOPIC, "DependsOn": "B"}, "B": {**TOPIC, "DependsOn": "A"}}}
     with pytest.raises(TemplateError, match="Circular dependency"):
         _ = Template(body).order
 
 
 def test_short_forms_of_yaml_are_read() -> None:
-    """``!Sub``, ``!GetAtt`` and ``!Ref`` are the functions they stand for, and dates stay texts."""
+    """``!Sub``, ``!GetAtt`` and ``!Ref`` are read as their functions, and dates as strings."""
     text = """
 Resources:
   A:
@@ -68,7 +68,7 @@ Resources:
 
 
 def test_create_only_properties_replace() -> None:
-    """What forces a replacement comes from the resource's schema."""
+    """The resource's schema determines which properties cause a replacement."""
     config, endpoint = (resource_schema(f"AWS::SageMaker::{name}") for name in ("EndpointConfig", "Endpoint"))
     assert config.replacing_changes({"KmsKeyId": "a"}, {"KmsKeyId": "b"}) == {"KmsKeyId"}
     assert config.recreation("Tags") == "Never"
@@ -87,21 +87,23 @@ def test_create_only_properties_replace() -> None:
         ("AWS::CloudWatch::Alarm", {"EvaluationPeriods": [3]}, "EvaluationPeriods"),
     ],
 )
-def test_properties_are_held_against_the_schema(kind: str, properties: dict[str, Any], message: str) -> None:
-    """A property that is unknown, read-only, missing or of another type is named."""
+def test_properties_are_checked_against_the_schema(
+    kind: str, properties: dict[str, Any], message: str
+) -> None:
+    """The error names a property that is unknown, read-only, missing or of another type."""
     with pytest.raises(TemplateError, match=message):
         resource_schema(kind).check(properties)
 
 
-def test_scalars_may_be_texts() -> None:
-    """CloudFormation takes numbers and booleans as texts, which is what parameters are."""
+def test_scalars_may_be_strings() -> None:
+    """CloudFormation accepts numbers and booleans as strings, because parameters are strings."""
     resource_schema("AWS::Logs::LogGroup").check({"RetentionInDays": "30"})
     with pytest.raises(TemplateError, match="Unrecognized resource types"):
         resource_schema("AWS::Nothing::AtAll")
 
 
-def test_requests_are_held_against_the_service_model() -> None:
-    """Enumerations, maxima and patterns count, which botocore itself leaves out; scalars are converted."""
+def test_requests_are_checked_against_the_service_model() -> None:
+    """Enumerations, maxima and patterns are checked, which botocore does not do; scalars are converted."""
     variant = {"VariantName": "a", "ModelName": "m", "InstanceType": "ml.g5.xlarge"}
     request = {"EndpointConfigName": "c", "ProductionVariants": [{**variant, "InitialInstanceCount": "2"}]}
     converted, errors = conform("sagemaker", "CreateEndpointConfig", request)

@@ -6,14 +6,14 @@ from constructs_triton.model_config import EnsembleGraph, parse_model_config
 
 
 def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:
-    """A step as text."""
+    """Return a step in the text format."""
     maps = [("input_map", reads), ("output_map", writes)]
     lines = [f'{name} {{ key: "{k}" value: "{v}" }}' for name, pairs in maps for k, v in pairs.items()]
     return f'step {{ model_name: "{model}" model_version: -1 {" ".join(lines)} }}'
 
 
 def graph(*steps: str, inputs: str = "IN", outputs: str = "OUT") -> EnsembleGraph:
-    """An ensemble ``pipe`` with these steps."""
+    """Return the graph of an ensemble ``pipe`` with these steps."""
     names = [("input", inputs), ("output", outputs)]
     io = "".join(f'{kind} {{ name: "{name}" }} ' for kind, given in names for name in given.split())
     return EnsembleGraph.from_config(
@@ -25,7 +25,7 @@ CHAIN = (step("a", {"X": "IN"}, {"Y": "t"}), step("b", {"P": "t"}, {"Q": "OUT"})
 
 
 def test_producers_and_readers() -> None:
-    """Each tensor knows the steps that write and that read it."""
+    """Each tensor has the steps that write and that read it."""
     chain = graph(*CHAIN)
     assert [step.model_name for step in chain.producers["t"]] == ["a"]
     assert [step.model_name for step in chain.readers["t"]] == ["b"]
@@ -37,7 +37,7 @@ def test_order_of_steps_is_free() -> None:
     assert graph(*reversed(CHAIN)).in_cycle == ()
 
 
-def test_faults_are_told_once() -> None:
+def test_faults_are_reported_once() -> None:
     """An unproduced tensor is reported without the tensors that depend on it."""
     broken = graph(step("a", {"X": "ghost"}, {"Y": "t"}), CHAIN[1])
     assert broken.unproduced == ("ghost",)

@@ -1,4 +1,4 @@
-"""A Triton server played by a web server, for tests of the gateway that take milliseconds."""
+"""A web server in place of a Triton server, for tests of the gateway that take milliseconds."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def in_loop(test: Callable[_Parameters, Awaitable[None]]) -> Callable[_Parameter
 
 
 class FakeLoader:
-    """Answers loads with ``statuses``, the last one forever, and notes every request and its url."""
+    """Answers loads with ``statuses``, the last one repeatedly, and records every request and its URL."""
 
     def __init__(self, *statuses: int) -> None:
         self.statuses = list(statuses)

@@ -1,4 +1,4 @@
-"""The queue of an asynchronous endpoint, with a container that is played by a function."""
+"""The queue of an asynchronous endpoint, with a function in place of the container."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREFIX = "X-Amzn-SageMaker-"
 
 
 class Container:
-    """Answers with the body it got, after it is told to; notes what it saw and how many calls ran at once."""
+    """Returns the body that it received when the test allows it, and records the calls."""
 
     def __init__(self) -> None:
         self.may_answer = asyncio.Event()
@@ -65,8 +65,8 @@ async def _post(
     return found
 
 
-def test_requests_wait_for_a_slot_and_carry_their_own_headers(tmp_path: Path) -> None:
-    """Two run at once; the container gets the request's content type and the time-out that was asked for."""
+def test_requests_wait_for_a_slot_and_have_their_headers(tmp_path: Path) -> None:
+    """Two run at once; the container gets the content type and timeout of each request."""
     (tmp_path / "in").mkdir()
     for number in range(4):
         (tmp_path / "in" / str(number)).write_text(str(number))
@@ -86,8 +86,8 @@ def test_requests_wait_for_a_slot_and_carry_their_own_headers(tmp_path: Path) ->
     assert [path.read_text() for path in written] == [f"answer to {number}" for number in range(4)]
 
 
-def test_a_body_stands_in_for_an_object(tmp_path: Path) -> None:
-    """InvokeEndpointAsync takes a small request in its body."""
+def test_a_body_replaces_an_object(tmp_path: Path) -> None:
+    """InvokeEndpointAsync accepts a small request in its body."""
     (answer,) = asyncio.run(_post(tmp_path, Container(), {f"{PREFIX}Inference-Id": "i"}, body=b"x"))
     assert answer[:2] == (202, '{"InferenceId": "i"}')
 
@@ -112,7 +112,7 @@ def test_a_body_stands_in_for_an_object(tmp_path: Path) -> None:
 def test_wrong_requests_are_refused_before_they_wait(
     tmp_path: Path, headers: dict[str, str], words: str
 ) -> None:
-    """A 400 with what is wrong, and nothing is sent or written."""
+    """The response is 400 with the reason, and nothing is sent or written."""
     container = Container()
     ((status, text, _),) = asyncio.run(_post(tmp_path, container, headers))
     assert (status, container.seen) == (400, [])

@@ -1,4 +1,4 @@
-"""SageMaker's runtime API in front of servers that are played by web servers."""
+"""SageMaker's runtime API, with web servers in place of the Triton servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which models of a multi-model container are loaded, against a server played by a web server."""
+"""Which models of a multi-model container are loaded, with a web server in place of Triton."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def use_memory(monkeypatch: pytest.MonkeyPatch, loader: FakeLoader, bytes_per_mo
 async def test_least_recently_used_models_are_unloaded_when_memory_is_short(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of three models two fit: the one that was used longest ago is unloaded, and loads again when called."""
+    """Two of three models fit; the least recently used one is unloaded, and loads again when called."""
     loader = FakeLoader(200)
     use_memory(monkeypatch, loader)
     async with running_container(fake_server(tmp_path), loader, "abc", 200) as container:
@@ -148,7 +148,7 @@ async def test_507_unloads_one_model_after_the_other_and_then_reaches_the_caller
 
 @in_loop
 async def test_another_error_unloads_nothing_and_the_next_call_tries_again(tmp_path: Path) -> None:
-    """The status and the message of the server reach the caller."""
+    """The caller gets the status and the message of the server."""
     loader = FakeLoader(200, 400, 200)
     async with running_container(fake_server(tmp_path), loader) as container:
         await call(container, "a")

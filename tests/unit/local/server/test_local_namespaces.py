@@ -1,4 +1,4 @@
-"""A server's own /opt/ml and its network: available, or the reason why not; never a trace on the machine."""
+"""A server's own /opt/ml and network: available, or the reason why not, without traces."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_the_mount_would_hide_is_named() -> None:
 
 
 def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
-    """The probe prints what the kernel said and fails; here a folder that does not exist."""
+    """The probe prints the kernel's error and fails, here for a folder that does not exist."""
     done = subprocess.run(
         [sys.executable, "-I", namespaces.__file__, "mounts", str(tmp_path / "absent" / "ml")],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""The private address: a server's own bind becomes a Unix socket, and nothing else changes."""
+"""The private address: a server's bind becomes a Unix socket, and nothing else changes."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_servers_bind_becomes_a_unix_socket(tmp_path: Path) -> None:
 
 @needs_seccomp
 @pytest.mark.parametrize("address", [("0.0.0.0", 0), ("127.0.0.1", 0), ("127.0.0.1", PORT)], ids=str)
-def test_other_binds_of_the_server_go_through(tmp_path: Path, address: tuple[str, int]) -> None:
+def test_other_binds_of_the_server_are_unchanged(tmp_path: Path, address: tuple[str, int]) -> None:
     """Another port or another host stays a TCP socket that can be reached."""
     before = f"""
 other = socket.create_server({address!r})
@@ -163,8 +163,8 @@ except PermissionError as error:
 
 
 @needs_seccomp
-def test_the_bind_of_another_process_goes_through(tmp_path: Path) -> None:
-    """A model's process that binds the server's address and port gets what it asks for."""
+def test_the_bind_of_another_process_is_unchanged(tmp_path: Path) -> None:
+    """A model's process that binds the server's address and port gets a TCP socket."""
     before = f"""
 if os.fork() == 0:
     other = socket.socket()
@@ -239,7 +239,7 @@ def test_a_socket_that_cannot_be_created_is_an_error_of_the_bind(tmp_path: Path)
 
 @needs_seccomp
 def test_a_server_that_ends_while_it_binds_is_not_an_error(tmp_path: Path) -> None:
-    """The answer to a process that is gone is dropped."""
+    """The answer to a process that has ended is dropped."""
     child = Child(tmp_path)
     poll = select.poll()
     poll.register(child.address.fileno(), select.POLLIN)

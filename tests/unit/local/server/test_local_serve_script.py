@@ -1,4 +1,4 @@
-"""The container's environment as server flags, against what the image's start script is known to do."""
+"""The container's environment variables as server flags, as the image's start script sets them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _repository(folder: Path, *models: str) -> Path:
     return folder
 
 
-def test_without_variables_the_scripts_defaults_hold(tmp_path: Path) -> None:
+def test_defaults_of_the_script(tmp_path: Path) -> None:
     """The order is the script's, verbose logging is on, and the only model is found and exported."""
     command = server_command({}, single=_repository(tmp_path, "m"), multi=tmp_path / "multi")
     assert list(command.arguments) == [
@@ -65,7 +65,7 @@ def test_without_variables_the_scripts_defaults_hold(tmp_path: Path) -> None:
     ],
 )
 def test_each_variable_becomes_its_flag(tmp_path: Path, variable: str, value: str, flag: str) -> None:
-    """Each variable replaces its default and stands once; an empty one counts as absent."""
+    """Each variable replaces its default once; an empty one counts as absent."""
     folder = _repository(tmp_path, "m")
     given = _command(folder, {variable: value})
     assert flag in given
@@ -73,7 +73,7 @@ def test_each_variable_becomes_its_flag(tmp_path: Path, variable: str, value: st
 
 
 def test_blanks_split_words_as_in_the_script(tmp_path: Path) -> None:
-    """Nothing is quoted there, so a model name with a blank breaks the command line."""
+    """The script quotes nothing, so a model name with a space breaks the command line."""
     folder = _repository(tmp_path, "my model")
     command = _command(folder, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "my model"})
     assert command[-2:] == ["--load-model=my", "model"]
@@ -127,10 +127,8 @@ def _linked(folder: Path) -> None:
         ),
     ],
 )  # fmt: skip
-def test_gives_up_where_the_script_does(
-    tmp_path: Path, environment: dict[str, str], make: object, words: str
-) -> None:
-    """The same refusals with the same words: hidden folders count, symbolic links do not."""
+def test_errors_of_the_script(tmp_path: Path, environment: dict[str, str], make: object, words: str) -> None:
+    """The errors have the words of the script: hidden folders count, symbolic links do not."""
     folder = tmp_path / "model"
     folder.mkdir()
     make(folder)  # type: ignore[operator]  # one of the functions above

@@ -59,7 +59,7 @@ def test_open_ports_are_not_reported(tmp_path: Path) -> None:
 def test_only_an_isolated_server_has_no_network(
     tmp_path: Path, is_isolated: bool, is_available: bool
 ) -> None:
-    """It has one all the same where the machine does not allow to take it away, which the run reports."""
+    """If the machine does not support isolation, the server has a network, and the run reports it."""
     settings = replace(SETTINGS, has_network_isolation=is_available)
     request = request_of(tmp_path, settings, is_isolated=is_isolated)
     assert request["has_network"] == (not (is_isolated and is_available))

@@ -53,7 +53,7 @@ def test_steps_are_wired_by_name_and_put_in_order() -> None:
     assert {step.model_version for step in built.ensemble_scheduling.step} == {-1}  # type: ignore[union-attr]
 
 
-def test_outputs_nobody_reads_stay_unmapped() -> None:
+def test_unread_outputs_stay_unmapped() -> None:
     """An output that nothing reads is left out; one output can go to a step and to the ensemble."""
     chatty = _model("chatty", "x", "y trace")
     built = (
@@ -68,7 +68,7 @@ def test_outputs_nobody_reads_stay_unmapped() -> None:
     assert _maps(built)[0] == ("chatty", {"x": "x"}, {"y": "y"})
 
 
-def test_dims_take_what_all_readers_know() -> None:
+def test_dims_combine_those_of_all_readers() -> None:
     """An input read by several steps has each axis fixed as soon as one of them fixes it."""
     loose, tight = _model("loose", "x", "a", dims=(-1, 3)), _model("tight", "x", "b", dims=(5, -1))
     built = Ensemble("e").input("x").step(loose).step(tight).output("a").output("b").to_config()

@@ -97,7 +97,7 @@ def test_with_keeps_the_rest_and_the_original() -> None:
     assert changed.with_(name="plain", response_cache=None) == PLAIN
 
 
-def test_read_change_write_loses_comments_alone(tmp_path: Path) -> None:
+def test_read_change_write_loses_only_comments(tmp_path: Path) -> None:
     """A file that is read, changed and written equals the text with the same change made by hand."""
     folder = tmp_path / "plain"
     folder.mkdir()
@@ -207,7 +207,7 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     ],
     ids=lambda value: getattr(value, "NAME", None),
 )
-def test_backend_is_written_as_it_asks_to_be(backend: Backend | str, text: str) -> None:
+def test_backend_is_written_as_documented(backend: Backend | str, text: str) -> None:
     """Each backend sets its name or platform and its parameters, as in its documentation."""
     assert ModelConfig(backend=backend).to_message() == parse_model_config(text)
 

@@ -103,7 +103,7 @@ def test_keyword_of_python_is_reached() -> None:
     assert ModelRateLimiter.Resource.from_message(resource.to_message()) == resource
 
 
-def test_nested_messages_are_written_whole() -> None:
+def test_nested_messages_are_written() -> None:
     """Messages inside lists, maps and messages are written to their fields."""
     policy = ModelOptimizationPolicy(
         execution_accelerators=ModelOptimizationPolicy.ExecutionAccelerators(
@@ -128,7 +128,7 @@ def test_nested_messages_are_written_whole() -> None:
     assert ModelSequenceBatching.from_message(state.to_message()) == state
 
 
-def test_what_has_no_field_is_kept_as_extra() -> None:
+def test_unknown_values_are_kept_as_extra() -> None:
     """An enum number without a name stays in ``extra`` and is written again."""
     message = load_schema().ModelInput(name="x", data_type=99)
     typed = ModelInput.from_message(message)
@@ -143,6 +143,6 @@ def test_extra_is_merged_on_top() -> None:
     assert list(tensor.dims) == [1, 2]
 
 
-def test_repr_shows_what_was_given() -> None:
-    """The text of a value is the call that makes it, without defaults."""
+def test_repr_is_the_call() -> None:
+    """The string of a value is the call that creates it, without defaults."""
     assert repr(ModelInput(name="x", dims=[-1])) == "ModelInput(name='x', dims=(-1,))"

@@ -1,4 +1,4 @@
-"""Gives every input back under its own name and ``_OUT``; refuses a text that says so."""
+"""Returns each input as an output ``<name>_OUT``; an input string can make it raise an error."""
 
 from typing import Any
 
