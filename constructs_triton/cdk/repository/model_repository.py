@@ -19,6 +19,7 @@ from constructs_triton.cdk.repository.loaded_models import (
     ModelLocation,
     decrypt_statements,
 )
+from constructs_triton.cdk.repository.model_bucket import create_bucket, read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
@@ -273,7 +274,12 @@ class TritonModelRepository(Construct):
     def bucket(self) -> s3.IBucket:
         """The bucket that multi-model endpoints load models from. The first use may create it."""
         if self._bucket is None:
-            self._bucket = self._create_bucket()
+            self._bucket = create_bucket(
+                self,
+                encryption_key=self._encryption_key,
+                versioned=self._versioned,
+                removal_policy=self._removal_policy,
+            )
         return self._bucket
 
     @property
@@ -324,44 +330,7 @@ class TritonModelRepository(Construct):
 
     def read_statements(self) -> list[iam.PolicyStatement]:
         """Return the permissions of a multi-model endpoint's role: read and list the archives."""
-        bucket = self.bucket
-        statements = [
-            iam.PolicyStatement(
-                sid="LoadModels",
-                actions=["s3:GetObject"],
-                resources=[bucket.arn_for_objects(f"{self.prefix}*")],
-            ),
-            iam.PolicyStatement(
-                sid="ListModels",
-                actions=["s3:ListBucket"],
-                resources=[bucket.bucket_arn],
-                conditions={"StringLike": {"s3:prefix": [f"{self.prefix}*"]}},
-            ),
-        ]
-        if bucket.encryption_key is not None:
-            statements.append(
-                iam.PolicyStatement(
-                    sid="DecryptModels", actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn]
-                )
-            )
-        return statements
-
-    def _create_bucket(self) -> s3.Bucket:
-        has_key = self._encryption_key is not None
-        return s3.Bucket(
-            self,
-            "Bucket",
-            encryption=s3.BucketEncryption.KMS if has_key else s3.BucketEncryption.S3_MANAGED,
-            encryption_key=self._encryption_key,
-            bucket_key_enabled=True if has_key else None,
-            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
-            object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-            enforce_ssl=True,
-            versioned=True if self._versioned else None,
-            # An interrupted multipart upload leaves parts that cost money and that no list shows.
-            lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
-            removal_policy=self._removal_policy,
-        )
+        return read_statements(self.bucket, self.prefix)
 
     def _check(self, loaded: LoadedModels, target: Target | None) -> list[Finding]:
         if not self.repository_check.is_enabled:

@@ -1,0 +1,54 @@
+"""The bucket of a multi-model endpoint's archives, and the permissions to read it."""
+
+from __future__ import annotations
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+__all__ = ["create_bucket", "read_statements"]
+
+
+def create_bucket(
+    scope: Construct, *, encryption_key: kms.IKey | None, versioned: bool, removal_policy: RemovalPolicy
+) -> s3.Bucket:
+    """Create a private, encrypted bucket ``Bucket`` that accepts TLS only."""
+    has_key = encryption_key is not None
+    return s3.Bucket(
+        scope,
+        "Bucket",
+        encryption=s3.BucketEncryption.KMS if has_key else s3.BucketEncryption.S3_MANAGED,
+        encryption_key=encryption_key,
+        bucket_key_enabled=True if has_key else None,
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        enforce_ssl=True,
+        versioned=True if versioned else None,
+        # An interrupted multipart upload leaves parts that cost money and that no list shows.
+        lifecycle_rules=[s3.LifecycleRule(abort_incomplete_multipart_upload_after=Duration.days(1))],
+        removal_policy=removal_policy,
+    )
+
+
+def read_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+    """Return the permissions of a multi-model endpoint's role: read and list the archives."""
+    statements = [
+        iam.PolicyStatement(
+            sid="LoadModels", actions=["s3:GetObject"], resources=[bucket.arn_for_objects(f"{prefix}*")]
+        ),
+        iam.PolicyStatement(
+            sid="ListModels",
+            actions=["s3:ListBucket"],
+            resources=[bucket.bucket_arn],
+            conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
+        ),
+    ]
+    if bucket.encryption_key is not None:
+        statements.append(
+            iam.PolicyStatement(
+                sid="DecryptModels", actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn]
+            )
+        )
+    return statements
