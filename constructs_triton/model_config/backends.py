@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from constructs_triton.model_config.folder import ModelFolder
 
-__all__ = ["KNOWN_BACKENDS", "Backend", "KnownBackend", "infer_backend"]
+__all__ = ["KNOWN_BACKENDS", "Backend", "KnownBackend", "backend_of_file", "infer_backend"]
 
 
 class KnownBackend(NamedTuple):
@@ -73,15 +73,25 @@ def infer_backend(model: ModelFolder) -> Backend:
     )
     if given.platform == "ensemble":
         return given
-    backend = given.backend or _BACKEND_OF_PLATFORM.get(given.platform, "")
-    if not backend and not given.platform:
-        backend = _from_files(model, given.model_file)
+    backend = given.backend or _from_fields(given)
+    if not backend and not given.platform and not given.model_file:
+        backend = _from_files(model)
     return _completed(backend, given)
 
 
-def _from_files(model: ModelFolder, model_file: str) -> str:
-    if model_file:
-        return _BACKEND_OF_FILE.get(model_file, "")
+def backend_of_file(model_file: str, platform: str = "ensemble") -> str:
+    """Return the backend that ``default_model_filename`` implies beside ``platform``, or ""."""
+    backend = _BACKEND_OF_FILE.get(model_file, "")
+    return "" if backend == "tensorflow" and platform else backend
+
+
+def _from_fields(given: Backend) -> str:
+    """The first backend, in the order of the core, that the platform or the model file implies."""
+    implied = (_BACKEND_OF_PLATFORM.get(given.platform), backend_of_file(given.model_file, given.platform))
+    return next((name for name in _BACKEND_OF_FILE.values() if name in implied), "")
+
+
+def _from_files(model: ModelFolder) -> str:
     directories = sorted(name for name, is_directory in model.entries.items() if is_directory)
     content = model.list(directories[0]) if directories else {}
     for file, backend in _BACKEND_OF_FILE.items():

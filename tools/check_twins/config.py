@@ -93,6 +93,10 @@ TWINS: dict[str, Twin] = {
         f'backend: "tensorflow"\nplatform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
         "model.graphdef",
     ),
+    "backend-of-ensemble: default_model_filename": graph(
+        ONE_STEP + 'default_model_filename: "model.onnx"\n', ONE_STEP
+    ),
+    "backend-runtime": added('runtime: "libtriton_nope.so"\n', 'runtime: "libtriton_python.so"\n'),
     "backend-of-ensemble": graph(ONE_STEP + 'backend: "python"\n', ONE_STEP),
     "backend-ensemble-platform": Twin(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),
     "backend-ensemble-platform: another platform": graph(

@@ -11,9 +11,10 @@ __all__ = ["make_backends"]
 
 
 def make_backends(directory: Path, installation: TritonInstallation, python: ModelPython) -> None:
-    """Create links to the installed backends, and a copy of the Python backend's stub for ``python``.
+    """Create links to the installed backends, and a copy of the Python backend with the stub for ``python``.
 
-    The stub is a copy because a server changes the mode of a stub that fails, even through a link.
+    A server changes the mode of a stub that fails, even through a link. It rejects a ``runtime`` that is a
+    link to a file outside the backend's folder.
     ``directory`` must not exist yet.
 
     Raises:
@@ -26,6 +27,6 @@ def make_backends(directory: Path, installation: TritonInstallation, python: Mod
             (directory / backend.name).symlink_to(backend)
     (directory / "python").mkdir()
     for file in (installation.backends / "python").iterdir():
-        if file.name != stub.name:
-            (directory / "python" / file.name).symlink_to(file)
+        if file.is_file() and file.name != stub.name:
+            shutil.copy(file, directory / "python" / file.name)
     shutil.copy(stub, directory / "python" / stub.name)

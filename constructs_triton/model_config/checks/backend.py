@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.backends import KNOWN_BACKENDS
+from constructs_triton.model_config.backends import KNOWN_BACKENDS, backend_of_file
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import closest
@@ -13,6 +14,10 @@ from constructs_triton.spelling import closest
 __all__: list[str] = []
 
 _VALIDATE = "triton core ValidateModelConfig"
+_RUNTIMES = {
+    name: (f"libtriton_{name}.so",)
+    for name in ("dali", "fil", "identity", "onnxruntime", "openvino", "python", "tensorflow", "tensorrt")
+} | {"pytorch": ("libtriton_pytorch.so", "model.py")}
 _COMMON_BACKENDS = (*KNOWN_BACKENDS, "python", "openvino", "dali", "fil", "vllm", "tensorrtllm", "identity")
 
 
@@ -81,15 +86,45 @@ def pair(model: ModelUnderCheck) -> Iterator[Problem]:
     yield Problem(f"unexpected 'platform' and 'backend' pair, got {got}", field, hint)
 
 
-@rule("backend-of-ensemble", when=("backend",), source=_VALIDATE, hint="remove backend")
+@rule("backend-of-ensemble", when=("backend", "default_model_filename"), source=_VALIDATE)
 def backend_of_ensemble(model: ModelUnderCheck) -> Iterator[Problem]:
     """An ensemble has ``platform: "ensemble"`` and no backend.
 
-    The ensemble itself runs no code; the models of its steps do.
+    The ensemble itself runs no code; the models of its steps do. Triton also fills in a backend from a
+    ``default_model_filename`` such as ``model.py``, and then rejects the ensemble.
     """
-    if model.config.backend and model.config.platform == "ensemble":
-        message = 'an ensemble must have platform type "ensemble" and empty backend type'
-        yield Problem(f'{message}, got "{model.config.backend}"', ("backend",))
+    config = model.config
+    if config.platform != "ensemble":
+        return
+    message = 'an ensemble must have platform type "ensemble" and empty backend type'
+    implied = backend_of_file(config.default_model_filename)
+    if config.backend:
+        yield Problem(f'{message}, got "{config.backend}"', ("backend",), "remove backend")
+    elif implied:
+        got = f'default_model_filename "{config.default_model_filename}", which implies "{implied}"'
+        yield Problem(f"{message}, got {got}", ("default_model_filename",), "remove default_model_filename")
+
+
+@rule(
+    "backend-runtime",
+    when=("runtime",),
+    source="triton core backend_model.cc, ResolveBackendPaths",
+    needs_files=True,
+)
+def runtime_library(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``runtime`` is the library of the backend, or a file in the model's folder.
+
+    Triton looks for it in the version directory, the model's folder and the backend's folder. It is rarely
+    needed: the default is the library of the backend. The rule skips backends whose files are not known.
+    """
+    runtime = posixpath.normpath(model.config.runtime or ".")
+    known = _RUNTIMES.get(model.backend)
+    if known is None or not model.config.runtime or posixpath.basename(runtime) in known:
+        return
+    folders: tuple[tuple[str, ...], ...] = ((), *((version,) for version in model.versions_to_load))
+    if not any(model.folder.size_of(*folder, *runtime.split("/")) is not None for folder in folders):
+        message = f'unable to find backend library "{model.config.runtime}"'
+        yield Problem(message, ("runtime",), f'remove runtime, or write runtime: "{known[0]}"')
 
 
 @rule(
