@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.regular_files import read_regular
 
 if TYPE_CHECKING:
     from constructs_triton.model_config import Report
@@ -162,7 +163,7 @@ def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
     if finding.line is None:
         return []
     try:
-        content = (root / finding.path).read_bytes().decode("utf-8", "replace")
+        content = read_regular(root / finding.path).decode("utf-8", "replace")
     except OSError:
         return []
     lines = content.split("\n")

@@ -1,7 +1,7 @@
 """The folder of one model: its files, versions and configuration."""
 
 # os is several times faster than pathlib; the aim is a thousand folders per second.
-# ruff: noqa: PTH110, PTH113, PTH118, PTH123, PTH202
+# ruff: noqa: PTH110, PTH113, PTH118, PTH202
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 
 from constructs_triton.model_config.locations import FieldPath, Locations
 from constructs_triton.model_config.packed_environment import packed_python
-from constructs_triton.model_config.text import TextFault, decode, read_text_fault
+from constructs_triton.model_config.text import TextFault, decode, read_text_fault, size_fault
+from constructs_triton.regular_files import MAX_TEXT_BYTES, file_type, read_regular
 
 __all__ = ["CONFIG_FILE", "ModelFolder"]
 
@@ -78,10 +79,9 @@ class ModelFolder:
             return None
 
     def read(self, *parts: str) -> bytes | None:
-        """Return the content of a file, or ``None`` if it cannot be read."""
+        """Return the content of a file, or ``None`` if it cannot be read or is larger than 64 MiB."""
         try:
-            with open(os.path.join(self._directory, *parts), "rb") as file:
-                return file.read()
+            return read_regular(os.path.join(self._directory, *parts))
         except (OSError, ValueError):
             return None
 
@@ -142,13 +142,49 @@ class ModelFolder:
         return CONFIG_FILE in self.entries
 
     @cached_property
+    def special_files(self) -> dict[str, str]:
+        """Named pipes, devices and sockets, with what they are: ``{"1/model.py": "a named pipe"}``.
+
+        Only ``config.pbtxt`` and the files in version directories are looked at.
+        """
+        found = {}
+        for folder in ("", *self.version_directories):
+            for name in self._unusual_names(folder):
+                path = f"{folder}/{name}" if folder else name
+                what = file_type(self._mode(path)) if folder or name == CONFIG_FILE else None
+                if what is not None:
+                    found[path] = what
+        return found
+
+    def _unusual_names(self, folder: str) -> tuple[str, ...]:
+        try:
+            with os.scandir(os.path.join(self._directory, folder)) as entries:
+                return tuple(
+                    entry.name for entry in entries if not _is_directory(entry) and not _is_file(entry)
+                )
+        except OSError:
+            return ()
+
+    def _mode(self, path: str) -> int:
+        try:
+            return os.stat(os.path.join(self._directory, path)).st_mode  # noqa: PTH116 - as above
+        except OSError:  # a broken link
+            return 0
+
+    @cached_property
     def config_text(self) -> str | None:
-        """The content of ``config.pbtxt``, or ``None`` if it is not a readable file."""
+        """The content of ``config.pbtxt``, or ``None`` if it is too large or not a readable file."""
         content = self.read(CONFIG_FILE)
         return None if content is None else decode(content)
 
+    @property
+    def _config_is_large(self) -> bool:
+        return (self.size_of(CONFIG_FILE) or 0) > MAX_TEXT_BYTES
+
     @cached_property
     def _read(self) -> tuple[Any, TextFault | None]:
+        if self._config_is_large:
+            return None, size_fault()
         if self.config_text is None:
             return None, None
         return read_text_fault(self.config_text)
@@ -184,7 +220,14 @@ class ModelFolder:
 
     def locate(self, field: FieldPath) -> tuple[int, int] | None:
         """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field."""
-        return self._locations.find(field) if self._locations and field else None
+        return self._locations.find(field) if field and self._locations else None
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

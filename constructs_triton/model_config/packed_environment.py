@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from constructs_triton.regular_files import open_regular
+
 __all__ = ["packed_python"]
 
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
@@ -37,6 +39,6 @@ def _folder_names(path: str) -> Iterator[str]:
 
 
 def _archive_names(path: str) -> Iterator[str]:
-    with tarfile.open(path, "r|*") as archive:
+    with open_regular(path) as file, tarfile.open(fileobj=file, mode="r|*") as archive:
         for member in islice(archive, _MAX_MEMBERS):
             yield member.name

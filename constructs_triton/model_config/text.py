@@ -3,21 +3,42 @@
 Triton parses the file with protobuf's C++ parser. The Python parser accepts some spellings that the C++
 parser rejects: ``+8``, ``1_000``, ``0o17``, no-break spaces between tokens and unknown escapes. This module
 rejects them first. It leaves the rest of the grammar to protobuf.
+
+protobuf's Python parser takes about ten microseconds for each word. A file that would take many seconds is a
+fault, because it is not a configuration that a person or a tool wrote for Triton.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from constructs_triton.errors import ModelConfigError
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.schema import load_schema, new_model_config
+from constructs_triton.model_config.text_spellings import (
+    STRING_OR_COMMENT,
+    count_pieces,
+    lenient_spellings,
+    longest_run,
+    respell,
+)
+from constructs_triton.regular_files import MAX_TEXT_BYTES
 from constructs_triton.spelling import closest
 
-__all__ = ["TextFault", "format_model_config", "parse_model_config", "read_text_fault"]
+__all__ = [
+    "TextFault",
+    "format_model_config",
+    "parse_model_config",
+    "read_text_fault",
+    "size_fault",
+]
 
+MAX_PIECES = 200_000
+_MAX_MESSAGE = 300
+_MAX_BACKSLASHES = 1000  # protobuf needs quadratic time for them
+SIZE_CODE = "text-size"
+_SIZE_HINT = "make it smaller; move data such as labels into separate files"
 SOURCE = "triton core ReadTextProto; protobuf C++ text format"
 
 
@@ -76,104 +97,46 @@ def decode(content: bytes | str) -> str:
 def _parse(text: str) -> Any:
     from google.protobuf import text_format  # noqa: PLC0415 - 40 ms, needed only once a config is read
 
-    _reject_lenient_spellings(text)
+    _reject_large(text)
+    for start, message, hint in lenient_spellings(text):
+        raise _FaultError(_at(text, start, message, hint))
     while True:
         try:
             return text_format.Parse(text, new_model_config())
-        except text_format.ParseError as error:
-            respelled = _respell(text, error)
+        except (text_format.ParseError, UnicodeDecodeError) as error:
+            respelled = respell(text)
             if respelled == text:
-                raise _FaultError(_explain(text, error)) from error
+                fault = _explain(text, error)
+                raise _FaultError(fault._replace(message=_shortened(fault.message))) from error
             text = respelled
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             # protobuf's setters raise these without a place, for example for an enum number beyond 32 bits.
-            fault = TextFault("text-syntax", f"cannot be parsed: {error}", "fix the value", None, None)
-            raise _FaultError(fault) from error
+            message = _shortened(f"cannot be parsed: {error}")
+            raise _FaultError(TextFault("text-syntax", message, "fix the value", None, None)) from error
 
 
-# --- what the Python parser accepts and Triton's rejects --------------------------------------------------
-
-# A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
-_SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|[-.\d]+[\w.]*_|-?0[oObB])")
-_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[^\n]*')
-_LENIENT = (
-    (
-        re.compile(r"\ufeff"),
-        "starts with a UTF-8 byte order mark",
-        "save the file as UTF-8 without byte order mark",
-    ),
-    (
-        re.compile(r"[^\x00-\x7f]"),
-        "a character outside ASCII between tokens",
-        "replace it by an ASCII character",
-    ),
-    (re.compile(r"[^\x20-\x7e\t\n\r\v\f]"), "a control character between tokens", "remove it"),
-    (re.compile(r"(?<=[:\[,\s])\+(?=[\d.])"), "a number with a plus sign", "remove the plus sign"),
-    (
-        re.compile(r"(?<=[:\[,\s])-?\d[\dA-Fa-fxX]*_\w*"),
-        "a number with an underscore",
-        "remove the underscore",
-    ),
-    (
-        re.compile(r"(?<=[:\[,\s])-?0[oObB]\w*"),
-        "a number in Python's octal or binary form",
-        "write it in decimal",
-    ),
-)
-_BAD_ESCAPE = re.compile(
-    r"""\\(?![abfnrtv\\?'"0-7]|x[0-9A-Fa-f]|u[0-9A-Fa-f]{4}|U00(?:0|10)[0-9A-Fa-f]{4})"""
-)
+def _shortened(message: str) -> str:
+    return message if len(message) < _MAX_MESSAGE else f"{message[:_MAX_MESSAGE]}..."
 
 
-def _reject_lenient_spellings(text: str) -> None:
-    if not _SUSPECT.search(text):
-        return
-    for start, fault in _lenient_spellings(text):
-        raise _FaultError(_at(text, start, *fault))
+def _reject_large(text: str) -> None:
+    """Raise what is too large to be parsed within seconds."""
+    if len(text) > MAX_TEXT_BYTES:
+        raise _FaultError(size_fault())
+    pieces = count_pieces(text, MAX_PIECES) if len(text) > MAX_PIECES else 0
+    if pieces > MAX_PIECES:
+        message = f"must have at most {MAX_PIECES} words, signs and lines"
+        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
+    run = longest_run(text, "\\")
+    if run > _MAX_BACKSLASHES:
+        message = f"must have at most {_MAX_BACKSLASHES} backslashes in a row, got {run}"
+        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
 
 
-def _lenient_spellings(text: str) -> Iterator[tuple[int, tuple[str, str]]]:
-    nul = text.find("\0")
-    if nul >= 0:
-        yield nul, ("a NUL byte", "save the file as text, in UTF-8")
-    for string in _STRING_OR_COMMENT.finditer(text):
-        escape = None if string.group().startswith("#") else _first_bad_escape(string.group())
-        if escape is not None:
-            yield string.start() + escape, ("a string contains an unknown escape", r"write a backslash as \\")
-    bare = _STRING_OR_COMMENT.sub(lambda match: '"' + " " * (len(match.group()) - 1), text)
-    for pattern, what, hint in _LENIENT:
-        hit = pattern.search(bare)
-        if hit:
-            yield hit.start(), (f"{what}, got {hit.group()!r}", hint)
-
-
-_MINUS_BLANK = re.compile(r"-(\s+)(?=[\d.])")
-_BOOLEAN_NUMBER = re.compile(r"0[xX]?0*(?=[01]\b)")
-
-
-def _respell(text: str, error: Any) -> str:
-    """Rewrite what only Triton's parser accepts: ``- 1``, and a boolean as ``0x1`` or ``01``.
-
-    All other characters keep their line and column.
-    """
-    line, column = error.GetLine(), error.GetColumn()
-    if line is None or column is None:
-        return text
-    start = sum(len(part) + 1 for part in text.split("\n")[: line - 1]) + column - 1
-    rest = text[start:]
-    blank = _MINUS_BLANK.match(rest)
-    if blank:
-        return f"{text[:start]}{blank.group(1)}-{rest[blank.end() :]}"
-    number = _BOOLEAN_NUMBER.match(rest)
-    if number and 'Expected "true" or "false"' in str(error):
-        return f"{text[:start]}{' ' * number.end()}{rest[number.end() :]}"
-    return text
-
-
-def _first_bad_escape(string: str) -> int | None:
-    # Replaces pairs of backslashes, because the second one of a pair does not start an escape.
-    hit = _BAD_ESCAPE.search(string.replace("\\\\", "  "))
-    return hit.start() if hit else None
+def size_fault() -> TextFault:
+    """Return the fault of a file with more than ``MAX_TEXT_BYTES``."""
+    message = f"must have at most {MAX_TEXT_BYTES >> 20} MiB"
+    return TextFault(SIZE_CODE, message, _SIZE_HINT, None, None)
 
 
 # --- explaining a parser's error --------------------------------------------------------------------------
@@ -182,11 +145,13 @@ _UNKNOWN_FIELD = re.compile(r'Message type "inference\.([\w.]+)" has no field na
 _UNKNOWN_ENUM = re.compile(r'Enum type "inference\.([\w.]+)" has no value named ([^.]+)')
 _TWICE = re.compile(r'should not have multiple "([\w.]+)" fields')
 _ONEOF = re.compile(r'Field "(\w+)" is specified along with field "(\w+)"')
-_PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}|\{\{[^}\n]*\}\}|\{%[^%\n]*%\}|\$[A-Za-z_]\w*")
+_PLACEHOLDER = re.compile(r"\$\{[^{}\n]*\}|\{\{[^{}\n]*\}\}|\{%[^%\n]*%\}|\$[A-Za-z_]\w*")
 _PLACE_PREFIX = re.compile(r"^\d+:\d+ : ")
 
 
 def _explain(text: str, error: Any) -> TextFault:
+    if isinstance(error, UnicodeDecodeError):
+        return TextFault("text-syntax", f"cannot be parsed: {error}", "fix the value", None, None)
     line, column = error.GetLine(), error.GetColumn()
     said = _PLACE_PREFIX.sub("", str(error)).split("\n")[0]
     template = _template_fault(text)
@@ -210,7 +175,7 @@ _LINE_ECHO = re.compile(r"^'.*': ")  # protobuf repeats the line, which the find
 
 
 def _template_fault(text: str) -> TextFault | None:
-    bare = _STRING_OR_COMMENT.sub(lambda match: " " * len(match.group()), text)
+    bare = STRING_OR_COMMENT.sub(lambda match: " " * len(match.group()), text)
     hit = _PLACEHOLDER.search(bare)
     if not hit:
         return None

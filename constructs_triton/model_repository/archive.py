@@ -23,6 +23,7 @@ from isal import isal_zlib
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
+from constructs_triton.regular_files import open_regular
 
 __all__ = [
     "BLOCK_BYTES",
@@ -165,7 +166,7 @@ def _read(piece: Piece) -> bytes:
 
 
 def _read_range(path: str, offset: int, length: int) -> tuple[bytes, FileState]:
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a plain string, thousands of times
+    with open_regular(path) as file:
         file.seek(offset)
         content = file.read(length) or b""
         while len(content) < length and (more := file.read(length - len(content))):

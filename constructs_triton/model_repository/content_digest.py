@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from blake3 import blake3
 
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
+from constructs_triton.regular_files import open_regular
 
 __all__ = ["ContentDigest", "digest_of", "hash_files"]
 
@@ -68,7 +69,7 @@ def _hash_file(member: Member) -> ContentDigest:
     content = blake3(max_threads=threads)
     buffer = memoryview(bytearray(min(CHUNK_BYTES, max(member.size, 1))))
     try:
-        with open(member.source, "rb", buffering=0) as file:  # noqa: PTH123 - a plain string, thousands of times
+        with open_regular(member.source) as file:
             while count := file.readinto(buffer):
                 content.update(buffer[:count])
             state = FileState.of(os.fstat(file.fileno()))

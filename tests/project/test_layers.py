@@ -15,6 +15,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "": (
         "findings",
         "errors",
+        "regular_files",
         "tokens",
         "s3_prefix",
         "spelling",

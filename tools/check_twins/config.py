@@ -30,6 +30,7 @@ TWINS: dict[str, Twin] = {
     ),
     "text-syntax: comment": added("// batches\n", "# batches\n"),
     "text-syntax: JSON": Twin(one('{ "backend": "python" }'), one(HEAD)),
+    "text-size": added("# " + 1001 * "\\" + "\n", ""),
     "text-unknown-field": Twin(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
     "text-enum": Twin(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
     "text-enum: in quotes": Twin(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
@@ -75,6 +76,13 @@ TWINS: dict[str, Twin] = {
     "layout-config-is-folder": Twin({"m/config.pbtxt": None, "m/1/model.onnx": "x"}, {"m/1/model.onnx": "x"}),
     "layout-config-unreadable": Twin(
         {"m/config.pbtxt": "->../lost", "m/1/model.onnx": "x"},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+    ),
+    "layout-special-file": Twin(
+        one(HEAD, **{"m/1/labels.txt": "->/dev/null"}), one(HEAD, **{"m/1/labels.txt": "cat"})
+    ),
+    "layout-special-file: config.pbtxt": Twin(
+        {"m/config.pbtxt": "->/dev/zero", "m/1/model.onnx": "x"},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),

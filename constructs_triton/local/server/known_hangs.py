@@ -13,6 +13,7 @@ from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.regular_files import read_regular
 
 __all__ = ["refuse_known_hangs"]
 
@@ -40,7 +41,7 @@ def refuse_known_hangs(repository: Path, target: Target, python: tuple[int, int]
 def _foreign_environments(repository: Path, minor: str) -> Iterator[str]:
     for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
         try:
-            parameters = parse_model_config(path.read_bytes(), str(path)).parameters
+            parameters = parse_model_config(read_regular(path), str(path)).parameters
         except (OSError, ModelConfigError):
             continue
         if _ENVIRONMENT not in parameters:

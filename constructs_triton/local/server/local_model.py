@@ -16,6 +16,7 @@ from typing import Any
 
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
 from constructs_triton.model_config.text import format_model_config, parse_model_config
+from constructs_triton.regular_files import read_regular
 
 __all__ = ["count_python_instances", "prepare_models", "require_backends"]
 
@@ -87,7 +88,7 @@ def _has_gpu() -> bool:
 def _read_configs(repository: Path) -> Iterator[tuple[str, Any]]:
     for path in sorted([*repository.glob("config.pbtxt"), *repository.glob("*/config.pbtxt")]):
         try:
-            config = parse_model_config(path.read_bytes(), str(path))
+            config = parse_model_config(read_regular(path), str(path))
         except (OSError, ModelConfigError):
             continue
         yield ("" if path.parent == repository else path.parent.name), config

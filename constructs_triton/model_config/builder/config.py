@@ -31,6 +31,7 @@ from constructs_triton.model_config.builder.tensors import BatchInput, BatchOutp
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.text import format_model_config, parse_model_config
+from constructs_triton.regular_files import read_regular
 from constructs_triton.spelling import did_you_mean
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class ModelConfig(TypedMessage):
         if file.is_dir():
             file /= CONFIG_FILE
         try:
-            content = file.read_bytes()
+            content = read_regular(file)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise ModelConfigError(

@@ -221,8 +221,26 @@ def config_unreadable(model: ModelUnderCheck) -> Iterator[Problem]:
     Triton fails at a broken link or at missing permissions.
     """
     folder = model.folder
-    if folder.has_config and not folder.entries["config.pbtxt"] and folder.config_text is None:
+    if not folder.has_config or folder.entries["config.pbtxt"] or "config.pbtxt" in folder.special_files:
+        return
+    if folder.config_text is None and folder.config_fault is None:
         yield Problem("failed to open text file for read", path=folder.config_path)
+
+
+@rule(
+    "layout-special-file",
+    "model",
+    rejects=False,
+    source="POSIX open(): a named pipe waits for a writer, a device may never end",
+    hint="replace it by a file, or remove it",
+)
+def special_file(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``config.pbtxt`` and the files in version directories are not named pipes, devices or sockets.
+
+    The server would wait for them forever, and no archive can contain them.
+    """
+    for path, what in sorted(model.folder.special_files.items()):
+        yield Problem(f"{path} is {what}", path=model.folder.relative(path))
 
 
 @rule("layout-name-differs", when=("name",), source="triton core InitializeModelInfo")

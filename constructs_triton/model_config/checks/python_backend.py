@@ -27,7 +27,8 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
     for version in model.versions_to_load:
         if not version.isdigit():
             continue  # layout-version-name reports it
-        if model.folder.size_of(version, *file.split("/")) is not None:
+        is_special = f"{version}/{file}" in model.folder.special_files  # layout-special-file reports it
+        if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
         existing = model.folder.list(version)
         hint = did_you_mean(file, existing, f"add {version}/{file}")

@@ -29,6 +29,16 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
     return _fault("text-syntax", model)
 
 
+@rule("text-size", "fault", rejects=False, source="bounds of this check; Triton has none")
+def size(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``config.pbtxt`` has at most 64 MiB, 200,000 words, signs and lines, and 1,000 backslashes in a row.
+
+    Reading a larger file would take minutes. The largest configurations of public repositories have some
+    thousand words.
+    """
+    return _fault("text-size", model)
+
+
 @rule("text-unknown-field", "fault", source=SOURCE)
 def unknown_field(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every field is one of Triton's ``model_config.proto``.
@@ -76,7 +86,7 @@ def template(model: ModelUnderCheck) -> Iterator[Problem]:
     return _fault("text-template", model)
 
 
-_PLACEHOLDER = re.compile(r"\$\{[^}\n]*\}")
+_PLACEHOLDER = re.compile(r"\$\{[^{}\n]*\}")
 
 
 @rule(

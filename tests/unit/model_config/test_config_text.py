@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from constructs_triton.errors import ModelConfigError
 from constructs_triton.model_config import format_model_config, new_model_config, parse_model_config
 from constructs_triton.model_config.locations import Locations
+from constructs_triton.model_repository import ModelRepository
 
 
 @pytest.mark.parametrize(
@@ -147,3 +151,95 @@ def test_reading_a_configuration_imports_no_grpc() -> None:
         "assert not bad, bad\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# --- hostile input ----------------------------------------------------------------------------------------
+
+HEAD = 'backend: "python"\nmax_batch_size: 8\n'
+DIMS = HEAD + "input [ {{ dims: [ {} ] }} ]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DIMS.format(", ".join(["- 1"] * 2000)),
+        HEAD + "metric_tags { key: 'a' value: 'b' }\n" * 10_000,
+        HEAD + f"# : {'4' * 40_000}\n",
+        HEAD + f"parameters {{ key: '{'4' * 40_000}' }}\n",
+        HEAD + " " * (1 << 20),
+        HEAD + "response_cache { enable: 0x1 }",
+    ],
+    ids=["minus", "map", "comment", "digits", "blanks", "boolean"],
+)
+def test_long_configuration_is_read_in_linear_time(text: str) -> None:
+    """Inputs for which one attempt for each place would take minutes are read."""
+    start = time.process_time()
+    assert parse_model_config(text).max_batch_size == 8
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (DIMS.format(", ".join(["1"] * 1_000_000)), "text-size"),
+        (HEAD + "\n" * 1_000_000, "text-size"),
+        (HEAD + "parameters { key: '" + "\\" * 2_000_000 + "' }", "text-size"),
+        (HEAD + '"' * 40_000, "text-syntax"),
+        (HEAD + '"\\' * 40_000, "text-syntax"),
+        (HEAD + "${" * 40_000, "text-syntax"),
+        (HEAD + "{%" * 40_000, "text-syntax"),
+        (HEAD + f"dims: [ {'4' * 40_000} ]", "text-unknown-field"),
+        (HEAD + "x" * 1_000_000, "text-unknown-field"),
+        (HEAD + "input { " * 5000, "text-unknown-field"),
+    ],
+    ids=["dims", "lines", "backslashes", "quotes", "escapes", "holes", "blocks", "digits", "name", "nested"],
+)
+def test_hostile_configuration_is_rejected_in_linear_time(text: str, code: str) -> None:
+    """Inputs that no tool writes are a finding after a bounded effort, with a short message."""
+    start = time.process_time()
+    with pytest.raises(ModelConfigError) as caught:
+        parse_model_config(text)
+    assert caught.value.finding.code == code
+    assert len(str(caught.value)) < 1000
+    assert time.process_time() - start < 5
+
+
+def test_places_in_a_long_line_are_found_in_linear_time() -> None:
+    """The place of the last of 50,000 dims in one line is found."""
+    text = DIMS.format(",".join(["1"] * 50_000))
+    start = time.process_time()
+    place = Locations(text).find(("input", 0, "dims", 49_999))
+    assert place == (3, text.split("\n")[2].rindex("1") + 1)
+    assert time.process_time() - start < 5
+
+
+def test_escapes_outside_utf8_are_read() -> None:
+    """Triton reads a string whose escapes are not UTF-8; other strings stay as they are."""
+    text = r'parameters { key: "\377\303\244\"" value { string_value: "\303\244" } }'
+    ((key, value),) = parse_model_config(text).parameters.items()
+    assert (key, value.string_value) == ('\ufffd\u00e4"', "\u00e4")
+
+
+def test_configuration_above_64_mib_is_a_finding(tmp_path: Path) -> None:
+    """The file is not read; a hole costs no disk space."""
+    (tmp_path / "m/1").mkdir(parents=True)
+    with (tmp_path / "m/config.pbtxt").open("wb") as file:
+        file.truncate((64 << 20) + 1)
+    (finding,) = ModelRepository.from_directory(tmp_path).check().findings
+    assert (finding.code, finding.path) == ("text-size", "m/config.pbtxt")
+
+
+@pytest.mark.parametrize("name", ["config.pbtxt", "1/model.py", "1/weights"])
+def test_named_pipe_is_a_finding_and_is_not_opened(tmp_path: Path, name: str) -> None:
+    """``check`` names a pipe and does not wait for its writer."""
+    (tmp_path / "m/1").mkdir(parents=True)
+    files = {"config.pbtxt": HEAD, "1/model.py": "class TritonPythonModel:\n    def execute(self, r): ...\n"}
+    for other, content in files.items():
+        (tmp_path / "m" / other).write_text(content)
+    (tmp_path / "m" / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / "m" / name)
+    findings = ModelRepository.from_directory(tmp_path).check().findings
+    messages = {
+        finding.path: finding.message for finding in findings if finding.code == "layout-special-file"
+    }
+    assert messages == {f"m/{name}": f"{name} is a named pipe"}

@@ -1,0 +1,58 @@
+"""Reads files that other people wrote: never waits for a named pipe, never reads a device."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+
+__all__ = ["MAX_TEXT_BYTES", "file_type", "open_regular", "read_regular"]
+
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+MAX_TEXT_BYTES = 64 << 20
+"""The largest configuration or source file that is read."""
+
+_TYPES = {
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def file_type(mode: int) -> str | None:
+    """Return ``"a named pipe"``, ``"a device"`` or ``"a socket"``; ``None`` for files and folders."""
+    return _TYPES.get(stat.S_IFMT(mode))
+
+
+def open_regular(path: str | os.PathLike[str]) -> io.FileIO:
+    """Open a file for reading without a buffer; follows links.
+
+    Raises:
+        OSError: it cannot be opened, or it is a folder, a named pipe, a device or a socket.
+    """
+    # Opening a named pipe would wait for a writer; O_NONBLOCK makes it return at once.
+    descriptor = os.open(path, _FLAGS)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, f"{file_type(mode)} instead of a file", os.fspath(path))
+        return io.FileIO(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str], max_bytes: int = MAX_TEXT_BYTES) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        OSError: as :func:`open_regular`, or it is larger than ``max_bytes`` (default: 64 MiB).
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > max_bytes:
+            raise OSError(errno.EFBIG, f"larger than {max_bytes} bytes", os.fspath(path))
+        return file.readall()
