@@ -105,7 +105,7 @@ def _valid_utf8(string: str) -> str:
     shown = content.decode("utf-8", "replace")
     if shown.encode() == content:
         return string
-    return f'"{text_encoding.CEscape(shown, as_utf8=True)}"'
+    return f'"{text_encoding.CEscape(shown.encode(), as_utf8=False)}"'
 
 
 # --- the effort of reading --------------------------------------------------------------------------------

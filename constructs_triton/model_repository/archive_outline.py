@@ -1,13 +1,16 @@
 """Unpacks the outline of an archive that another tool created, so that it can be checked.
 
 Only the first MiB of each file is unpacked, the rest is a hole of the right size. Configurations and code are
-complete, and weights take no space. Outlines are kept in the user's cache until the archive changes.
+complete, and weights take no space. Outlines are kept in the user's cache until the archive changes. The
+least recently used ones are deleted, but none that a process has used within the last day: a repository reads
+its files only when they are needed.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,9 +28,12 @@ from constructs_triton.model_repository.scratch import scratch_directory
 __all__ = ["ArchiveOutline", "outline_archive"]
 
 _MOST_OUTLINES = 100
+_KEPT_SECONDS = 24 * 3600
 _REPOSITORY, _CONTENTS = "repository", "contents.json"
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError)
 """What reading an outline raises that does not exist or is incomplete."""
+_IN_USE: set[Path] = set()
+"""The outlines that this process has returned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +98,22 @@ def _read(folder: Path, path: Path) -> ArchiveOutline:
     row = json.loads((folder / _CONTENTS).read_text(encoding="utf-8"))
     archive = InspectedArchive(**{**row, "path": path, "models": tuple(row["models"])})
     folder.touch()
+    _IN_USE.add(folder)
     return ArchiveOutline(archive, ModelRepository.from_directory(folder / _REPOSITORY))
 
 
 def _evict(directory: Path) -> None:
+    """Delete the least recently used outlines, but none that is in use, and no draft of another process."""
     with suppress(OSError):
-        folders = sorted(directory.iterdir(), key=lambda folder: folder.stat().st_mtime_ns)
-        for folder in folders[:-_MOST_OUTLINES]:
-            shutil.rmtree(folder, ignore_errors=True)
+        folders = [folder for folder in directory.iterdir() if not folder.name.startswith(".")]
+        used = sorted((_last_use(folder), folder) for folder in folders)
+        for last_use, folder in used[:-_MOST_OUTLINES]:
+            if folder not in _IN_USE and last_use < time.time() - _KEPT_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _last_use(folder: Path) -> float:
+    try:
+        return folder.stat().st_mtime
+    except OSError:  # another process has deleted it
+        return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,6 +14,7 @@ from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository import archive_outline as outline
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.archive_outline import outline_archive
+from constructs_triton.model_repository.partial_folder import partial_folder
 
 __all__ = ["own_cache"]
 
@@ -86,13 +88,45 @@ def test_outline_needs_no_cache(archive: Path, own_cache: Path) -> None:
 def test_oldest_outlines_are_deleted(archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cache keeps a fixed number of outlines: the most recently used."""
     monkeypatch.setattr(outline, "_MOST_OUTLINES", 2)
-    for name in ("a", "b", "c"):
-        copy = archive.with_name(f"{name}.tar.gz")
-        shutil.copyfile(archive, copy)
-        last = outline_archive(copy)
-    kept = list((own_cache / "outlines").iterdir())
-    assert len(kept) == 2
-    assert last.repository.path.parent in kept
+    paths = [copy_of(archive, name) for name in ("a", "b", "c")]
+    found = [outline_archive(path).repository.path.parent for path in paths]
+    outline._IN_USE.clear()  # as in another process
+    for age, folder in enumerate(found):
+        os.utime(folder, (0, 10 - age))
+    last = outline_archive(copy_of(archive, "d")).repository.path.parent
+    assert set((own_cache / "outlines").iterdir()) == {found[0], last}
+
+
+@pytest.mark.parametrize("is_same_process", [True, False])
+def test_outlines_in_use_are_kept(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, is_same_process: bool
+) -> None:
+    """More archives than the cache keeps are all readable, in this process and in one that started today."""
+    monkeypatch.setattr(outline, "_MOST_OUTLINES", 2)
+    found = []
+    for name in "abcdef":
+        found.append(outline_archive(copy_of(archive, name)).repository)
+        if is_same_process:
+            os.utime(found[-1].path.parent, (0, 0))
+        else:
+            outline._IN_USE.clear()
+    assert [repository.model("net").config.backend for repository in found] == ["onnxruntime"] * 6
+
+
+def test_draft_of_another_process_is_not_deleted(
+    archive: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unfinished outline is not counted and not deleted, however old it is."""
+    monkeypatch.setattr(outline, "_MOST_OUTLINES", 0)
+    (own_cache / "outlines").mkdir(parents=True)
+    with partial_folder(own_cache / "outlines") as draft:
+        os.utime(draft, (0, 0))
+        outline_archive(archive)
+        assert draft.is_dir()
+
+
+def copy_of(archive: Path, name: str) -> Path:
+    return Path(shutil.copyfile(archive, archive.with_name(f"{name}.tar.gz")))
 
 
 def test_invalid_archive_leaves_nothing_in_the_cache(tmp_path: Path, own_cache: Path) -> None:
