@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-__all__ = ["RETRIES", "call_with_retries", "make_client"]
+__all__ = ["RETRIES", "call_with_retries", "denied_means_missing", "make_client", "wait_for_policies"]
 
 RETRIES: Any = {"mode": "standard", "max_attempts": 8}
 """The SDK's own retries, for throttling and for faults of a service."""
@@ -41,3 +43,33 @@ def call_with_retries(call: Callable[[], Result], is_temporary: Callable[[Client
             if not is_temporary(error) or time.monotonic() - begun > PROPAGATION_SECONDS:
                 raise
         time.sleep(_PAUSE_SECONDS)
+
+
+_DENIED_MEANS_MISSING = ContextVar("denied_means_missing", default=False)
+
+
+def wait_for_policies(client: Any) -> Any:
+    """Make a client repeat every call that AWS denies, until 40 seconds have passed; returns the client.
+
+    The time starts now and is shared by all calls, so that a permission that is really missing delays a
+    deployment by 40 seconds only. S3 also returns 403 if the permission for a KMS key is missing.
+    """
+    begun = time.monotonic()
+
+    def pause(response: Any = None, **_: Any) -> float | None:
+        is_denied = response is not None and response[0].status_code == 403
+        is_over = time.monotonic() - begun > PROPAGATION_SECONDS
+        return _PAUSE_SECONDS if is_denied and not is_over and not _DENIED_MEANS_MISSING.get() else None
+
+    client.meta.events.register("needs-retry", pause)
+    return client
+
+
+@contextmanager
+def denied_means_missing() -> Iterator[None]:
+    """Do not repeat denied calls: without permission to list, S3 returns 403 for a missing key."""
+    token = _DENIED_MEANS_MISSING.set(True)
+    try:
+        yield
+    finally:
+        _DENIED_MEANS_MISSING.reset(token)

@@ -21,10 +21,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from ..response import Event, Response, handle_request
-from ..retries import call_with_retries, make_client
+from ..retries import make_client, wait_for_policies
 from . import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from .index import update_index
 from .manifest import ListedArchive, Manifest
@@ -94,7 +92,7 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
 
 
 def _client() -> Any:
-    return make_client("s3", max_pool_connections=CONCURRENT_ARCHIVES * 8)
+    return wait_for_policies(make_client("s3", max_pool_connections=CONCURRENT_ARCHIVES * 8))
 
 
 def _clock(context: Any, reserve_seconds: float) -> Callable[[], bool]:
@@ -144,23 +142,13 @@ def _owner(event: Event) -> str:
 
 
 def _read_manifest(client: Any, properties: SyncProperties) -> Manifest:
-    body = _read_when_allowed(client, properties.source_bucket, properties.manifest_key)
+    found = client.get_object(Bucket=properties.source_bucket, Key=properties.manifest_key)
+    body = found["Body"].read()
     digest = hashlib.sha256(body).hexdigest()
     if digest != properties.manifest_digest:
         url = f"s3://{properties.source_bucket}/{properties.manifest_key}"
         raise SyncError(f"{url}: SHA-256 must be {properties.manifest_digest}, got {digest}; deploy again")
     return Manifest.from_json(body)
-
-
-def _read_when_allowed(client: Any, bucket: str, key: str) -> bytes:
-    def read() -> bytes:
-        return bytes(client.get_object(Bucket=bucket, Key=key)["Body"].read())
-
-    return call_with_retries(read, _is_access_denied)
-
-
-def _is_access_denied(error: ClientError) -> bool:
-    return bool(error.response["ResponseMetadata"]["HTTPStatusCode"] == 403)
 
 
 def _place_archives(

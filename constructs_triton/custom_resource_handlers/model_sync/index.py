@@ -17,6 +17,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from ..retries import denied_means_missing
 from .placement import SyncError
 from .properties import INDEX_FILE
 
@@ -127,7 +128,8 @@ def update_index(client: Any, bucket: str, prefix: str, change: Callable[[Index]
 
 def _read(client: Any, bucket: str, key: str) -> tuple[Index, str | None]:
     try:
-        found = client.get_object(Bucket=bucket, Key=key)
+        with denied_means_missing():
+            found = client.get_object(Bucket=bucket, Key=key)
     except ClientError as error:
         if error.response["ResponseMetadata"]["HTTPStatusCode"] in _MISSING:
             return Index(), None

@@ -17,6 +17,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ..response import CustomResourceError
+from ..retries import denied_means_missing
 
 __all__ = ["OWNER_METADATA", "SOURCE_METADATA", "OutOfTimeError", "Placement", "Source", "SyncError", "head"]
 
@@ -179,7 +180,8 @@ class Placement:
 def head(client: Any, bucket: str, key: str) -> Any:
     """The attributes of an object, or ``None`` if it does not exist or access is denied."""
     try:
-        return client.head_object(Bucket=bucket, Key=key)
+        with denied_means_missing():
+            return client.head_object(Bucket=bucket, Key=key)
     except ClientError as error:
         if error.response["ResponseMetadata"]["HTTPStatusCode"] in _MISSING:
             return None

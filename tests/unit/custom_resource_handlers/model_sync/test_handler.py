@@ -23,6 +23,7 @@ from sync_requests import (
     s3_url,
 )
 
+from constructs_triton.custom_resource_handlers import retries
 from constructs_triton.custom_resource_handlers.model_sync import handler, placement
 from constructs_triton.custom_resource_handlers.response import CustomResourceError
 
@@ -98,9 +99,10 @@ def test_temporary_fault_is_retried(
 
 
 def test_reason_of_a_denied_copy_names_the_archive(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]]
+    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
 ) -> None:
     """If S3 denies access, the deployment fails with the archive and the log stream in its reason."""
+    monkeypatch.setattr(retries, "PROPAGATION_SECONDS", 0)
     archive = put_archive(s3, "aaaa1", b"first")
     faults("CopyObject", 403, 1)
     handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())

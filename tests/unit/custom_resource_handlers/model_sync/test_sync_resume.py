@@ -231,18 +231,6 @@ def all_keys(s3: Any) -> list[str]:
     return [item["Key"] for item in s3.list_objects_v2(Bucket=DESTINATION).get("Contents", ())]
 
 
-def test_function_waits_for_a_new_policy(
-    s3: Any, cloudformation: CloudFormation, faults: Callable[[str, int, int], list[str]], monkeypatch: Any
-) -> None:
-    """A new policy takes seconds to take effect, so the first calls may be denied."""
-    monkeypatch.setattr(time, "sleep", lambda _: None)
-    archive = put_archive(s3, "aaaa1", b"first")
-    event = make_event(s3, cloudformation, "Create", [archive])
-    faults("GetObject", 403, 3)
-    handler.handler(event, Context())
-    assert cloudformation.response["Status"] == "SUCCESS"
-
-
 def test_killed_sync_is_resumed(s3: Any, cloudformation: CloudFormation, s3_url: str) -> None:
     """After SIGKILL at random moments, a complete run places everything and leaves no upload."""
     chance = random.Random(11)
