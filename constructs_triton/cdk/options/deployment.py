@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -126,7 +127,7 @@ class Deployment:
         """Blue/green: shift the traffic in equal steps.
 
         ``step_size`` is 10 to 50 percent. Default: 25 percent. ``wait_interval`` is the time between two
-        steps, at most 1 hour. Default: 10 minutes.
+        steps, at most 1 hour. Default: 10 minutes. All waits together must take less than 8 hours.
         """
         return cls(
             strategy="LINEAR",
@@ -150,7 +151,8 @@ class Deployment:
         """Replace the instances in batches, without a second fleet. Supports one variant only.
 
         ``maximum_batch_size`` is 5 to 50 percent. Default: 25 percent. ``wait_interval`` is how long the
-        alarms are monitored after each batch. Default: 5 minutes.
+        alarms are monitored after each batch. Default: 5 minutes. All waits together must take less than
+        8 hours.
         """
         return cls(
             strategy="ROLLING",
@@ -183,17 +185,40 @@ class Deployment:
         check_duration(
             "deployment.maximum_execution_timeout", timeout, limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS
         )
-        waits = [
-            wait.to_seconds() for wait in (self.wait_interval, self.termination_wait) if wait is not None
-        ]
-        if timeout is None or any(is_token(value) for value in (timeout.to_seconds(), *waits)):
-            return
+        self._check_total_wait()
+
+    def _check_total_wait(self) -> None:
         # botocore sagemaker service model, BlueGreenUpdatePolicy: larger than the total waiting time.
-        if timeout.to_seconds() <= sum(waits):
+        count, total = self._wait_count(), self._total_wait()
+        longest = limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS.maximum
+        if total is None or longest is None:
+            return
+        if total >= longest:
             raise InvalidValueError(
-                "deployment.maximum_execution_timeout: must be longer than the waits of "
-                f"{sum(waits):g} seconds, got {timeout.to_seconds():g} seconds; raise it"
+                f"deployment.wait_interval: the {count} waits of this deployment take {total:g} seconds "
+                f"together, but must take less than {longest:g} seconds; shorten it, or use larger steps"
             )
+        timeout = seconds(self.maximum_execution_timeout)
+        if timeout is not None and not is_token(timeout) and timeout <= total:
+            raise InvalidValueError(
+                f"deployment.maximum_execution_timeout: must be longer than the waits of {total:g} seconds "
+                f"together, got {timeout:g} seconds; raise it"
+            )
+
+    def _wait_count(self) -> int:
+        """How often SageMaker waits for ``wait_interval``, at least."""
+        is_in_percent = self.size is not None and self.size.type == "CAPACITY_PERCENT"
+        if self.strategy in ("LINEAR", "ROLLING") and self.size is not None and is_in_percent:
+            # Between the steps. After the last one nothing is left to shift.
+            return 1 if is_token(self.size.value) else math.ceil(100 / self.size.value) - 1
+        return 0 if self.wait_interval is None else 1
+
+    def _total_wait(self) -> float | None:
+        """The seconds of all waits together; ``None`` if one is a CDK token."""
+        interval, termination = seconds(self.wait_interval) or 0, seconds(self.termination_wait) or 0
+        if is_token(interval) or is_token(termination):
+            return None
+        return self._wait_count() * interval + termination
 
     def render(self, alarm_names: Sequence[str]) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
         """Return the property of the endpoint, with the names of the alarms that roll it back."""

@@ -126,9 +126,45 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
         lambda: Deployment.blue_green_canary(
             wait_interval=MINUTES(10), termination_wait=MINUTES(5), maximum_execution_timeout=MINUTES(15)
         ),
-        "must be longer than the waits of 900 seconds, got 900 seconds",
+        "must be longer than the waits of 900 seconds together, got 900 seconds",
+    ),
+    (
+        "shorter than three waits between four steps",
+        lambda: Deployment.blue_green_linear(
+            wait_interval=MINUTES(10), maximum_execution_timeout=MINUTES(30)
+        ),
+        "must be longer than the waits of 1800 seconds together, got 1800 seconds",
+    ),
+    (
+        "nine waits between ten steps",
+        lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(10), wait_interval=MINUTES(60)),
+        "wait_interval: the 9 waits of this deployment take 32400 seconds together, but must take less than 28800",
+    ),
+    (
+        "nineteen waits between twenty batches",
+        lambda: Deployment.rolling(
+            maximum_batch_size=CapacitySize.percent(5),
+            wait_interval=MINUTES(60),
+            maximum_execution_timeout=MINUTES(120),
+        ),
+        "the 19 waits of this deployment take 68400 seconds together",
+    ),
+    (
+        "termination wait",
+        lambda: Deployment.blue_green_linear(
+            step_size=CapacitySize.percent(12.5), wait_interval=MINUTES(60), termination_wait=MINUTES(60)
+        ),
+        "take 28800 seconds together",
     ),
 ]
+
+
+def test_number_of_waits_is_not_guessed() -> None:
+    """Steps in instances, or of unknown size, count as one wait, since the fleet's size may change."""
+    hour, token = MINUTES(60), cdk.Token.as_number({"Ref": "Size"})
+    for size in (CapacitySize.instances(1), CapacitySize.percent(token)):
+        Deployment.rolling(maximum_batch_size=size, wait_interval=hour, maximum_execution_timeout=MINUTES(61))
+    Deployment.blue_green_linear(step_size=CapacitySize.percent(13), wait_interval=hour)
 
 
 @pytest.mark.parametrize(
