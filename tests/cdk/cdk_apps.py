@@ -94,11 +94,16 @@ def only(template: Mapping[str, Any], resource_type: str) -> dict[str, Any]:
     return properties
 
 
+def policies(template: Mapping[str, Any]) -> dict[str, Any]:
+    """Logical id to resource, of inline and managed policies."""
+    return {**resources(template, "AWS::IAM::Policy"), **resources(template, "AWS::IAM::ManagedPolicy")}
+
+
 def statements(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return all policy statements that have a Sid, by Sid."""
     return {
         statement["Sid"]: statement
-        for policy in resources(template, "AWS::IAM::Policy").values()
+        for policy in policies(template).values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
         if "Sid" in statement
     }
@@ -124,6 +129,6 @@ def normalise(template: Mapping[str, Any]) -> Any:
     kept = {key: value for key, value in template.items() if key not in ("Parameters", "Rules")}
     for name, rows in kept.get("Mappings", {}).items():
         kept["Mappings"] = {**kept["Mappings"], name: f"{len(rows)} regions"}
-    text = re.sub(r"[0-9a-f]{64}", "<digest>", json.dumps(kept))
+    text = re.sub(r"\b([0-9a-f]{64}|[0-9a-f]{32})\b", "<digest>", json.dumps(kept))
     text = re.sub(r'"SizeBytes": "\d+"', '"SizeBytes": "<bytes>"', text)
     return json.loads(re.sub(r'"python3\.\d+"', '"<newest python>"', text))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cdk_apps import flat, normalise, resources, statements
+from cdk_apps import flat, normalise, policies, resources, statements
 from cfnlint.api import lint
 from cfnlint.config import ManualArgs
 from example_apps import (
@@ -30,7 +30,8 @@ import constructs_triton
 pytestmark = pytest.mark.xdist_group("examples")
 
 # Resources of the library are compared in full, and those of the CDK only by their type.
-SHOWN = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", "AWS::IAM::Policy", "Custom::Triton")
+POLICIES = ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy")
+SHOWN = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", *POLICIES, "Custom::Triton")
 PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_triton"}
 
 
@@ -129,7 +130,8 @@ def configuration(found: Example) -> dict[str, Any]:
 def basic_is_five_resources(found: Example) -> None:
     types = sorted(each["Type"] for each in found.template["Resources"].values())
     parts = ["Endpoint", "EndpointConfig", "Model"]
-    assert types == ["AWS::IAM::Policy", "AWS::IAM::Role", *(f"AWS::SageMaker::{part}" for part in parts)]
+    own = ["AWS::IAM::ManagedPolicy", "AWS::IAM::Role"]
+    assert types == [*own, *(f"AWS::SageMaker::{part}" for part in parts)]
 
 
 def ensemble_is_served_by_name_and_scales_on_gpus(found: Example) -> None:
@@ -143,7 +145,7 @@ def ensemble_is_served_by_name_and_scales_on_gpus(found: Example) -> None:
 def multi_model_callers_have_their_own_models(found: Example) -> None:
     granted = {
         name[:4]: [model.partition("-")[0] for model in statement["Condition"]["StringLike"][key]]
-        for name, policy in resources(found.template, "AWS::IAM::Policy").items()
+        for name, policy in policies(found.template).items()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
         if (key := "sagemaker:TargetModel") in statement.get("Condition", {}).get("StringLike", {})
     }
@@ -223,7 +225,7 @@ def composed_function_may_call_the_endpoint(found: Example) -> None:
     assert function["Environment"]["Variables"] == {"SENTIMENT_ENDPOINT": name}
     allowed = [
         name
-        for name, policy in resources(found.template, "AWS::IAM::Policy").items()
+        for name, policy in policies(found.template).items()
         if "sagemaker:InvokeEndpoint" in json.dumps(policy)
     ]
     assert sorted(each[:7] for each in allowed) == ["Nightly", "Reviews"]

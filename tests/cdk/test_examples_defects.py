@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aws_cdk import aws_sagemaker as sagemaker
-from cdk_apps import flat, resources
+from cdk_apps import flat, policies, resources
 from example_apps import CAPABILITIES, Template, example
 
 from constructs_triton import InstanceType, TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint
@@ -39,7 +39,7 @@ def policies_of(template: Template, role: str) -> dict[str, list[dict[str, Any]]
     """Return the statements of each policy that is attached to a role."""
     return {
         name: policy["Properties"]["PolicyDocument"]["Statement"]
-        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        for name, policy in policies(template).items()
         if {"Ref": role} in policy["Properties"]["Roles"]
     }
 

@@ -33,11 +33,11 @@ def make_model(
     variant: BoundVariant,
     *,
     execution_role_arn: str,
-    policies: Sequence[IDependable],
+    permissions: IDependable | None,
     enable_network_isolation: bool | None,
     vpc_config: sagemaker.CfnModel.VpcConfigProperty | None,
 ) -> sagemaker.CfnModel:
-    """Create the model after the role's policies. It has no name, since changes replace it."""
+    """Create the model after the role's permissions. It has no name, since changes replace it."""
     model = sagemaker.CfnModel(
         variant.scope,
         "Model",
@@ -46,7 +46,9 @@ def make_model(
         enable_network_isolation=enable_network_isolation,
         vpc_config=vpc_config,
     )
-    for dependency in (*policies, *variant.location.dependencies):
+    if permissions is not None:
+        model.node.add_dependency(permissions)
+    for dependency in variant.location.dependencies:
         model.node.add_dependency(dependency)
     return model
 

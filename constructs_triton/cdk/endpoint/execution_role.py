@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,10 +9,11 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+
 __all__ = [
     "ExecutionRole",
     "key_statements",
-    "merge_statements",
     "network_statements",
     "observability_statements",
 ]
@@ -25,60 +24,33 @@ _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
 
 @dataclass(frozen=True, slots=True)
 class ExecutionRole:
-    """A role and its policy.
+    """A role and its permissions.
 
     SageMaker reads image and archive with the role while it creates the model. The model therefore depends
-    on ``policy``, which is created after the role.
+    on ``permissions``, which are created after the role. ``permissions`` is ``None`` for an immutable role.
     """
 
     role: iam.IRole
-    policy: iam.Policy
+    permissions: RolePermissions | None
 
     @classmethod
     def make(
         cls, scope: Construct, statements: Sequence[iam.PolicyStatement], given: iam.IRole | None
     ) -> ExecutionRole:
-        """Create a role that trusts SageMaker for this account only, or use ``given``, and add a policy.
+        """Create a role that trusts SageMaker for this account only, or use ``given``, and add permissions.
 
-        The policy is a child of the endpoint and not of ``given``, which may belong to several endpoints or
-        to another stack. An immutable role gets no policy.
+        The permissions are children of the endpoint and not of ``given``, which may belong to several
+        endpoints or to another stack. An immutable role gets none.
         """
+        if given is not None and not accepts_policies(scope, given):
+            return cls(given, None)
         role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
-        policy = iam.Policy(scope, "ExecutionPolicy", statements=merge_statements(statements))
-        role.attach_inline_policy(policy)
-        return cls(role, policy)
+        return cls(role, RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements))
 
-
-def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-    """Merge statements that differ in their resources only, and give each statement its own id.
-
-    IAM refuses a policy in which two statements have the same id.
-    """
-    merged: dict[str, iam.PolicyStatement] = {}
-    for statement in statements:
-        allowed = json.dumps([statement.sid, sorted(statement.actions), statement.conditions], sort_keys=True)
-        if allowed in merged:
-            known = merged[allowed]
-            resources = [
-                *known.resources,
-                *(each for each in statement.resources if each not in known.resources),
-            ]
-            merged[allowed] = known.copy(resources=resources)
-        else:
-            merged[allowed] = statement
-    return _with_distinct_ids(list(merged.values()))
-
-
-def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-    counts: Counter[str] = Counter()
-    result = []
-    for statement in statements:
-        sid = statement.sid
-        if sid is not None:
-            counts[sid] += 1
-            statement = statement if counts[sid] == 1 else statement.copy(sid=f"{sid}{counts[sid]}")  # noqa: PLW2901
-        result.append(statement)
-    return result
+    def add(self, *statements: iam.PolicyStatement) -> None:
+        """Add statements that an update replaces, like the first ones."""
+        if self.permissions is not None:
+            self.permissions.add(*statements)
 
 
 def observability_statements(scope: Construct) -> list[iam.PolicyStatement]:

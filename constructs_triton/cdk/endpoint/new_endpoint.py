@@ -11,7 +11,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
-from constructs import Construct
+from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_endpoint_config, make_model
@@ -190,9 +190,8 @@ class NewEndpoint(EndpointBase):
         """
         check_range("alarms", len(self._alarms) + len(alarms), limits.AUTO_ROLLBACK_ALARMS)
         found = [rollback_alarm(self._cfn_endpoint, alarm) for alarm in alarms]
-        for alarm in found:
-            self._alarms.append(alarm.name)
-            self._execution.policy.add_statements(alarm.statement())
+        self._alarms += [alarm.name for alarm in found]
+        self._execution.add(*(alarm.statement() for alarm in found))
         deployment = self._options["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
 
@@ -238,7 +237,7 @@ class NewEndpoint(EndpointBase):
         return make_model(
             variant,
             execution_role_arn=self._execution.role.role_arn,
-            policies=[self._execution.policy],
+            permissions=self._execution.permissions,
             enable_network_isolation=self._options["enable_network_isolation"],
             vpc_config=self._vpc_config(),
         )
@@ -307,7 +306,9 @@ class NewEndpoint(EndpointBase):
         if policy is RemovalPolicy.DESTROY:
             return
         # The endpoint still needs all of these. What an update replaces is deleted.
-        parts = [*self._cfn_models, self._cfn_endpoint_config, self._execution.policy.node.default_child]
+        parts: list[IConstruct | None] = [*self._cfn_models, self._cfn_endpoint_config]
+        if self._execution.permissions is not None:
+            parts += self._execution.permissions.resources
         if self._options["role"] is None:
             parts.append(self._execution.role.node.default_child)
         for part in parts:

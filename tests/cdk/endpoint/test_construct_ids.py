@@ -20,7 +20,7 @@ from constructs_triton import (
 
 COMMON = {
     "EndpointConfig": "AWS::SageMaker::EndpointConfig",
-    "ExecutionPolicy/Resource": "AWS::IAM::Policy",
+    "ExecutionPolicy/Resource/Resource": "AWS::IAM::ManagedPolicy",
     "Resource": "AWS::SageMaker::Endpoint",
     "Role/Resource": "AWS::IAM::Role",
 }

@@ -19,6 +19,7 @@ from cdk_apps import (
     make_app,
     make_stack,
     only,
+    policies,
     resources,
     statements,
     synthesize,
@@ -76,7 +77,7 @@ def caller_statements(template: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the statements of the role ``Caller`` by their action."""
     return {
         str(each["Action"]): each
-        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        for name, policy in policies(template).items()
         if name.startswith("Caller")
         for each in policy["Properties"]["PolicyDocument"]["Statement"]
     }
@@ -353,10 +354,10 @@ def test_role_given_to_two_endpoints(stack: cdk.Stack, path: Path) -> None:
         make_endpoint(serving, path, name, role=role, data_capture=DataCapture(bucket=bucket, prefix=name))
     assembly = app.synth()
     template = assembly.get_stack_artifact(serving.artifact_id).template
-    policies = resources(template, "AWS::IAM::Policy")
-    assert len(policies) == 2
+    attached = policies(template)
+    assert len(attached) == 2
     for model in resources(template, "AWS::SageMaker::Model").values():
-        assert set(model["DependsOn"]) & set(policies)
+        assert set(model["DependsOn"]) & set(attached)
 
 
 def test_key_vpc_and_repository_of_another_stack(path: Path) -> None:

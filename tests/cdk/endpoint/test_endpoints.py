@@ -20,6 +20,7 @@ from cdk_apps import (
     make_stack,
     normalise,
     only,
+    policies,
     resources,
     statements,
     synthesize,
@@ -183,7 +184,7 @@ def test_policy_exists_before_the_model(path: Path) -> None:
     make_ensemble(stack, path)
     template = synthesize(stack)
     (model,) = resources(template, "AWS::SageMaker::Model").values()
-    (policy,) = resources(template, "AWS::IAM::Policy")
+    (policy,) = policies(template)
     assert policy in model["DependsOn"]
 
 
@@ -309,7 +310,7 @@ def test_given_role_is_used_and_granted(path: Path) -> None:
     make_ensemble(stack, path, role=role)
     template = synthesize(stack)
     (model,) = resources(template, "AWS::SageMaker::Model").values()
-    (policy,) = resources(template, "AWS::IAM::Policy")
+    (policy,) = policies(template)
     assert len(resources(template, "AWS::IAM::Role")) == 1
     assert model["Properties"]["ExecutionRoleArn"] == stack.resolve(role.role_arn)
     assert policy in model["DependsOn"]
@@ -326,11 +327,7 @@ def test_statement_is_added_to_the_role_before_the_model(path: Path) -> None:
     template = synthesize(stack)
     assert statements(template)["ReadLabels"]["Action"] == "dynamodb:GetItem"
     (model,) = resources(template, "AWS::SageMaker::Model").values()
-    (policy,) = [
-        name
-        for name, each in resources(template, "AWS::IAM::Policy").items()
-        if "ReadLabels" in str(each["Properties"])
-    ]
+    (policy,) = [name for name, each in policies(template).items() if "ReadLabels" in str(each["Properties"])]
     assert policy in model["DependsOn"]
 
 
@@ -366,7 +363,7 @@ def test_immutable_role_is_not_changed(path: Path) -> None:
     stack = make_stack()
     role = iam.Role.from_role_arn(stack, "Own", "arn:aws:iam::123456789012:role/serving", mutable=False)
     make_ensemble(stack, path, role=role)
-    assert resources(synthesize(stack), "AWS::IAM::Policy") == {}
+    assert policies(synthesize(stack)) == {}
 
 
 def test_grant_invoke_names_the_endpoint(path: Path) -> None:
@@ -376,7 +373,7 @@ def test_grant_invoke_names_the_endpoint(path: Path) -> None:
     assert endpoint.grant_invoke(caller).success
     (statement,) = [
         statement
-        for policy in resources(synthesize(stack), "AWS::IAM::Policy").values()
+        for policy in policies(synthesize(stack)).values()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
         if statement["Action"] == "sagemaker:InvokeEndpoint"
     ]
@@ -395,8 +392,8 @@ def test_endpoint_implements_the_interfaces_of_the_cdk(path: Path) -> None:
     api.root.add_method("POST", apigateway.SagemakerIntegration(endpoint))
     assert isinstance(endpoint, ITritonEndpoint)
     template = synthesize(stack)
-    assert "kms:Decrypt" in str(resources(template, "AWS::IAM::Policy"))
-    assert "sagemaker:InvokeEndpoint" in str(resources(template, "AWS::IAM::Policy"))
+    assert "kms:Decrypt" in str(policies(template))
+    assert "sagemaker:InvokeEndpoint" in str(policies(template))
     assert only(template, "AWS::EC2::SecurityGroupIngress")["FromPort"] == 5432
     assert endpoint.endpoint_ref.endpoint_arn == endpoint.cfn_endpoint.ref
 

@@ -13,6 +13,7 @@ from cdk_apps import (
     make_app,
     make_stack,
     only,
+    policies,
     resources,
     statements,
     synthesize,
@@ -133,7 +134,7 @@ def test_role_reads_the_archives_of_all_variants(stack: cdk.Stack, tmp_path: Pat
     )
     template = synthesize(stack)
     assert len(statements(template)["LoadModel"]["Resource"]) == 2
-    (policy,) = resources(template, "AWS::IAM::Policy").values()
+    (policy,) = policies(template).values()
     ids = [each["Sid"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
     assert len(ids) == len(set(ids))
 

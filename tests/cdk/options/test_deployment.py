@@ -15,6 +15,7 @@ from cdk_apps import (
     make_app,
     make_stack,
     only,
+    policies,
     resources,
     synthesize,
     write_model,
@@ -215,7 +216,7 @@ def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, path: Pat
     assert config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "CANARY"
     assert depends_on(template, "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint")
     assert not depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
-    (policy,) = resources(template, "AWS::IAM::Policy").values()
+    (policy,) = policies(template).values()
     (seen,) = [
         each
         for each in policy["Properties"]["PolicyDocument"]["Statement"]
@@ -323,7 +324,7 @@ def test_retained_endpoint_keeps_its_resources(path: Path) -> None:
         "SageMaker::EndpointConfig",
         "SageMaker::Model",
         "IAM::Role",
-        "IAM::Policy",
+        "IAM::ManagedPolicy",
     )
     kept = {
         resource_type: next(iter(resources(template, f"AWS::{resource_type}").values()))

@@ -20,6 +20,7 @@ from cdk_apps import (
     make_app,
     make_stack,
     only,
+    policies,
     resources,
     statements,
     synthesize,
@@ -283,7 +284,7 @@ def test_sync_waits_for_all_its_permissions(path: Path) -> None:
     template = synthesize(make_multi_model(path))
     named = {
         statement["Sid"]: name
-        for name, policy in resources(template, "AWS::IAM::Policy").items()
+        for name, policy in policies(template).items()
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]
         if "Sid" in statement
     }
