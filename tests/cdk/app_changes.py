@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from unittest import mock
 
 from aws_cdk import aws_ecr as ecr
@@ -43,7 +43,7 @@ def no_edit(scope: Construct, properties: Properties) -> None:
 def own_ecr_image(scope: Construct, name: str) -> TritonImage:
     found = scope.node.try_find_child(f"Ecr{name}")
     repository = found or ecr.Repository.from_repository_name(scope, f"Ecr{name}", name.lower())
-    return TritonImage.from_ecr_repository(repository, "1", triton_version="26.05")
+    return TritonImage.from_ecr_repository(cast(ecr.IRepository, repository), "1", triton_version="26.05")
 
 
 def other_version(scope: Construct, properties: Properties) -> None:
@@ -98,7 +98,7 @@ def endpoint_key(scope: Construct, properties: Properties) -> None:
 
 def other_key(scope: Construct, id: str) -> kms.IKey:
     found = scope.node.try_find_child(id)
-    return found if isinstance(found, kms.Key) else kms.Key(scope, id)  # type: ignore[return-value]
+    return found if isinstance(found, kms.Key) else kms.Key(scope, id)
 
 
 def one_more_variant(scope: Construct, properties: Properties) -> None:
