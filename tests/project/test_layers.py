@@ -34,6 +34,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "cdk": (
         "validation",
+        "permissions",
         "custom_resources",
         "metrics",
         "scaling",
