@@ -78,9 +78,9 @@ def _unshare(flags: int) -> None:
     user, group = os.geteuid(), os.getegid()
     _check(_libc.unshare(_CLONE_NEWUSER | flags), "unshare")
     # The user stays the same. Only the permission to mount is new, and the server loses it at exec.
-    Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="ascii")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="ascii")
+    Path("/proc/self/setgroups").write_bytes(b"deny")
+    Path("/proc/self/uid_map").write_bytes(f"{user} {user} 1".encode())
+    Path("/proc/self/gid_map").write_bytes(f"{group} {group} 1".encode())
 
 
 def _start_loopback() -> None:

@@ -1,4 +1,4 @@
-"""Gives a Triton server a private address: a Unix socket in the place of its TCP port.
+"""Gives a Triton server a private address: a Unix socket in place of its TCP port.
 
 Triton's SageMaker front end has no option for its address. It binds 0.0.0.0, so everyone who reaches the
 machine could load models into it. Here the server starts under a seccomp filter that reports every bind(2)
@@ -227,11 +227,14 @@ def _process_of(thread: int) -> int:
     raise ProcessLookupError(errno.ESRCH, f"/proc/{thread}/status: has no Tgid")
 
 
-# The check whether it works, in a process of its own.
+# The check whether it works, in a separate process.
 
 
 def why_unavailable() -> str | None:
-    """Why servers cannot have private addresses on this machine, ``None`` if they can. Tried, not guessed."""
+    """Return why private addresses do not work on this machine, or ``None`` if they work.
+
+    A separate process tries it.
+    """
     try:
         done = subprocess.run(
             [sys.executable, "-I", __file__],
