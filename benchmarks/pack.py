@@ -78,7 +78,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--megabytes", type=int, default=512, help="of generated float32 weights")
     parser.add_argument("--weights", type=Path, help="pack this file instead of generated weights")
     parser.add_argument("--memory-gigabytes", type=int, default=0, help="measure peak memory on this much")
-    parser.add_argument("--rounds", type=int, default=1, help="best of so many")
+    parser.add_argument("--rounds", type=int, default=1, help="number of rounds, of which the best counts")
     parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
     return parser.parse_args()
 

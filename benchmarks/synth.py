@@ -85,7 +85,7 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--megabytes", type=int, default=1024, help="of the large model's weights")
     parser.add_argument("--models", type=int, default=1000, help="how many small models")
-    parser.add_argument("--rounds", type=int, default=3, help="best of so many")
+    parser.add_argument("--rounds", type=int, default=3, help="number of rounds, of which the best counts")
     parser.add_argument("--directory", type=Path, help="where to work; by default the temporary folder")
     return parser.parse_args()
 

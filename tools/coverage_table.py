@@ -30,7 +30,7 @@ _TAGS = "`cdk.Tags.of(endpoint).add(...)`"
 TYPED: dict[str, dict[str, str]] = {
     "CfnModel": {
         "enable_network_isolation": "`enable_network_isolation`",
-        "execution_role_arn": "`role`, or the one that is made",
+        "execution_role_arn": "`role`, or the one that is created",
         "primary_container": "`model_repository`, `image`, `environment`",
         "tags": _TAGS,
         "vpc_config": _VPC,
@@ -45,7 +45,7 @@ TYPED: dict[str, dict[str, str]] = {
         "S3DataSourceProperty.compression_type": _PREFIX,
         "S3DataSourceProperty.s3_data_type": _PREFIX,
         "S3DataSourceProperty.s3_uri": _PREFIX,
-        "VpcConfigProperty.security_group_ids": "`security_groups`, or the one that is made",
+        "VpcConfigProperty.security_group_ids": "`security_groups`, or the one that is created",
         "VpcConfigProperty.subnets": "`vpc_subnets`",
     },
     "CfnEndpointConfig": {
@@ -119,7 +119,7 @@ TYPED: dict[str, dict[str, str]] = {
     },
     "CfnEndpoint": {
         "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)") + " and its siblings",
-        "endpoint_config_name": "the configuration that is made",
+        "endpoint_config_name": "the configuration that is created",
         "endpoint_name": "`endpoint_name`",
         "exclude_retained_variant_properties": "`auto_scale_instance_count(...)`",
         "retain_all_variant_properties": "`auto_scale_instance_count(...)`",
@@ -159,12 +159,12 @@ TYPED: dict[str, dict[str, str]] = {
     },
 }
 
-_REGISTRY = "a package of the model registry brings image and archive of its own, unchecked"
+_REGISTRY = "a package of the model registry has its own image and archive, which are not checked"
 _SERIAL = "belongs to serial pipelines, see below"
-_PRIVATE = "for images in a private registry of a VPC; Triton's lie in ECR"
-_HUB = "for JumpStart's hubs and gated models; a repository is one's own"
-_COMPONENTS = "on the configuration it is for inference components, see below; the models have it here"
-_CLARIFY = "Clarify explains tables and texts in CSV or JSON Lines, which Triton's server does not take"
+_PRIVATE = "for images in a private registry of a VPC; Triton's are in ECR"
+_HUB = "for JumpStart's hubs and gated models; a repository has your own models"
+_COMPONENTS = "on the configuration only for inference components, see below; `CfnModel` has it too"
+_CLARIFY = "Clarify explains tables and text in CSV or JSON Lines, which Triton does not support"
 _NAME = "never set: any change replaces the resource, which a fixed name would forbid"
 _VARIANT = "ProductionVariants.0."
 _CONTAINER = "PrimaryContainer."
@@ -246,7 +246,7 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
     },
     "CfnEndpoint": {
         "retain_deployment_config": LeftOut(
-            "a deployment follows what the template says, and not what an earlier one said",
+            "a deployment uses the values of the template, and not those of an earlier deployment",
             "RetainDeploymentConfig",
         ),
     },

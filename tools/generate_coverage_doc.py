@@ -73,7 +73,7 @@ def missing() -> list[str]:
 
 
 def superfluous() -> list[str]:
-    """The rows that stand for no property, or that say two things of one."""
+    """The rows without a property, and those that repeat or contradict another."""
     return [
         f"{name}.{row}"
         for name in CLASSES

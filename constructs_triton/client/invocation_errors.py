@@ -31,7 +31,7 @@ INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 _NO_ENDPOINT = re.compile(r"^Endpoint \S+ .*not found", re.IGNORECASE)
-# Of the model's own message, so many characters are printed; ``model_message`` keeps all of them.
+# The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
 _MAXIMUM_PARSED_BYTES = 65536

@@ -26,7 +26,7 @@ Event = Mapping[str, Any]
 
 
 class CustomResourceError(Exception):
-    """Fails the deployment; CloudFormation shows the message to whoever deploys."""
+    """Fails the deployment; CloudFormation shows the message to the person who deploys."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ def read_template(assembly: Path, stack: str) -> Template:
 def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str, Any]]:
     """Return the parameters of CloudFormation's calls of SageMaker for one endpoint, by boto3's method.
 
-    What CloudFormation will only know at deployment stands there as ``<name>``.
+    A value that is known only at deployment is written as ``<name>``.
     """
     resources = template["Resources"]
     (endpoint,) = [
@@ -81,7 +81,7 @@ def parameters_that_differ(
 ) -> dict[str, tuple[object, object]]:
     """Return each parameter that differs: its path, and the article's and our value (``None`` if missing).
 
-    A name, role or address that differs only because somebody chose another is no difference.
+    A different name, role or address that the user chooses does not count.
     """
     theirs, mine = _flatten(article, ""), _flatten(ours, "")
     for path in theirs.keys() & mine.keys():

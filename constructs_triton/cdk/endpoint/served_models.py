@@ -121,7 +121,7 @@ class MultipleModels(ServedModels):
     def check_scope(self, scope: Construct) -> None:
         # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
         there, here = Stack.of(self.repository).environment, Stack.of(scope).environment
-        if self.repository.makes_bucket and there != here:
+        if self.repository.creates_bucket and there != here:
             raise InvalidValueError(
                 "model_repository: its bucket must be in the account and Region of the multi-model "
                 f"endpoint, {here}, got {there}; create a TritonModelRepository in a stack of {here}"

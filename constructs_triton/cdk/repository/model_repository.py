@@ -122,7 +122,7 @@ class TritonModelRepository(Construct):
         self.prefix = prefix
         self.target_model_naming = naming
         self._catalog = ModelCatalog(loaded)
-        self.makes_bucket = bucket is None
+        self.creates_bucket = bucket is None
         self._bucket = bucket
         self._prune_after = prune_after
         self._encryption_key = encryption_key
@@ -130,7 +130,7 @@ class TritonModelRepository(Construct):
         self._versioned = versioned
         self._removal_policy = removal_policy
         # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
-        self._removes_archives = self.makes_bucket and removal_policy == RemovalPolicy.DESTROY
+        self._removes_archives = self.creates_bucket and removal_policy == RemovalPolicy.DESTROY
         self._sync: ModelSync | None = None
         self._warnings = warnings
         annotate(self, warnings)

@@ -30,7 +30,7 @@ _MOST_NAMED_ARCHIVES = 20
 
 @dataclass(frozen=True, slots=True)
 class S3Archive:
-    """An archive that lies in a bucket already."""
+    """An archive that is already in a bucket."""
 
     bucket: s3.IBucket
     object_key: str

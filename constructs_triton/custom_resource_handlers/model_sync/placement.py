@@ -96,7 +96,7 @@ class Placement:
         LOGGER.info("%s placed, %d bytes", key, placed["ContentLength"])
 
     def is_placed(self, source_key: str, size_bytes: int | None, target_model: str) -> bool:
-        """Whether exactly this content is in place, judged by the source's key and the size."""
+        """Whether exactly this content is in place, by the source's key and the size."""
         found = head(self.client, self.bucket, self.prefix + target_model)
         if found is None or found["Metadata"].get(SOURCE_METADATA) != source_key:
             return False

@@ -395,7 +395,7 @@ def test_deleted_bucket_is_emptied_first(path: Path) -> None:
 
 
 def test_policy_of_many_archives_stays_within_its_limit(tmp_path: Path) -> None:
-    """A policy may have 10,240 characters, so many archives are allowed by one pattern."""
+    """A policy has at most 10,240 characters; with many archives, one pattern allows them."""
     for index in range(21):
         write_model(tmp_path, f"model_{index}")
     stack = make_multi_model(tmp_path)

@@ -1,8 +1,7 @@
 """The operations on a stack: create, update, delete, and their rollbacks.
 
-Resources are made one after the other in the order of their dependencies; CloudFormation would make
-independent ones at the same time. A replacement is made before what it replaces is removed, once all else has
-succeeded.
+Resources are created one after the other in the order of their dependencies; CloudFormation
+creates independent ones at the same time. A replaced resource is deleted when all others have succeeded.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class Deployer:
         stack.record(logical_id, kind, physical_id, "UPDATE_COMPLETE")
 
     def _clean_up(self, stack: Stack, status: str, removals: list[tuple[Deployed, bool]]) -> None:
-        """Delete what is no longer part of the stack; a failure is recorded and changes nothing else."""
+        """Delete resources that the stack no longer has; a failure is recorded and changes nothing else."""
         if removals:
             stack.enter(f"{status}_CLEANUP_IN_PROGRESS")
         for deployed, retain in removals:
