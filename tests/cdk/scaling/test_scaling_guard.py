@@ -166,7 +166,7 @@ def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_
 
 
 def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
-    """A step policy is refused, also that of a backlog: its alarm would refer to a deleted policy."""
+    """Step policies are refused, also for a backlog: their alarms would refer to a deleted policy."""
     bucket = s3.Bucket(stack, "Bucket")
     endpoint = make_endpoint(
         stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
