@@ -58,6 +58,7 @@ def add_endpoints(
         async_inference=AsyncInferenceConfig(bucket=bucket),
         deployment=Deployment.all_at_once(),
         scaling_guard=True,
+        verify_update=True,
         removal_policy=cdk.RemovalPolicy.RETAIN,
     )
     TritonMultiModelEndpoint(

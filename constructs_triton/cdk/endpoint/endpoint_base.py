@@ -15,6 +15,7 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
+from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
@@ -237,7 +238,9 @@ class EndpointBase(VariantMetrics, Resource):
             CfnOutput(self, f"Endpoint{what.capitalize()}", value=value, export_name=export)
 
     def _metric_endpoint_name(self) -> str:
-        return self._endpoint_name
+        # An alarm on the literal name does not refer to the endpoint, so it can be created first.
+        literal_name = literal_endpoint_name(self)
+        return self._endpoint_name if literal_name is None else literal_name
 
     def _metric_variant_name(self) -> str:
         return self._only_variant().variant_name

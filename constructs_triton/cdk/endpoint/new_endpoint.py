@@ -28,6 +28,7 @@ from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.endpoint.update_check import verify_update
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
@@ -74,6 +75,8 @@ class NewEndpoint(EndpointBase):
         self._shadow_variant = variants.pop() if options["shadow_variant"] is not None else None
         self._variants = tuple(variants)
         self._set_deployment()
+        if options["verify_update"]:
+            verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
         self._keep_on_removal()
         self._annotate(findings)
 
@@ -182,8 +185,11 @@ class NewEndpoint(EndpointBase):
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
         """Roll a deployment back when one of at most 10 alarms goes into alarm.
 
-        Without a ``deployment`` property, the deployment is blue/green, all at once. An alarm on metrics of
-        this endpoint needs an ``alarm_name``, since endpoint and alarm would otherwise depend on each other.
+        Without a ``deployment`` property, the deployment is blue/green, all at once. If the endpoint has an
+        ``endpoint_name``, the alarms of its stack are created before it. If it has none, an alarm on its
+        metrics is created after it and needs an ``alarm_name``, since endpoint and alarm would otherwise
+        depend on each other. Unless ``verify_update`` is ``False``, a deployment that SageMaker has rolled
+        back then fails.
 
         Raises:
             InvalidValueError: there are more than 10 alarms, or an alarm needs an ``alarm_name``.
@@ -194,6 +200,8 @@ class NewEndpoint(EndpointBase):
         self._execution.add(*(alarm.statement() for alarm in found))
         deployment = self._options["deployment"] or Deployment.all_at_once()
         self._cfn_endpoint.deployment_config = deployment.render(self._alarms)
+        if self._alarms and self._options["verify_update"] is None:
+            verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
 
     # Creation.
 
@@ -283,6 +291,7 @@ class NewEndpoint(EndpointBase):
                 self._cfn_endpoint,
                 bool(self._is_asynchronous),
                 self._scaling_guard,
+                self._metric_endpoint_name(),
             ),
             variant_name=resolved.variant_name,
             instance_type=resolved.instance_type,

@@ -154,6 +154,16 @@ class EndpointOptions(VariantOptions, total=False):
             example="True",
         ),
     ]
+    verify_update: Annotated[
+        bool | None,
+        Property(
+            "Fails a deployment after which the endpoint does not run the new configuration, because "
+            "SageMaker returned to the old one. A Lambda function reads the endpoint's state after the "
+            "update, and CloudFormation then rolls the deployment back.",
+            default_text="``True`` if the endpoint has rollback alarms",
+            example="True",
+        ),
+    ]
     removal_policy: Annotated[
         RemovalPolicy | None,
         Property(

@@ -31,8 +31,10 @@ class RollbackAlarm:
 def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) -> RollbackAlarm:
     """Return how the endpoint refers to the alarm.
 
-    An alarm on the endpoint's metrics refers to the endpoint. If the endpoint also referred to the alarm,
-    CloudFormation could create neither of them first. The endpoint therefore uses the name of such an alarm.
+    Where possible, the endpoint refers to the alarm, so that the alarm is created first: SageMaker may look
+    for it at the endpoint's creation. An alarm on the endpoint's metrics refers to the endpoint unless the
+    endpoint has a literal name. If the endpoint also referred to such an alarm, CloudFormation could create
+    neither of them first. The endpoint therefore uses its name.
 
     Raises:
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
@@ -40,10 +42,12 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     resource = alarm.node.default_child
     if not isinstance(resource, (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)):
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
-    if not _may_depend_on(resource, endpoint):
-        return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     name = resource.alarm_name
-    if name is None or is_token(name):
+    has_name = name is not None and not is_token(name)
+    is_elsewhere = has_name and _monitors_from_another_stack(resource, endpoint)
+    if not _may_depend_on(resource, endpoint) and not is_elsewhere:
+        return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
+    if name is None or not has_name:
         raise InvalidValueError(
             f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
             "other; set alarm_name on the alarm"
@@ -51,14 +55,26 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
     return RollbackAlarm(name, _arn(resource, name))
 
 
+def _monitors_from_another_stack(
+    alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
+) -> bool:
+    """Whether a reference would make the endpoint's stack depend on the one that monitors it."""
+    if Stack.of(alarm) is Stack.of(endpoint) or isinstance(alarm, cloudwatch.CfnCompositeAlarm):
+        return False
+    return f'"{endpoint.endpoint_name}"' in _metrics(alarm)
+
+
 def _may_depend_on(
     alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, endpoint: sagemaker.CfnEndpoint
 ) -> bool:
     if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
         return True  # through the alarms that it combines
+    return f'"{Stack.of(endpoint).resolve(endpoint.logical_id)}"' in _metrics(alarm)
+
+
+def _metrics(alarm: cloudwatch.CfnAlarm) -> str:
     stack = Stack.of(alarm)
-    seen = json.dumps([stack.resolve(alarm.dimensions), stack.resolve(alarm.metrics)])
-    return f'"{stack.resolve(endpoint.logical_id)}"' in seen
+    return json.dumps([stack.resolve(alarm.dimensions), stack.resolve(alarm.metrics)])
 
 
 def _arn(alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, name: str) -> str:

@@ -23,7 +23,7 @@ class VariantOwner:
     """The endpoint that a variant belongs to.
 
     Scaling is added to ``construct``. ``cfn_endpoint`` is ``None`` for an imported endpoint, which is
-    deployed elsewhere.
+    deployed elsewhere. ``metric_endpoint_name`` is used in metrics. Default: ``endpoint_name``.
     """
 
     construct: Construct
@@ -31,6 +31,7 @@ class VariantOwner:
     cfn_endpoint: sagemaker.CfnEndpoint | None = None
     is_asynchronous: bool = False
     scaling_guard: ScalingGuard | None = None
+    metric_endpoint_name: str | None = None
 
 
 class EndpointVariant(VariantMetrics):
@@ -129,7 +130,7 @@ class EndpointVariant(VariantMetrics):
         return count
 
     def _metric_endpoint_name(self) -> str:
-        return self._owner.endpoint_name
+        return self._owner.metric_endpoint_name or self._owner.endpoint_name
 
     def _metric_variant_name(self) -> str:
         return self.variant_name

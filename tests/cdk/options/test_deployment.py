@@ -216,9 +216,9 @@ def test_alarm_on_the_endpoint_does_not_make_a_cycle(stack: cdk.Stack, path: Pat
     assert config["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]["Type"] == "CANARY"
     assert depends_on(template, "AWS::CloudWatch::Alarm", "AWS::SageMaker::Endpoint")
     assert not depends_on(template, "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm")
-    (policy,) = policies(template).values()
     (seen,) = [
         each
+        for policy in policies(template).values()
         for each in policy["Properties"]["PolicyDocument"]["Statement"]
         if each["Action"] == "cloudwatch:DescribeAlarms"
     ]

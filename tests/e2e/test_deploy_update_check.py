@@ -1,0 +1,111 @@
+"""``verify_update`` on an AWS whose UpdateEndpoint silently returns to the old configuration."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+from loopback_aws import LoopbackAws
+from moto.sagemaker.responses import SageMakerResponse
+from stack_view import StackView
+
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+
+STACK = "Checked"
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("assemblies")
+    app = Path(__file__).with_name("update_check_app.py")
+    environment = {**os.environ, "CDK_VALIDATION": "false"}
+    subprocess.run([sys.executable, str(app), str(directory)], env=environment, check=True)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def aws() -> Iterator[LoopbackAws]:
+    with LoopbackAws() as account:
+        account.bootstrap()
+        yield account
+
+
+@pytest.fixture
+def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str], StackView]:
+    """Deploys states to a new stack."""
+    name = f"Checked{next(_NUMBERS)}"
+
+    def deploy(state: str) -> StackView:
+        aws.deploy(assemblies / state, STACK, stack_name=name)
+        return StackView(aws, name)
+
+    return deploy
+
+
+@contextmanager
+def updates_that_return() -> Iterator[None]:
+    """The first update succeeds for its caller, and leaves the endpoint on the old configuration."""
+    update: Callable[[Any], Any] = SageMakerResponse.update_endpoint  # type: ignore[attr-defined] # of loopback
+    returned = []
+
+    def update_and_return(response: Any) -> Any:
+        endpoints = response.sagemaker_backend.endpoints
+        before = {name: each.endpoint_config_name for name, each in endpoints.items()}
+        answer = update(response)
+        if not returned:
+            returned.append(True)
+            for name, config in before.items():
+                endpoints[name].endpoint_config_name = config
+        return answer
+
+    with mock.patch.object(SageMakerResponse, "update_endpoint", update_and_return):
+        yield
+
+
+def config_in_use_exists(view: StackView) -> bool:
+    return view.exists("config", f"endpoint-config/{view.endpoint('Name')['EndpointConfigName']}")
+
+
+def test_update_is_verified(deploy: Callable[[str], StackView]) -> None:
+    """An update that SageMaker keeps passes, back and forth, and deleting the stack leaves only the log."""
+    view = deploy("first")
+    assert view.stack.status == "CREATE_COMPLETE", view.stack.reason
+    configs = [view.endpoint("Name")["EndpointConfigName"]]
+    for state in ("second", "first"):
+        assert deploy(state).stack.status == "UPDATE_COMPLETE", view.stack.reason
+        configs.append(view.endpoint("Name")["EndpointConfigName"])
+    assert len(set(configs)) == 3
+    assert view.aws.destroy(view.name).status == "DELETE_COMPLETE"
+    assert view.leftovers() == {"log-group"}
+
+
+def test_update_that_silently_returns_fails(deploy: Callable[[str], StackView]) -> None:
+    """CloudFormation rolls back, says why, and keeps the configuration that the endpoint runs."""
+    view = deploy("first")
+    before = view.endpoint("Name")["EndpointConfigName"]
+    with updates_that_return():
+        deploy("second")
+    assert view.stack.status == "UPDATE_ROLLBACK_COMPLETE", view.stack.reason
+    assert f"got {before} (InService); SageMaker did not keep the update" in view.stack.reason
+    assert view.endpoint("Name")["EndpointConfigName"] == before
+    assert config_in_use_exists(view)
+    assert deploy("second").stack.status == "UPDATE_COMPLETE"
+    assert view.endpoint("Name")["EndpointConfigName"] != before
+
+
+def test_without_the_check_the_configuration_in_use_is_deleted(deploy: Callable[[str], StackView]) -> None:
+    """What the check is for: the deployment counts as a success, and the cleanup follows."""
+    view = deploy("first_unverified")
+    with updates_that_return():
+        deploy("second_unverified")
+    assert view.stack.status == "UPDATE_COMPLETE"
+    assert not config_in_use_exists(view)

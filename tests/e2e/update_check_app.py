@@ -1,0 +1,47 @@
+"""The stack of the update check's tests, synthesized once for each of its states.
+
+``python update_check_app.py DIRECTORY`` writes ``DIRECTORY/<state>`` for each.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import aws_cdk as cdk
+from constructs import Construct
+from deploy_app import write_models
+
+from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+
+STACK = "Checked"
+
+
+class CheckedStack(cdk.Stack):
+    """An endpoint of one model, whose update is verified or not."""
+
+    def __init__(self, scope: Construct, id: str, *, models: Path, is_verified: bool) -> None:
+        super().__init__(scope, id)
+        endpoint = TritonEndpoint(
+            self,
+            "Digits",
+            model_repository=TritonModelRepository(self, "Models", source=ModelSource.from_directory(models)),
+            model="alpha",
+            instance_type=InstanceType.of("ml.c6i.large"),
+            verify_update=is_verified,
+        )
+        cdk.CfnOutput(self, "Name", value=endpoint.endpoint_name)
+
+
+def main(directory: Path) -> None:
+    for constant, release in enumerate(("first", "second")):
+        models = write_models(directory / "models" / release, (("alpha", constant),))
+        for is_verified in (True, False):
+            name = release if is_verified else f"{release}_unverified"
+            app = cdk.App(outdir=str(directory / name))
+            CheckedStack(app, STACK, models=models, is_verified=is_verified)
+            app.synth()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
