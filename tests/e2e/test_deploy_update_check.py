@@ -55,7 +55,7 @@ def deploy(aws: LoopbackAws, assemblies: Path) -> Callable[[str], StackView]:
 def updates_that_return() -> Iterator[None]:
     """The first update succeeds for its caller, and leaves the endpoint on the old configuration."""
     update: Callable[[Any], Any] = SageMakerResponse.update_endpoint  # type: ignore[attr-defined] # of loopback
-    returned = []
+    returned: list[bool] = []
 
     def update_and_return(response: Any) -> Any:
         endpoints = response.sagemaker_backend.endpoints

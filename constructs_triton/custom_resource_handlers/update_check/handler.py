@@ -60,7 +60,7 @@ def _settled(name: str, wanted: str) -> dict[str, Any]:
 
 
 def _runs(endpoint: dict[str, Any], wanted: str) -> bool:
-    return endpoint["EndpointStatus"] == "InService" and endpoint["EndpointConfigName"] == wanted
+    return (endpoint["EndpointStatus"], endpoint["EndpointConfigName"]) == ("InService", wanted)
 
 
 def _reason(endpoint: dict[str, Any], name: str, wanted: str) -> str:
