@@ -248,7 +248,7 @@ class SimulatedStack:
         elif status == "SUCCESS" and self.random.random() < self._behaviour.repeats:
             self._call(event)
         if status != "SUCCESS":
-            assert is_injected, f"{event['RequestType']} {event['LogicalResourceId']} failed: {physical_id}"
+            assert fails, f"{event['RequestType']} {event['LogicalResourceId']} failed: {physical_id}"
             raise StepFailedError(event["LogicalResourceId"])
         if fails and not is_injected and event["ResourceType"] in GUARD_TYPES:  # the response was lost
             raise StepFailedError(event["LogicalResourceId"])
