@@ -207,7 +207,7 @@ class MultiModelContainer:
     async def _unpack(self, target_model: str, archive: Path) -> str:
         """Unpack the archive if needed, and return the url under which the server loads the model."""
         directory = self._directory(target_model)
-        if not directory.exists():
+        if not (directory / "model").exists():
             try:
                 await asyncio.to_thread(unpack, archive, directory / "model")
             except ArchiveError as error:

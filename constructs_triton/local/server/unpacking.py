@@ -2,34 +2,60 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from typing import cast
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.member_checks import MemberChecks, normalize
+from constructs_triton.model_repository.members import DIRECTORY_MODE, fold_mode
+from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["unpack"]
 
 
-def unpack(archive: Path, directory: Path) -> None:
+def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -> None:
     """Unpack ``archive`` into ``directory``, which must not exist yet.
 
-    Raises:
-        ArchiveError: it is not a gzip-compressed tar, or an entry is outside ``directory``. Nothing is left.
-    """
-    # Only a local run needs these packages.
-    from backports import tarfile  # noqa: PLC0415
-    from isal import igzip, isal_zlib  # noqa: PLC0415
+    The archive is unpacked beside ``directory`` and renamed when it is complete. Files get mode 0755 if their
+    owner may execute them, else 0644. ``limits`` are by default those of the environment.
 
-    directory.mkdir(parents=True)
+    Raises:
+        ArchiveError: it is not a gzip-compressed tar, exceeds ``limits``, or has members that are no files or
+            folders, are outside ``directory``, or collide on this file system. Nothing is left.
+    """
     try:
-        with (
-            igzip.IGzipFile(archive) as stream,  # type: ignore[no-untyped-call]  # isal has no annotations
-            tarfile.open(fileobj=stream, mode="r|") as tar,
-        ):
-            tar.extractall(directory, filter="data")
-    except (OSError, EOFError, tarfile.TarError, cast("type[Exception]", isal_zlib.error)) as error:
-        shutil.rmtree(directory, ignore_errors=True)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with partial_folder(directory.parent) as folder:
+            _unpack_all(archive, folder / "content", limits)
+            (folder / "content").rename(directory)
+    except OSError as error:
         raise ArchiveError(
-            f"{archive}: is not a gzip-compressed tar file ({error}); write it with `constructs-triton pack`"
+            f"{archive}: cannot be unpacked to {directory} ({error}); free disk space, or remove that folder"
         ) from error
+
+
+def _unpack_all(archive: Path, folder: Path, limits: UnpackLimits | None) -> None:
+    folder.mkdir(mode=DIRECTORY_MODE)
+    checks = MemberChecks()
+    for member in read_members(archive, limits):
+        problem = checks.problem(member)
+        if problem is None and not _write(member, folder / normalize(member.name)):
+            problem = "exists already, perhaps with other upper and lower case letters; rename it"
+        if problem is not None:
+            raise ArchiveError(f"{archive}: member {member.name[:300]!r} {problem}")
+
+
+def _write(member: ArchiveMember, path: Path) -> bool:
+    """Write a member; return False if another member has the same path on this file system."""
+    if member.is_directory:
+        path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+        return True
+    path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+    try:
+        file = path.open("xb")
+    except FileExistsError:
+        return False
+    with file:
+        file.writelines(member.chunks())
+    path.chmod(fold_mode(member.mode))
+    return True

@@ -150,7 +150,9 @@ def test_other_files_are_rejected_and_leave_nothing(tmp_path: Path, fault: str) 
             archive.write_bytes(content)
         case "plain-tar":
             archive.write_bytes(gzip.decompress(_tar(archive, "m").read_bytes()))
-    with pytest.raises(ArchiveError, match=r"a.tar.gz: is not a gzip-compressed tar file"):
+    with pytest.raises(
+        ArchiveError, match=r"a\.tar\.gz: (cannot be read as \.tar\.gz|member .* would be unpacked outside)"
+    ):
         unpack(archive, tmp_path / "folder" / "model")
     assert not (tmp_path / "folder" / "model").exists()
     assert not (tmp_path / "folder" / "outside").exists()
