@@ -158,7 +158,7 @@ def test_every_failure_of_every_update(account: Account, rollback_updates_replac
 def any_behaviour(chance: random.Random, template: Template) -> Behaviour:
     return Behaviour(
         fails=chance.choice([None, *template]),
-        fails_at_call=chance.randrange(12),
+        fails_at_call=chance.randrange(18),
         is_killed=chance.random() < 0.3,
         rollback_updates_replaced=chance.random() < 0.5,
         repeats=chance.choice([0, 0.4, 1]),
