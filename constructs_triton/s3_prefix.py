@@ -1,11 +1,30 @@
-"""Checks the prefix of keys in an S3 bucket: where archives are stored, or where SageMaker writes objects."""
+"""Checks parts of keys in an S3 bucket: names of models, and prefixes of archives and of output."""
 
 from __future__ import annotations
+
+import re
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_folder_prefix", "check_output_prefix"]
+__all__ = ["check_folder_prefix", "check_model_name", "check_output_prefix"]
+
+_MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+_LONGEST_NAME = 512
+
+
+def check_model_name(property: str, name: str) -> None:
+    """Check a name that becomes part of the key of an archive.
+
+    Raises:
+        InvalidValueError: it is longer than 512 characters, has characters other than letters, digits, "_",
+            "-", "." and "/", has an empty part, or is a token.
+    """
+    if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise InvalidValueError(
+            f'{property}: must be letters, digits, "_", "-" and "." known at synth, with "/" between '
+            f'folders, and at most {_LONGEST_NAME} characters, got "{name[:100]}"; write for example "resnet"'
+        )
 
 
 def check_folder_prefix(property: str, prefix: str, example: str = "models/") -> None:

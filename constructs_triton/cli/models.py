@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
+from constructs_triton.s3_prefix import check_model_name
 
 if TYPE_CHECKING:
     from constructs_triton.cli.model_prefix import ArchiveFile, ModelPrefix
@@ -140,6 +141,7 @@ def _list(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
 
 
 def _add(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
+    check_model_name("NAME", arguments.name)
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
         archive = _archive_of(arguments, Path(scratch))
         return _place(arguments, prefix, {arguments.name: archive})
@@ -149,6 +151,8 @@ def _sync(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
     from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - not for --help
 
     repository = ModelRepository.from_directory(arguments.source)
+    for name in repository.top_level_models():
+        check_model_name(f"model {name!r}", name)
     _refuse_errors(repository, arguments)
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
         archives = {name: _pack(repository, name, Path(scratch)) for name in repository.top_level_models()}

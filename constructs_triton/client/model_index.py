@@ -46,7 +46,7 @@ class ModelIndex:
         if not _is_index(value, models):
             raise InvalidValueError(
                 f'{source}: must be {{"version": {_VERSION}, "target_models": {{name: key}}}}, '
-                f"got {str(value)[:100]}; {_SYNC_HINT}"
+                f"got {_beginning(text)}; {_SYNC_HINT}"
             )
         return cls(models or {})
 
@@ -89,6 +89,10 @@ def split_s3_uri(uri: str) -> tuple[str, str]:
     if scheme != "s3" or not bucket or not key.strip("/"):
         raise InvalidValueError(f"S3 URI: must be s3://bucket/key, got {uri!r}; add the bucket and the key")
     return bucket, key
+
+
+def _beginning(text: str | bytes) -> str:
+    return (text if isinstance(text, str) else text.decode("utf-8", "replace"))[:100]
 
 
 def _is_index(value: Any, models: Any) -> bool:

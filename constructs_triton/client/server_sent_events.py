@@ -25,13 +25,15 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
             ``MAXIMUM_EVENT_BYTES``.
     """
     data: list[bytes] = []
+    size = 0
     for line in _iterate_lines(parts):
         if line.startswith(b"data:"):
             data.append(line[5:].removeprefix(b" "))
-            _check_size(sum(map(len, data)))
+            size += len(data[-1])
+            _check_size(max(size, len(data)))
         elif not line and data:
             yield _decode(b"\n".join(data))
-            data = []
+            data, size = [], 0
     if data:
         raise ResponseDecodingError(
             f"event stream: the last event is incomplete, got {data[-1][:40]!r}; "
@@ -40,20 +42,20 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
 
 
 def _iterate_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
-    rest = b""
+    # Each byte is searched once, however small the parts of a long line are.
+    line: list[bytes] = []
+    size, ended_with_return = 0, False
     for part in parts:
-        rest += part
-        start = 0
-        for end in _LINE_END.finditer(rest):
-            # A carriage return at the very end may be the first half of "\r\n".
-            if end.group() == b"\r" and end.end() == len(rest):
-                break
-            yield rest[start : end.start()]
-            start = end.end()
-        rest = rest[start:]
-        _check_size(len(rest))
-    if rest:
-        yield rest.removesuffix(b"\r")
+        start = 1 if ended_with_return and part.startswith(b"\n") else 0  # the second half of "\r\n"
+        for end in _LINE_END.finditer(part, start):
+            yield b"".join((*line, part[start : end.start()]))
+            line, size, start = [], 0, end.end()
+        ended_with_return = part.endswith(b"\r") or (ended_with_return and not part)
+        line.append(part[start:])
+        size += len(part) - start
+        _check_size(size)
+    if size:
+        yield b"".join(line)
 
 
 def _check_size(size: int) -> None:

@@ -63,7 +63,7 @@ class ArchiveCache:
             with partial_folder(destination.parent) as folder:
                 _link_or_copy(archive, folder / archive.name)
                 (folder / archive.name).replace(destination)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
         return True
 
@@ -75,7 +75,7 @@ class ArchiveCache:
             if recorded != _state(archive) or recorded[1:] != _state(destination)[1:]:
                 return False
             os.utime(record)
-        except (OSError, ValueError, TypeError):
+        except (OSError, ValueError, TypeError, RecursionError):
             return False
         return True
 

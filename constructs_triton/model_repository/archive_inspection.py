@@ -85,7 +85,7 @@ class _Reading:
             if self.outline is not None:
                 (self.outline / name).mkdir(parents=True, exist_ok=True)
         else:
-            self.members[name] = Member(name, fold_mode(member.mode), member.name, _state(member))
+            self.members[name] = Member(name, fold_mode(name, member.mode), member.name, _state(member))
             self.digests[name] = _digest(member, None if self.outline is None else self.outline / name)
 
     def _report(self, problem: str) -> None:

@@ -30,7 +30,7 @@ __all__ = ["ArchiveOutline", "outline_archive"]
 _MOST_OUTLINES = 100
 _KEPT_SECONDS = 24 * 3600
 _REPOSITORY, _CONTENTS = "repository", "contents.json"
-_UNREADABLE = (OSError, ValueError, TypeError, KeyError)
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, RecursionError)
 """What reading an outline raises that does not exist or is incomplete."""
 _IN_USE: set[Path] = set()
 """The outlines that this process has returned."""

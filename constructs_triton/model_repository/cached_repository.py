@@ -20,6 +20,7 @@ from blake3 import blake3
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.cache_location import cache_directory
+from constructs_triton.model_repository.members import MAX_DEPTH
 from constructs_triton.model_repository.packing import ArchiveIdentity, errors_left_by_packing, identify
 from constructs_triton.model_repository.report_cache import ReportCache
 
@@ -154,7 +155,7 @@ def _signature(directory: Path) -> str | None:
 
 def _states(directory: str, above: tuple[str, ...] = ()) -> Iterator[_EntryState]:
     real = os.path.realpath(directory)
-    if real in above:
+    if real in above or len(above) > MAX_DEPTH:
         return
     try:
         with os.scandir(directory) as found:

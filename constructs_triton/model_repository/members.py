@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.ignore import IGNORE_FILE, IgnoreRules
+from constructs_triton.regular_files import file_type
 
 __all__ = [
     "DIRECTORY_MODE",
+    "MAX_DEPTH",
     "FileState",
     "Member",
     "changed_error",
@@ -26,12 +28,51 @@ __all__ = [
 
 DIRECTORY_MODE, EXECUTABLE_MODE, PLAIN_MODE = 0o755, 0o755, 0o644
 
-_SPECIAL_FILES = {
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
+MAX_DEPTH = 100
+# Triton and Python only read these files; some file systems and checkouts set an execute bit for all files.
+_NEVER_EXECUTED = frozenset(
+    [
+        ".bin",
+        ".csv",
+        ".data",
+        ".engine",
+        ".gguf",
+        ".graphdef",
+        ".gz",
+        ".h5",
+        ".ini",
+        ".jpeg",
+        ".jpg",
+        ".json",
+        ".jsonl",
+        ".md",
+        ".model",
+        ".npy",
+        ".npz",
+        ".onnx",
+        ".ort",
+        ".parquet",
+        ".pb",
+        ".pbtxt",
+        ".pkl",
+        ".plan",
+        ".png",
+        ".pt",
+        ".pth",
+        ".py",
+        ".safetensors",
+        ".tar",
+        ".tgz",
+        ".toml",
+        ".tsv",
+        ".txt",
+        ".vocab",
+        ".xml",
+        ".yaml",
+        ".yml",
+        ".zip",
+    ]
+)
 
 
 class FileState(NamedTuple):
@@ -71,9 +112,16 @@ class Member:
         return 0 if self.state is None else self.state.size
 
 
-def fold_mode(mode: int) -> int:
-    """Return 0755 for what its owner may execute, else 0644: the same for every umask."""
-    return EXECUTABLE_MODE if mode & stat.S_IXUSR else PLAIN_MODE
+def fold_mode(name: str, mode: int) -> int:
+    """Return 0755 for a file that its owner may execute, else 0644: the same for every umask.
+
+    The execute bit counts only for files that a model may start, such as ``triton_python_backend_stub`` or a
+    tool without a suffix. It does not count for models, code and data, such as ``model.py``: a checkout that
+    sets it would otherwise replace every archive.
+    """
+    suffix = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a plain string, thousands of times
+    is_executable = mode & stat.S_IXUSR and suffix not in _NEVER_EXECUTED
+    return EXECUTABLE_MODE if is_executable else PLAIN_MODE
 
 
 def is_utf8(name: str) -> bool:
@@ -138,6 +186,9 @@ class _Walk:
         self, source: str, name: str, above: tuple[str, ...], rules: IgnoreRules
     ) -> Iterator[Member]:
         real = os.path.realpath(source)
+        if len(above) > MAX_DEPTH:
+            self._report(source, "is nested too deeply", f"{len(above)} folders", "move it up")
+            return
         if real in above:
             self._report(source, "is a link to a folder above itself", real, "remove the link")
             return
@@ -186,7 +237,7 @@ class _Walk:
         if is_directory:
             yield from self._directory(entry.path, name, above, rules)
         else:
-            yield Member(name, fold_mode(status.st_mode), entry.path, FileState.of(status))
+            yield Member(name, fold_mode(name, status.st_mode), entry.path, FileState.of(status))
 
     def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         try:
@@ -205,10 +256,8 @@ class _Walk:
             self._report(
                 _printable(entry.path), "has a name that is not UTF-8", repr(entry.name), "rename it"
             )
-        elif (file_type := _SPECIAL_FILES.get(stat.S_IFMT(status.st_mode))) is not None:
-            self._report(
-                entry.path, "cannot be archived", file_type, f"remove it, or add it to {IGNORE_FILE}"
-            )
+        elif (special := file_type(status.st_mode)) is not None:
+            self._report(entry.path, "cannot be archived", special, f"remove it, or add it to {IGNORE_FILE}")
         elif entry.is_symlink() and not self._is_inside(entry.path):
             self._report_link_out(entry.path)
         elif (secret := self._credential(entry, name, status, rules)) is not None:

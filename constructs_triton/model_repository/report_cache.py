@@ -33,7 +33,7 @@ class ReportCache:
         try:
             value = json.loads(path.read_bytes())
             os.utime(path)
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
         return value
 

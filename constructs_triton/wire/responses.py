@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
@@ -67,7 +68,7 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
             ResponseDecodingError: an element is not ``value:index:label``.
         """
         array = self.arrays[name]
-        rows = array.reshape(-1, array.shape[-1]) if array.ndim else array.reshape(1, 1)
+        rows = array.reshape(prod(array.shape[:-1]), array.shape[-1]) if array.ndim else array.reshape(1, 1)
         return [[_parse_classification(name, value) for value in row] for row in rows]
 
 

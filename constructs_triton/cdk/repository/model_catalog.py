@@ -12,8 +12,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
-from constructs_triton.cdk.repository.target_model import check_model_name
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.s3_prefix import check_model_name
 from constructs_triton.spelling import did_you_mean, quoted
 
 __all__ = ["ModelCatalog"]
@@ -38,7 +38,7 @@ class ModelCatalog:
         Raises:
             InvalidValueError: the name is malformed, or a model has it.
         """
-        check_model_name(name)
+        check_model_name("name", name)
         is_taken = name in self._named
         if isinstance(self.source, LocalModels):
             is_taken = is_taken or self.source.holds(name)

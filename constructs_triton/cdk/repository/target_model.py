@@ -11,10 +11,8 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.spelling import closest, quoted
 from constructs_triton.tokens import is_token
 
-__all__ = ["TargetModel", "TargetModelNaming", "check_model_name", "check_target_model"]
+__all__ = ["TargetModel", "TargetModelNaming", "check_target_model"]
 
-_MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
-_LONGEST_NAME = 512
 _PATTERN = re.compile(r"[*?]")
 
 
@@ -47,19 +45,6 @@ class TargetModel(str):
         target_model = super().__new__(cls, key)
         target_model.model_name = model_name
         return target_model
-
-
-def check_model_name(name: str) -> None:
-    """Check a logical name, which becomes part of an object key.
-
-    Raises:
-        InvalidValueError: a CDK token, other characters, or a name that is too long.
-    """
-    if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
-        raise InvalidValueError(
-            f'name: must be letters, digits, "_", "-" and "." known at synth, with "/" between folders, '
-            f'got "{name}"; write for example "resnet"'
-        )
 
 
 def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: Sequence[str]) -> None:

@@ -50,10 +50,15 @@ class Index:
         Raises:
             ValueError: the text is not JSON, or not an index of this version.
         """
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("must not be nested that deeply") from error
         if not isinstance(value, dict) or value.get("version") != _VERSION:
             raise ValueError(f"must be a JSON object of version {_VERSION}")
-        return cls(value["target_models"], value.get("deployed", {}), value.get("retired", {}))
+        target_models = _mapping(value.get("target_models"), "target_models", str)
+        deployed = _mapping(value.get("deployed", {}), "deployed", str)
+        return cls(target_models, deployed, _mapping(value.get("retired", {}), "retired", (int, float)))
 
     def to_json(self) -> str:
         """The index as JSON; equal indexes give equal strings."""
@@ -102,6 +107,13 @@ class Index:
         return Index(target_models, deployed, {key: at for key, at in retired.items() if key not in named})
 
 
+def _mapping(value: Any, name: str, value_type: type | tuple[type, ...]) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(each, value_type) for each in value.values()):
+        what = "strings" if value_type is str else "numbers"
+        raise ValueError(f"{name}: must be a JSON object of {what}, got {str(value)[:100]}")
+    return value
+
+
 def read_index(client: Any, bucket: str, prefix: str) -> Index:
     """The index of a prefix; an empty one if there is none."""
     return _read(client, bucket, prefix + INDEX_FILE)[0]
@@ -136,7 +148,7 @@ def _read(client: Any, bucket: str, key: str) -> tuple[Index, str | None]:
         raise
     try:
         return Index.from_json(found["Body"].read()), found["ETag"]
-    except (ValueError, KeyError, AttributeError) as error:
+    except ValueError as error:
         raise SyncError(
             f"s3://{bucket}/{key}: is not an index of models ({error}); delete this object, then deploy again"
         ) from error

@@ -50,9 +50,17 @@ class Manifest:
         Raises:
             ValueError: the text is not JSON, or not a manifest of this version.
         """
-        value = json.loads(text)
+        try:
+            value = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("manifest: must not be nested that deeply; deploy again") from error
         if not isinstance(value, dict) or value.get("version") != _VERSION:
             raise ValueError(f"manifest: must have version {_VERSION}; deploy again")
+        rows = value.get("archives")
+        if not isinstance(rows, list) or not all(map(_is_row, rows)):
+            raise ValueError(
+                "manifest: must list archives with Name, SourceKey and TargetModel; deploy again"
+            )
         return cls(
             tuple(
                 ListedArchive(
@@ -62,7 +70,7 @@ class Manifest:
                     size_bytes=row.get("SizeBytes"),
                     given_bucket=row.get("GivenBucket"),
                 )
-                for row in value["archives"]
+                for row in rows
             )
         )
 
@@ -90,6 +98,14 @@ class Manifest:
     def target_models(self) -> dict[str, str]:
         """The target model of each logical name."""
         return {archive.name: archive.target_model for archive in self.archives}
+
+
+def _is_row(row: object) -> bool:
+    if not isinstance(row, dict):
+        return False
+    strings = (row.get(key) for key in ("Name", "SourceKey", "TargetModel"))
+    numbers = (row.get(key, 0) for key in ("SizeBytes", "GivenBucket"))
+    return all(isinstance(each, str) for each in strings) and all(isinstance(each, int) for each in numbers)
 
 
 def content_name(name: str, content_digest: str) -> str:

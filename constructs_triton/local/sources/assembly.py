@@ -90,7 +90,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise LocalEndpointError(
             f"{path}: does not exist, so this is not a cloud assembly; run `npx cdk synth`"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise LocalEndpointError(
             f"{path}: cannot be read as JSON ({error}); run `npx cdk synth` again"
         ) from error

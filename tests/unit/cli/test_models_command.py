@@ -147,6 +147,15 @@ def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, c
         command("remove", "one")
 
 
+@pytest.mark.parametrize("name", ["", "../../x", "/abs", "a\nb", "?a=b", "a//b", ".a", "a" * 600])
+def test_name_that_is_no_key_is_an_error(tmp_path: Path, s3: Any, command: Command, name: str) -> None:
+    """A name becomes part of a key, so the command line accepts the same names as the constructs."""
+    model = write_models(tmp_path / "r", "net")
+    with pytest.raises(InvalidValueError, match="NAME: must be letters"):
+        command("add", name, str(model))
+    assert s3.list_objects_v2(Bucket="models")["KeyCount"] == 0
+
+
 def test_rejected_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Command) -> None:
     """A model that Triton rejects is not uploaded, unless the check is turned off."""
     path = write_models(tmp_path / "r", "net")

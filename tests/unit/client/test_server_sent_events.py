@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from constructs_triton.client import server_sent_events
@@ -21,6 +23,24 @@ def test_stream_cut_at_every_byte_has_the_same_events() -> None:
     cuts += [[STREAM[i : i + n] for i in range(0, len(STREAM), n)] for n in range(1, 9)]
     for parts in cuts:
         assert list(iterate_events(parts)) == EVENTS
+
+
+def test_large_event_in_small_parts_is_read_in_linear_time() -> None:
+    """Each byte is searched once, however small the parts are."""
+    event = b"data: " + b"x" * (4 << 20) + b"\n\n"
+    start = time.process_time()
+    (found,) = iterate_events(event[at : at + 1024] for at in range(0, len(event), 1024))
+    assert len(found) == 4 << 20
+    assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize("line", [b"data: 12345\n", b"data:\n"])
+def test_size_of_an_event_of_many_lines_is_bounded(monkeypatch: pytest.MonkeyPatch, line: bytes) -> None:
+    """The bound is for the event, not for one of its lines."""
+    monkeypatch.setattr(server_sent_events, "MAXIMUM_EVENT_BYTES", 1000)
+    with pytest.raises(ResponseDecodingError, match="an event may have at most 1000 bytes"):
+        list(iterate_events(line for _ in range(2000)))
+    assert len(list(iterate_events(line + b"\n" for _ in range(2000)))) == 2000
 
 
 def test_event_is_yielded_as_soon_as_it_is_complete() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import subprocess
 import tarfile
 import threading
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_archive_contains_no_owner_or_time(tmp_path: Path) -> None:
     "change",
     [
         lambda root: (root / "net/1/model.py").write_bytes(b"class TritonPythonModel: pass\n"),
-        lambda root: (root / "net/1/model.py").chmod(0o755),
+        lambda root: (root / "net/1/tool").chmod(0o755),
         lambda root: (root / "net/1/model.py").rename(root / "net/1/other.py"),
         lambda root: (root / "net/1/empty").mkdir(),
     ],
@@ -86,10 +87,37 @@ def test_archive_contains_no_owner_or_time(tmp_path: Path) -> None:
 )
 def test_digest_changes_with_every_change(tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
     """Content, mode, name and an empty folder are each part of the digest."""
-    repository = write_repository(tmp_path / "r", NET)
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/tool": b"#!/bin/sh\n"})
     before = fingerprint(repository, ["net"])
     change(tmp_path / "r")
     assert fingerprint(repository, ["net"]) != before
+
+
+def test_execute_bit_of_code_and_models_is_not_part_of_the_digest(tmp_path: Path) -> None:
+    """A checkout or a file system that sets the bit for all files gives the same archive."""
+    repository = write_repository(tmp_path / "r", {**NET, "net/1/model.onnx": b"x"})
+    before = pack(repository, ["net"], tmp_path / "before")
+    for path in (tmp_path / "r").rglob("*.*"):
+        path.chmod(0o777)
+    after = pack(repository, ["net"], tmp_path / "after")
+    assert after.digest == before.digest
+    assert after.path.read_bytes() == before.path.read_bytes()
+    assert inspect_archive(after.path).digest == before.digest
+
+
+def test_deep_folders_are_an_error(tmp_path: Path) -> None:
+    """Folders nested more than a hundred deep are reported, whatever Python's stack allows."""
+    repository = write_repository(tmp_path / "r", NET)
+    folder = os.open(tmp_path / "r/net", os.O_RDONLY)
+    for _ in range(1200):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    with pytest.raises(ArchiveError, match="is nested too deeply, got 101 folders"):
+        pack(repository, ["net"], tmp_path / "out")
+    subprocess.run(["rm", "-rf", tmp_path / "r"], check=True)
 
 
 def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) -> None:

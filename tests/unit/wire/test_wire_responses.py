@@ -98,6 +98,12 @@ def test_classifications_are_parsed_in_batches() -> None:
         InferenceResult({"Y": np.array([b"cat"], dtype=object)}).classifications("Y")
 
 
+@pytest.mark.parametrize(("shape", "found"), [((0,), [[]]), ((2, 0), [[], []]), ((0, 3), [])])
+def test_empty_output_has_no_classes(shape: tuple[int, ...], found: list[list[Classification]]) -> None:
+    """An output without elements has one empty list per batch element."""
+    assert InferenceResult({"Y": np.zeros(shape, dtype=object)}).classifications("Y") == found
+
+
 @pytest.mark.parametrize(
     "strings", [[b"same", b"size", b"\0\0\0\0"], [b"", b"a\0", b"long" * 100], [b"", b""], []]
 )

@@ -28,6 +28,7 @@ from sync_requests import (
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.custom_resource_handlers.model_sync import handler
 from constructs_triton.custom_resource_handlers.model_sync.index import Index, read_index, update_index
+from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
 from constructs_triton.custom_resource_handlers.model_sync.placement import SyncError
 from constructs_triton.custom_resource_handlers.model_sync.pruning import empty_prefix
 
@@ -41,6 +42,35 @@ def deploy(s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], *
 
 def named(archive: dict[str, Any], name: str) -> dict[str, Any]:
     return {**archive, "Name": name}
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        DEEP,
+        '{"version": 1, "target_models": ' + DEEP,
+        '{"version": 1}',
+        '{"version": 1, "target_models": "x"}',
+        '{"version": 1, "target_models": {"a": 1}}',
+        '{"version": 1, "target_models": {}, "deployed": []}',
+        '{"version": 1, "target_models": {}, "retired": 1}',
+        '{"version": 1, "target_models": {}, "retired": {"a": "b"}}',
+        '{"version": 1, "archives": 1}',
+        '{"version": 1, "archives": [1]}',
+        '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b"}]}',
+        '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": 1}]}',
+        '{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": []}]}',
+    ],
+)
+def test_damaged_index_or_manifest_is_an_error(text: str) -> None:
+    """Each reader raises its documented error, whatever an object in S3 contains."""
+    client = () if "deployed" in text or "retired" in text else (ModelIndex.from_json,)  # it ignores them
+    for read in (Index.from_json, Manifest.from_json, *client):
+        with pytest.raises(ValueError, match=r"must|is not JSON|Expecting"):
+            read(text)
 
 
 def test_client_reads_the_index(s3: Any, cloudformation: CloudFormation) -> None:
