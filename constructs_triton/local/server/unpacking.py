@@ -16,8 +16,8 @@ __all__ = ["unpack"]
 def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -> None:
     """Unpack ``archive`` into ``directory``, which must not exist yet.
 
-    The archive is unpacked beside ``directory`` and renamed when it is complete. Files get mode 0755 or 0644, as in
-    an archive of ``pack``. ``limits`` are by default those of the environment.
+    The archive is unpacked beside ``directory`` and renamed when it is complete. Files get mode 0755 or 0644,
+    as in an archive of ``pack``. ``limits`` are by default those of the environment.
 
     Raises:
         ArchiveError: it is not a gzip-compressed tar, exceeds ``limits``, or has members that are no files or
