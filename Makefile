@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test acceptance examples mutants numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo test acceptance account-check examples mutants numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -70,6 +70,10 @@ coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
 # Each file of tests/acceptance has a budget in minutes; together they stay under 40 minutes.
 acceptance: $(INSTALLED) $(NODE_INSTALLED) ## the slow tests that `make test` leaves out, in under 40 minutes
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/acceptance
+
+# QUESTION=1 asks only that one. The answers belong in docs/fidelity.md.
+account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 3 dollars
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
 # The environment above has NumPy 1, which the server's Python backend requires.
 numpy2: $(INSTALLED) ## the tests of wire/ and client/ with NumPy 2, in a separate environment
