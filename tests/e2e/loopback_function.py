@@ -23,6 +23,7 @@ import botocore.session
 
 __all__ = ["Invocation", "run"]
 
+_PAUSED_SHARE = 0.01
 _SERVICES = ("application-autoscaling", "lambda", "s3", "sagemaker")
 
 
@@ -82,4 +83,17 @@ def _become(invocation: Invocation) -> None:
     session = botocore.session.Session()
     session.register_component("data_loader", _LOADER)
     boto3.setup_default_session(botocore_session=session)
+    _skip_pauses()
     logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
+
+
+def _skip_pauses() -> None:
+    """Shorten pauses between attempts; the clock that measures them runs ahead by what was skipped."""
+    sleep, monotonic, skipped = time.sleep, time.monotonic, [0.0]
+
+    def pause(seconds: float) -> None:
+        skipped[0] += seconds * (1 - _PAUSED_SHARE)
+        sleep(seconds * _PAUSED_SHARE)
+
+    time.sleep = pause
+    time.monotonic = lambda: monotonic() + skipped[0]

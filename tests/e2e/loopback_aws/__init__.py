@@ -7,14 +7,17 @@ error.
 """
 
 from .assembly import Assembly
+from .behaviour import CALM, Behaviour
 from .errors import ApiError, ResourceFailedError, StackError, TemplateError
 from .loopback import LoopbackAws
 from .stack import Stack
 from .template import Template
 
 __all__ = [
+    "CALM",
     "ApiError",
     "Assembly",
+    "Behaviour",
     "LoopbackAws",
     "ResourceFailedError",
     "Stack",

@@ -16,16 +16,19 @@ from urllib.parse import unquote
 
 from moto.core.authorization import ActionAuthenticatorMixin
 from moto.iam.access_control import PermissionResult
+from moto.kms.models import kms_backends
 from moto.s3.models import FakeBucket
 
 from .errors import StackError
 from .policy import Decision, PolicyError, Service, decide
+from .role_policies import RolePolicies
+from .s3_needs import Need, S3Needs
+from .scaling_needs import needs_of_caller
 from .service_api import ServiceApi
 
 __all__ = ["Access", "RoleCredentials"]
 
 _TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
-_Needs = Iterator[tuple[str, str, Mapping[str, str]]]
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,13 @@ class Access:
     api: ServiceApi
     _sessions: dict[str, RoleCredentials] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        self.policies = RolePolicies(self.api)
+        self.s3_needs = S3Needs(self.api)
+
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
         """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that."""
-        name = role_arn.rpartition("/")[2]
-        trust = self.api.client("iam").get_role(RoleName=name)["Role"]["AssumeRolePolicyDocument"]
-        verdict = decide(
-            [trust], action="sts:AssumeRole", resource=None, context=context, principal=Service(service)
-        )
-        if verdict is not Decision.ALLOWED:
-            raise StackError(f"{service} is not allowed to assume {role_arn}: {verdict.value}")
+        self.expect_trust(role_arn, service=service, context=context)
         answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="loopback")
         given = answer["Credentials"]
         credentials = RoleCredentials(
@@ -73,12 +74,45 @@ class Access:
         self._sessions[credentials.access_key_id] = credentials
         return credentials
 
-    def allows(self, role_arn: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
-        """Whether the policies of a role allow an action."""
+    def expect_trust(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> None:
+        """Raise ``StackError`` if the trust policy of a role does not let a service assume it."""
         verdict = decide(
-            self._policies(role_arn), action=action, resource=resource, context={**_TRANSPORT, **context}
+            [self.policies.trust(role_arn)],
+            action="sts:AssumeRole",
+            resource=None,
+            context=context,
+            principal=Service(service),
         )
+        if verdict is not Decision.ALLOWED:
+            raise StackError(f"{service} is not allowed to assume {role_arn}: {verdict.value}")
+
+    def allows(self, role_arn: str, action: str, resource: str, context: Mapping[str, str]) -> bool:
+        """Whether the policies of a role allow an action, once all of them have taken effect."""
+        return self._allow(self.policies.stored(role_arn), role_arn, (action, resource, context))
+
+    def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
+        action, resource, context = need
+        verdict = decide(documents, action=action, resource=resource, context={**_TRANSPORT, **context})
+        if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
+            verdict = self._key_policy_decision(role_arn, need)
         return verdict is Decision.ALLOWED
+
+    def _key_policy_decision(self, role_arn: str, need: Need) -> Decision:
+        """What the policy of a key of this account grants the role without a policy of the role's own."""
+        action, arn, context = need
+        key = kms_backends[self.api.account][self.api.region].keys.get(arn.rpartition("/")[2])
+        if key is None:
+            return Decision.NOT_GRANTED
+        document = json.loads(key.policy)
+        return decide([document], action=action, resource=arn, context=context, principal=role_arn)
+
+    def bucket_decision(self, resource: str, action: str) -> Decision:
+        """What the policy of a bucket decides about the bucket or an object in it."""
+        bucket = self.s3_needs.bucket(resource.removeprefix("arn:aws:s3:::").partition("/")[0])
+        if bucket is None or bucket.policy is None:
+            return Decision.NOT_GRANTED
+        document = json.loads(bucket.policy)
+        return decide([document], action=action, resource=resource, context=_TRANSPORT)
 
     def patches(self) -> list[Any]:
         """Patches of moto's permission checks; active while the loopback AWS runs."""
@@ -102,44 +136,21 @@ class Access:
         return authorize
 
     def _permits(self, role_arn: str, request: Any, resource: str) -> bool:
-        return all(self.allows(role_arn, *need) for need in self._needs(request, resource))
+        documents = self.policies.effective(role_arn)
+        return all(self._allow(documents, role_arn, need) for need in self._needs(request, resource))
 
-    def _needs(self, request: Any, resource: str) -> _Needs:
+    def _needs(self, request: Any, resource: str) -> Iterator[Need]:
         """The actions of a request, with the resource and context of each."""
         service = _credential_scope(request)[3]
         if service == "s3":
-            yield from self._s3_needs(request, resource)
+            yield from self.s3_needs.of(request, resource)
         else:
             yield _other_need(service, request, self.api)
-
-    def _s3_needs(self, request: Any, resource: str) -> _Needs:
-        action = request._get_action()
-        prefix = request.querystring.get("prefix")
-        context = {} if prefix is None else {"s3:prefix": prefix[0]}
-        yield f"s3:{action}", resource, context
-        source = request.headers.get("x-amz-copy-source")
-        if source is not None:
-            yield "s3:GetObject", f"arn:aws:s3:::{unquote(source).lstrip('/')}", {}
-        if action == "GetObject" and not self._exists(resource):
-            # Without permission to list the bucket, S3 answers 403 for a missing key, not 404.
-            yield "s3:ListBucket", resource.partition("/")[0], {}
-
-    def _exists(self, resource: str) -> bool:
-        bucket, _, key = resource.removeprefix("arn:aws:s3:::").partition("/")
-        listed = self.api.client("s3").list_objects_v2(Bucket=bucket, Prefix=key)
-        return key in [each["Key"] for each in listed.get("Contents", [])]
-
-    def _policies(self, role_arn: str) -> Iterator[Mapping[str, Any]]:
-        iam, name = self.api.client("iam"), role_arn.rpartition("/")[2]
-        for policy in iam.list_role_policies(RoleName=name)["PolicyNames"]:
-            yield iam.get_role_policy(RoleName=name, PolicyName=policy)["PolicyDocument"]
-        for attached in iam.list_attached_role_policies(RoleName=name)["AttachedPolicies"]:
-            arn = attached["PolicyArn"]
-            version = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-            yield iam.get_policy_version(PolicyArn=arn, VersionId=version)["PolicyVersion"]["Document"]
+        if service == "application-autoscaling":
+            yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
 
 
-def _other_need(service: str, request: Any, api: ServiceApi) -> tuple[str, str, Mapping[str, str]]:
+def _other_need(service: str, request: Any, api: ServiceApi) -> Need:
     action = request._get_action()
     here = f"{api.region}:{api.account}"
     if service == "logs":
@@ -165,7 +176,7 @@ def _other_need(service: str, request: Any, api: ServiceApi) -> tuple[str, str, 
     raise PolicyError(f"no rule says which resource {service}:{action} concerns")
 
 
-def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
     """Describe actions have no resource; others have an ARN that does not contain the endpoint."""
     if action.startswith("Describe"):
         return f"application-autoscaling:{action}", "*", {}
@@ -180,7 +191,7 @@ def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[st
     )
 
 
-def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
     kinds = {
         "DescribeEndpoint": ("endpoint", "EndpointName"),
         "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
@@ -191,7 +202,7 @@ def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[s
     return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:{kind}/{wanted[member]}", {}
 
 
-def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> tuple[str, str, Mapping[str, str]]:
+def _parameter_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
     return f"ssm:{action}", f"arn:aws:ssm:{here}:parameter/{wanted['Name'].lstrip('/')}", {}
 
 

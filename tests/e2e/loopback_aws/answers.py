@@ -17,6 +17,7 @@ class Answers:
     functions_are_idle: Callable[[], bool]
     base_url: str = ""
     _received: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    _taken: set[str] = field(default_factory=set)
 
     def expect(self) -> str:
         """Create a token for one response."""
@@ -28,7 +29,9 @@ class Answers:
         return f"{self.base_url}/answers/{token}"
 
     def receive(self, token: str, answer: dict[str, Any]) -> bool:
-        """Store a response; returns False if its token is unknown."""
+        """Store a response; returns False if its token is unknown. A second response is ignored."""
+        if token in self._taken:
+            return True
         if token not in self._received:
             return False
         self._received[token] = answer
@@ -39,4 +42,5 @@ class Answers:
         answer = self._received[token]
         if answer is not None:
             del self._received[token]
+            self._taken.add(token)
         return answer

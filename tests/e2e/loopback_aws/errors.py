@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .providers.provider import Physical
+
 __all__ = ["ApiError", "ResourceFailedError", "StackError", "TemplateError"]
 
 
@@ -14,11 +19,11 @@ class TemplateError(StackError):
 
 
 class ResourceFailedError(StackError):
-    """A resource failed but exists, so a rollback must delete it by its physical id."""
+    """A resource failed but exists, so a rollback must delete it."""
 
-    def __init__(self, message: str, physical_id: str) -> None:
+    def __init__(self, message: str, physical: Physical) -> None:
         super().__init__(message)
-        self.physical_id = physical_id
+        self.physical = physical
 
 
 class ApiError(Exception):

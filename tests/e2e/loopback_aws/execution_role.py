@@ -1,53 +1,102 @@
-"""Checks the model data with the execution role, as CreateModel does."""
+"""Checks with the execution role what an instance reads when it starts: the model data and the image."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from botocore.exceptions import ClientError
+from moto.iam.exceptions import NotFoundException
 
 from .access import Access, RoleCredentials
 from .errors import StackError
-from .service_api import ServiceApi, client
+from .policy import Decision
+from .service_api import ServiceApi
 
 __all__ = ["ExecutionRoleCheck"]
+
+_IMAGE = re.compile(r"(\d{12})\.dkr\.ecr\.([^.]+)\.amazonaws\.com/([^:@]+)[:@].+")
+_PULL = ("BatchCheckLayerAvailability", "BatchGetImage", "GetDownloadUrlForLayer")
 
 
 @dataclass
 class ExecutionRoleCheck:
-    """Sends requests to S3 with the role's credentials, so that the deployed policies decide."""
+    """Asks the deployed policies as they are at this moment."""
 
     api: ServiceApi
     access: Access
 
     def assume(self, role_arn: str) -> RoleCredentials:
         """Assume the role as SageMaker, for this account's resources."""
-        source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
-        context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
-        return self.access.assume(role_arn, service="sagemaker.amazonaws.com", context=context)
+        return self.access.assume(role_arn, **self._as_sagemaker())
 
-    def model_data_is_readable(self, model: Mapping[str, Any]) -> None:
+    def expect_model_data(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not read the data of a container."""
-        containers = [*model.get("Containers", []), model.get("PrimaryContainer", {})]
         locations = [
-            (each["ModelDataUrl"], each.get("Mode")) for each in containers if "ModelDataUrl" in each
+            (each["ModelDataUrl"], each.get("Mode")) for each in _containers(model) if "ModelDataUrl" in each
         ]
         if not locations:
             return
-        try:
-            credentials = self.assume(model["ExecutionRoleArn"])
-        except (StackError, ClientError) as error:
-            raise PermissionError(f"Could not assume role {model['ExecutionRoleArn']}: {error}") from None
-        s3 = client("s3", self.api.endpoint_url, self.api.region, credentials.as_arguments())
+        self._expect_trust(model["ExecutionRoleArn"])
         for url, mode in locations:
             bucket, _, key = url.removeprefix("s3://").partition("/")
-            try:
-                if mode == "MultiModel":
-                    s3.list_objects_v2(Bucket=bucket, Prefix=key)
-                else:
-                    s3.head_object(Bucket=bucket, Key=key)
-            except ClientError as error:
-                code = error.response["Error"]["Code"]
-                raise PermissionError(f"Could not access model data at {url}: {code}") from None
+            self._expect_data(model["ExecutionRoleArn"], bucket, key, is_prefix=mode == "MultiModel")
+
+    def expect_image(self, model: Mapping[str, Any]) -> None:
+        """Raise ``PermissionError`` if the role may not pull the image of a container."""
+        for container in _containers(model):
+            image = container.get("Image", "")
+            for action, resource in _pull_needs(image):
+                if not self.access.allows(model["ExecutionRoleArn"], action, resource, {}):
+                    raise PermissionError(f"Could not access image {image}: {action} is not allowed")
+
+    def _as_sagemaker(self) -> dict[str, Any]:
+        source = f"arn:aws:sagemaker:{self.api.region}:{self.api.account}:model/*"
+        context = {"aws:SourceAccount": self.api.account, "aws:SourceArn": source}
+        return {"service": "sagemaker.amazonaws.com", "context": context}
+
+    def _expect_trust(self, role_arn: str) -> None:
+        try:
+            self.access.expect_trust(role_arn, **self._as_sagemaker())
+        except (StackError, NotFoundException) as error:
+            raise PermissionError(f"Could not assume role {role_arn}: {error}") from None
+
+    def _expect_data(self, role_arn: str, bucket: str, key: str, *, is_prefix: bool) -> None:
+        url, arn = f"s3://{bucket}/{key}", f"arn:aws:s3:::{bucket}"
+        if self.access.s3_needs.bucket(bucket) is None:
+            raise PermissionError(f"Could not access model data at {url}: NoSuchBucket")
+        if is_prefix:
+            self._expect(role_arn, "s3:ListBucket", arn, url, {"s3:prefix": key})
+            return
+        self._expect(role_arn, "s3:GetObject", f"{arn}/{key}", url, {})
+        if self.access.s3_needs.object(f"{arn}/{key}") is None:
+            raise PermissionError(f"Could not access model data at {url}: 404")
+        encryption_key = self.access.s3_needs.key_of(f"{arn}/{key}")
+        if encryption_key is not None:
+            self._expect(role_arn, "kms:Decrypt", encryption_key, url, self._via_s3())
+
+    def _via_s3(self) -> dict[str, str]:
+        return {"kms:ViaService": f"s3.{self.api.region}.amazonaws.com"}
+
+    def _expect(
+        self, role_arn: str, action: str, resource: str, url: str, context: Mapping[str, str]
+    ) -> None:
+        is_denied = self.access.bucket_decision(resource, action) is Decision.DENIED
+        if is_denied or not self.access.allows(role_arn, action, resource, context):
+            raise PermissionError(f"Could not access model data at {url}: 403")
+
+
+def _containers(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}]
+
+
+def _pull_needs(image: str) -> Iterator[tuple[str, str]]:
+    """The permissions to pull an image from ECR; images elsewhere need none."""
+    found = _IMAGE.fullmatch(image)
+    if found is None:
+        return
+    account, region, repository = found.groups()
+    yield "ecr:GetAuthorizationToken", "*"
+    for operation in _PULL:
+        yield f"ecr:{operation}", f"arn:aws:ecr:{region}:{account}:repository/{repository}"

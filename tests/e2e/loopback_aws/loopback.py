@@ -15,13 +15,15 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
 from moto.server import ThreadedMotoServer
 
-from . import moto_gaps
+from . import endpoints, iam_quotas, moto_gaps
 from .access import Access, RoleCredentials
 from .answers import Answers
 from .assembly import Assembly
+from .behaviour import CALM, Behaviour
 from .deployment import Deployer
 from .errors import StackError
 from .execution_role import ExecutionRoleCheck
+from .fleets import Fleets
 from .functions import Functions
 from .providers import Providers
 from .providers.storage import location
@@ -44,8 +46,10 @@ class LoopbackAws:
     bound to theirs.
     """
 
-    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
-        self._account, self._region = account, region
+    def __init__(
+        self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION, behaviour: Behaviour = CALM
+    ) -> None:
+        self._account, self._region, self._behaviour = account, region, behaviour
         self._exit = ExitStack()
 
     def __enter__(self) -> LoopbackAws:
@@ -58,7 +62,7 @@ class LoopbackAws:
             moto.start()
             cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
-            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
+            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region, self._behaviour)
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
@@ -80,17 +84,34 @@ class LoopbackAws:
         self.functions = Functions(self.api, self.access)
         self.answers = Answers(self.functions.are_idle)
         self.stacks = Stacks(self.api)
-        self.deployer = Deployer(self.stacks, Providers(self.api, self.answers))
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
+        self.fleets = Fleets(self.api, self.execution_roles)
+        self.deployer = Deployer(
+            self.stacks,
+            Providers(self.api, self.answers),
+            inspect=self.fleets.inspect,
+            begin_cleanup=self.fleets.begin_cleanup,
+        )
 
     def _patches(self) -> list[Any]:
         return [
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
+            *endpoints.patches(self.fleets),
+            *iam_quotas.patches(),
         ]
 
     # What tests look at it with.
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How the account behaves; a test may set it between two operations."""
+        return self.api.behaviour
+
+    @behaviour.setter
+    def behaviour(self, behaviour: Behaviour) -> None:
+        self.api.behaviour = behaviour
 
     @property
     def endpoint_url(self) -> str:
@@ -135,11 +156,20 @@ class LoopbackAws:
         """
         assembly = Assembly(directory)
         assembly.publish(self.api)
+        self._tag_assets()
         name = stack_name or assembly.stack_name(artifact)
         stack = self.stacks.find(name) or self.stacks.add(name)
         self.deployer.deploy(stack, template or assembly.template(artifact), {})
         self.functions.wait()
         return stack
+
+    def _tag_assets(self) -> None:
+        if not self.behaviour.tags_assets:
+            return
+        s3, bucket = self.client("s3"), f"cdk-{_QUALIFIER}-assets-{self.api.account}-{self.api.region}"
+        tagging = {"TagSet": [{"Key": "ScanStatus", "Value": "NO_THREATS_FOUND"}]}
+        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
+            s3.put_object_tagging(Bucket=bucket, Key=each["Key"], Tagging=tagging)
 
     def destroy(self, stack_name: str) -> Stack:
         """Delete a stack; its status shows the result."""

@@ -1,12 +1,10 @@
-"""Adds what moto lacks of SageMaker and a few other services while the loopback AWS runs.
+"""Adds what moto lacks of SageMaker's models and configurations, and of a few other services.
 
-* ``UpdateEndpoint``, with the rules for retained variant properties and for variants under auto scaling
-  (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic scaling).
 * Members that ``Create*`` takes and ``Describe*`` should give back.
-* Instance types newer than moto's list: requests are held against botocore's service model instead.
+* Instance types newer than moto's list: requests are checked against botocore's service model instead.
 * Deregistering a scalable target deletes its policies and scheduled actions (Application Auto Scaling API
   reference: DeregisterScalableTarget).
-* Access logs to a bucket whose policy comes later: S3 looks at it when it delivers, CDK puts it last.
+* Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
 """
 
@@ -17,10 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from unittest import mock
 
-from moto.applicationautoscaling.models import (
-    ApplicationAutoscalingBackend,
-    applicationautoscaling_backends,
-)
+from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
 from moto.s3.models import FakeBucket
 from moto.sagemaker.exceptions import ValidationError
@@ -39,7 +34,6 @@ _KEPT_CONFIG_MEMBERS = (
     "EnableNetworkIsolation",
     "ExecutionRoleArn",
 )
-_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
 def patches(check: ExecutionRoleCheck) -> list[Any]:
@@ -47,7 +41,6 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
     return [
         mock.patch.object(FakeEndpointConfig, "validate_instance_type", return_value=None),
         mock.patch.object(FakeBucket, "_log_permissions_enabled_policy", return_value=True),
-        mock.patch.object(SageMakerResponse, "update_endpoint", _update_endpoint, create=True),
         mock.patch.object(SageMakerResponse, "create_model", _create_model(check)),
         mock.patch.object(ApplicationAutoscalingBackend, "deregister_scalable_target", _deregistering()),
         mock.patch.object(SageMakerResponse, "describe_model", _describing_kept(_models, "ModelName")),
@@ -76,7 +69,7 @@ def _create_model(check: ExecutionRoleCheck) -> Callable[[Any], ActionResult]:
     def create_model(response: Any) -> ActionResult:
         wanted = json.loads(response.body)
         try:
-            check.model_data_is_readable(wanted)
+            check.expect_model_data(wanted)
         except PermissionError as error:
             raise ValidationError(message=str(error)) from None
         answer: ActionResult = original(response)
@@ -118,30 +111,6 @@ def _describing_kept(
     return describe
 
 
-def _update_endpoint(response: Any) -> ActionResult:
-    backend, wanted = response.sagemaker_backend, json.loads(response.body)
-    name = wanted["EndpointName"]
-    endpoint = backend.endpoints.get(name)
-    config = backend.endpoint_configs.get(wanted["EndpointConfigName"])
-    if endpoint is None:
-        raise ValidationError(message=f'Could not find endpoint "{name}".')
-    if config is None:
-        raise ValidationError(
-            message=f'Could not find endpoint configuration "{wanted["EndpointConfigName"]}".'
-        )
-    before = backend.endpoint_configs[endpoint.endpoint_config_name].production_variants
-    _refuse_scaled_variants(response, name, before, config.production_variants)
-    variants = endpoint._process_production_variants(config.production_variants)
-    if wanted.get("RetainAllVariantProperties"):
-        excluded = {
-            each["VariantPropertyType"] for each in wanted.get("ExcludeRetainedVariantProperties", [])
-        }
-        _retain(endpoint.production_variants, variants, excluded)
-    endpoint.production_variants = variants
-    endpoint.endpoint_config_name = wanted["EndpointConfigName"]
-    return ActionResult({"EndpointArn": endpoint.arn})
-
-
 def _deregistering() -> Callable[..., None]:
     """Delete the policies and scheduled actions of a target with it."""
     original = ApplicationAutoscalingBackend.deregister_scalable_target
@@ -156,33 +125,3 @@ def _deregistering() -> Callable[..., None]:
         ]
 
     return deregister
-
-
-def _refuse_scaled_variants(
-    response: Any, endpoint_name: str, before: list[dict[str, Any]], after: list[dict[str, Any]]
-) -> None:
-    instance_types = {each["VariantName"]: each.get("InstanceType") for each in after}
-    scaling = applicationautoscaling_backends[response.current_account][response.region]
-    scaled = scaling.targets.get(_DIMENSION, {})
-    refused = [
-        each["VariantName"]
-        for each in before
-        if f"endpoint/{endpoint_name}/variant/{each['VariantName']}" in scaled
-        and instance_types.get(each["VariantName"]) != each.get("InstanceType")
-    ]
-    if refused:
-        raise ValidationError(
-            message=f'The variant(s) "{refused}" must be deregistered as scalable targets with AWS Auto '
-            "Scaling before they can be removed or have their instance type updated."
-        )
-
-
-def _retain(before: list[dict[str, Any]], after: list[dict[str, Any]], excluded: set[str]) -> None:
-    """Keep the current instance count and weight, which a deployment must not change."""
-    old = {each["VariantName"]: each for each in before}
-    for retained in {"DesiredInstanceCount", "DesiredWeight"} - excluded:
-        for variant in after:
-            kept = old.get(variant["VariantName"], {})
-            for name in (retained, retained.replace("Desired", "Current")):
-                if name in kept:
-                    variant[name] = kept[name]

@@ -10,6 +10,7 @@ from botocore import xform_name
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from .behaviour import CALM, Behaviour
 from .errors import StackError
 from .request_shapes import conform
 
@@ -38,6 +39,7 @@ class ServiceApi:
     endpoint_url: str
     account: str
     region: str
+    behaviour: Behaviour = CALM
     calls: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     _clients: dict[str, Any] = field(default_factory=dict)
 

@@ -105,7 +105,19 @@ class CustomResource(Provider):
         if current is not None and kind == "Update":
             event["OldResourceProperties"] = _as_texts(without(current.properties, "ServiceTimeout"))
         self._invoke(event)
-        return self._read(self._wait(token, request), current)
+        answer = self._wait(token, request)
+        if self._is_delivered_twice(event):
+            self._invoke(event)
+            self._wait_until_idle()
+        return self._read(answer, current)
+
+    def _is_delivered_twice(self, event: dict[str, Any]) -> bool:
+        behaviour, key = self.api.behaviour, (event["LogicalResourceId"], event["RequestType"])
+        return behaviour.duplicates_events and behaviour.draw("duplicate", *key) < 0.5
+
+    def _wait_until_idle(self) -> None:
+        while not self._answers.functions_are_idle():
+            time.sleep(_POLL_SECONDS)
 
     def _invoke(self, event: dict[str, Any]) -> None:
         function = event["ServiceToken"].rpartition(":")[2]
@@ -134,7 +146,7 @@ class CustomResource(Provider):
             f"Message returned: {answer.get('Reason')}"
         )
         if current is None:
-            raise ResourceFailedError(reason, physical_id)
+            raise ResourceFailedError(reason, Physical(physical_id))
         raise StackError(reason)
 
 
