@@ -91,7 +91,7 @@ def _skip_pauses() -> None:
     """Shorten pauses between attempts; the clock that measures them runs ahead by what was skipped."""
     sleep, monotonic, skipped = time.sleep, time.monotonic, [0.0]
 
-    def pause(seconds: float) -> None:
+    def pause(seconds: Any) -> None:
         skipped[0] += seconds * (1 - _PAUSED_SHARE)
         sleep(seconds * _PAUSED_SHARE)
 

@@ -3,7 +3,7 @@
 * ``UpdateEndpoint``, which moto lacks, with the rules for retained variant properties and for variants under
   auto scaling (SageMaker API reference: UpdateEndpoint; developer guide: update endpoints that use automatic
   scaling).
-* Instances are launched with the role as it is. Rollback alarms must exist (API reference: AutoRollbackConfig).
+* Instances are launched with the role as it is. Rollback alarms must exist (API: AutoRollbackConfig).
 * A model or configuration that an endpoint uses cannot be deleted. The API reference of DeleteEndpointConfig
   forbids it while the endpoint runs or is updated. The real service may carry it out and break the endpoint.
 """

@@ -2,7 +2,7 @@
 
 An instance can be launched at any time: by an update, by its rollback, by scaling out, or to replace a
 broken host. It then reads the model data and the image of its own configuration, with the role as it is at
-that moment. During an update the fleets of both configurations exist, until CloudFormation begins its cleanup.
+that moment. During an update both fleets exist, until CloudFormation begins its cleanup.
 """
 
 from __future__ import annotations

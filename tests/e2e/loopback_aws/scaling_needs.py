@@ -1,7 +1,7 @@
 """What Application Auto Scaling does with its caller's permissions, beside the request itself.
 
-Sources: Application Auto Scaling user guide, "Identity-based policy examples"; SageMaker developer guide, "Auto
-scaling prerequisites".
+Sources: Application Auto Scaling user guide, "Identity-based policy examples"; SageMaker developer guide,
+"Auto scaling prerequisites".
 """
 
 from __future__ import annotations
