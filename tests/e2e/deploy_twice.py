@@ -34,7 +34,7 @@ _ENDS = (
 
 def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]]) -> None:
     """Deploy stacks twice and destroy them; only retained resources may be left."""
-    before = _inventory(aws)
+    before = inventory(aws)
     for stage, name in stacks:
         stack = aws.deploy(stage.directory, name)
         assert stack.status == "CREATE_COMPLETE", stack.reason
@@ -47,7 +47,7 @@ def live_through_deployments(aws: LoopbackAws, stacks: list[tuple[Assembly, str]
     for stage, name in reversed(stacks):
         stack = aws.destroy(stage.stack_name(name))
         assert stack.status == "DELETE_COMPLETE", stack.reason
-    assert _inventory(aws) == before
+    assert inventory(aws) == before
 
 
 def deployable_stacks(assembly: Assembly) -> Iterator[tuple[Assembly, str]]:
@@ -62,10 +62,11 @@ def project_apps(project: Path) -> dict[str, Path]:
     return {"demo": project / "app.py", **{app.parent.name: app for app in sorted(examples)}}
 
 
-def synthesize_apps(directory: Path, names: list[str]) -> Path:
+def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool = False) -> Path:
     """Write the assembly of each app to a folder of its name below the directory.
 
     The apps run in a copy, where no other test builds models; T5's are built first, as its cdk.json says.
+    ``changes_models`` changes every model, as a new version of it would.
     """
     copy = directory / "demo"
     ignored = shutil.ignore_patterns("build", "models", "cdk.out", "__pycache__")
@@ -77,10 +78,21 @@ def synthesize_apps(directory: Path, names: list[str]) -> Path:
     environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
     t5 = apps["t5_python_backend"].parent
     subprocess.run([sys.executable, "build_models.py"], cwd=t5, env=environment, check=True)
+    if changes_models:
+        for config in copy.rglob("config.pbtxt"):
+            config.write_text(config.read_text() + "# the next version\n")
     runner, output = Path(__file__).with_name("synthesize_apps.py"), directory / "assemblies"
     command = [sys.executable, str(runner), str(output), *(str(apps[name]) for name in names)]
     subprocess.run(command, env=environment, check=True)
     return output
+
+
+def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:
+    """A bucket that exists before the deployment, with an archive."""
+    s3, bucket = aws.client("s3"), "example-ml-platform"
+    (archive,) = packed.glob("*.tar.gz")
+    s3.create_bucket(Bucket=bucket)
+    s3.put_object(Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes())
 
 
 def _is_deployable(stage: Assembly, name: str) -> bool:
@@ -89,7 +101,7 @@ def _is_deployable(stage: Assembly, name: str) -> bool:
     return not any(kind.startswith(("AWS::CodePipeline::", "AWS::CodeBuild::")) for kind in kinds)
 
 
-def _inventory(aws: LoopbackAws) -> dict[str, set[str]]:
+def inventory(aws: LoopbackAws) -> dict[str, set[str]]:
     """The names of the account's resources of the types that no stack retains."""
     return {
         member: {

@@ -13,6 +13,7 @@ from deploy_twice import (
     deployable_stacks,
     live_through_deployments,
     project_apps,
+    put_what_another_team_has_left,
     synthesize_apps,
 )
 from loopback_aws import Assembly, LoopbackAws
@@ -67,14 +68,6 @@ def test_app_is_deployed_twice_and_destroyed(
     stacks = stacks_in(Assembly(assemblies / name), environment)
     assert stacks != []
     live_through_deployments(aws, stacks)
-
-
-def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:
-    """A bucket that exists before the deployment, with an archive."""
-    s3, bucket = aws.client("s3"), "example-ml-platform"
-    (archive,) = packed.glob("*.tar.gz")
-    s3.create_bucket(Bucket=bucket)
-    s3.put_object(Bucket=bucket, Key="training/ranking-2024-11-02.tar.gz", Body=archive.read_bytes())
 
 
 def test_every_stack_is_deployed(assemblies: Path) -> None:

@@ -46,7 +46,7 @@ class Behaviour:
         return cls(
             seed=seed,
             random_order=True,
-            updates_replaced_on_rollback=seed % 2 == 0,
+            updates_replaced_on_rollback=random.Random(seed).random() < 0.5,
             duplicates_events=True,
             propagation=3,
             launches_old_fleet=True,

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
+from moto.iam.exceptions import NotFoundException
 from moto.iam.models import iam_backends
 
 from .service_api import ServiceApi
@@ -59,12 +60,20 @@ class RolePolicies:
         return document if self._missed[key] >= misses else before.get(name)
 
     def _stored(self, role_arn: str) -> dict[str, str]:
-        role = self._role(role_arn)
-        managed = {arn: each.default_version.document for arn, each in role.managed_policies.items()}
+        try:
+            role = self._role(role_arn)
+        except NotFoundException:  # a session may outlive its role, without any permission
+            return {}
+        managed = {arn: _default_document(each) for arn, each in role.managed_policies.items()}
         return {**role.policies, **managed}
 
     def _role(self, role_arn: str) -> Any:
         return iam_backends[self.api.account]["aws"].get_role(role_arn.rpartition("/")[2])
+
+
+def _default_document(policy: Any) -> str:
+    (document,) = [each.document for each in policy.versions if each.is_default]
+    return str(document)
 
 
 def _without_suffix(name: str) -> str:

@@ -1,0 +1,168 @@
+"""The life of a stack in an unfriendly AWS: created, updated with failures, updated, deleted.
+
+After a successful operation the stack is as declared; after a rollback it is as before. At no moment does a
+serving fleet lack a permission, and nothing in use is deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from deploy_twice import inventory, put_what_another_team_has_left
+from guard_states import STACK, STATES
+from loopback_aws import Assembly, Behaviour, LoopbackAws, Stack
+
+__all__ = ["live_as_example", "live_as_guard"]
+
+Versions = tuple[tuple[Assembly, str], tuple[Assembly, str]]
+_FAILURE_RATE = 0.1
+_PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
+_COMPLETE, _ROLLED_BACK = "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"
+
+
+@dataclass
+class _Life:
+    """One account with the behaviour of a seed."""
+
+    aws: LoopbackAws
+    seed: int
+    orders: set[int] = field(default_factory=set)
+
+    def deploy(self, stage: Assembly, name: str, *, may_fail: bool = False) -> str:
+        """Deploy a stack and return its status."""
+        behaviour = Behaviour.unfriendly(self.seed)
+        self.aws.behaviour = replace(behaviour, failure_rate=_FAILURE_RATE) if may_fail else behaviour
+        if may_fail and behaviour.draw("endpoint update") < 0.2:
+            self.aws.behaviour = replace(behaviour, endpoint_update="fails")
+        existing = self.aws.stacks.find(stage.stack_name(name))
+        seen = 0 if existing is None else len(existing.events)
+        stack = self.aws.deploy(stage.directory, name)
+        self.check(stack, seen)
+        return stack.status
+
+    def check(self, stack: Stack, seen: int = 0) -> None:
+        """Check what holds after every operation."""
+        events = stack.events[seen:]
+        self.orders.add(hash(tuple((each.logical_id, each.status) for each in events)))
+        assert self.aws.fleets.losses == []
+        refused = [f"{each.logical_id}: {each.reason}" for each in events if each.status == "DELETE_FAILED"]
+        assert refused == [], refused
+        failed = [f"{each.logical_id}: {each.reason}" for each in events if each.status.endswith("FAILED")]
+        assert not stack.status.endswith("FAILED"), (stack.status, failed)
+
+    def destroy(self, names: list[str]) -> None:
+        self.aws.behaviour = Behaviour.unfriendly(self.seed)
+        for name in names:
+            stack = self.aws.destroy(name)
+            assert stack.status == "DELETE_COMPLETE", stack.reason
+            self.check(stack)
+
+
+def live_as_example(stacks: list[Versions], seed: int) -> set[int]:
+    """Deploy the stacks of an example and their next version; returns the orders of the events."""
+    with _account(stacks, seed) as life:
+        empty = inventory(life.aws)
+        for (stage, name), _ in stacks:
+            assert life.deploy(stage, name) == "CREATE_COMPLETE", _reason(life, stage, name)
+        for _, (stage, name) in stacks:
+            before = _state(life.aws)
+            if life.deploy(stage, name, may_fail=True) != _COMPLETE:
+                assert life.aws.stack(stage.stack_name(name)).status == _ROLLED_BACK
+                assert _state(life.aws) == before
+        for _, (stage, name) in stacks:
+            assert life.deploy(stage, name) == _COMPLETE, _reason(life, stage, name)
+        life.destroy([stage.stack_name(name) for (stage, name), _ in reversed(stacks)])
+        assert inventory(life.aws) == empty
+        return life.orders
+
+
+def live_as_guard(directory: Path, seed: int) -> set[int]:
+    """Deploy states of the scaling guard's stack in a random sequence; returns the orders of the events."""
+    chance = random.Random(seed)
+    states = chance.choices(list(STATES), k=3)
+    # A process has one account at a time, so the declared scaling is looked up first.
+    declared = {state: declared_scaling(directory, state) for state in states if STATES[state].fails is None}
+    with LoopbackAws(behaviour=Behaviour.unfriendly(seed)) as aws:
+        aws.bootstrap()
+        life = _Life(aws, seed)
+        empty = inventory(aws)
+        assert life.deploy(Assembly(directory / "small"), STACK) == "CREATE_COMPLETE", aws.stack(STACK).reason
+        for state in states:
+            before = _scaling(aws)
+            if life.deploy(Assembly(directory / state), STACK, may_fail=chance.random() < 0.5) == _COMPLETE:
+                assert _scaling(aws) == declared[state], state
+            else:
+                assert aws.stack(STACK).status == _ROLLED_BACK
+                assert _scaling(aws) == before, state
+        life.destroy([STACK])
+        assert inventory(aws) == empty
+        assert _scaling(aws) == []
+        assert len(aws.client("ssm").describe_parameters()["Parameters"]) == 1  # the bootstrap version
+        return life.orders
+
+
+@contextmanager
+def _account(stacks: list[Versions], seed: int) -> Iterator[_Life]:
+    """The account that the stacks belong to."""
+    ((stage, name), _) = stacks[0]
+    place = stage.environment(name).removeprefix("aws://").split("/")
+    arguments = [] if "unknown" in place[0] else place
+    with LoopbackAws(*arguments, behaviour=Behaviour.unfriendly(seed)) as aws:
+        aws.bootstrap()
+        if stage.directory.name == "existing_bucket":
+            put_what_another_team_has_left(aws, stage.directory.parent / "ensemble")
+        yield _Life(aws, seed)
+
+
+def _reason(life: _Life, stage: Assembly, name: str) -> str:
+    return life.aws.stack(stage.stack_name(name)).reason
+
+
+def _state(aws: LoopbackAws) -> Mapping[str, Any]:
+    """What a rollback has to restore."""
+    sagemaker = aws.client("sagemaker")
+    running = {
+        each["EndpointName"]: sagemaker.describe_endpoint(EndpointName=each["EndpointName"])
+        for each in sagemaker.list_endpoints()["Endpoints"]
+    }
+    endpoints = {
+        name: (each["EndpointConfigName"], each["ProductionVariants"]) for name, each in running.items()
+    }
+    return {"inventory": inventory(aws), "endpoints": endpoints, "scaling": _scaling(aws)}
+
+
+def _scaling(aws: LoopbackAws) -> list[str]:
+    """Targets, policies and schedules, without values that differ in each run."""
+    client = aws.client("application-autoscaling")
+    described = [
+        *client.describe_scalable_targets(ServiceNamespace="sagemaker")["ScalableTargets"],
+        *client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"],
+        *client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"],
+    ]
+    return sorted(_without_endpoint_name(each) for each in described)
+
+
+def _without_endpoint_name(described: Mapping[str, Any]) -> str:
+    kept = {name: value for name, value in described.items() if name not in _PASSING}
+    endpoint_name = described["ResourceId"].split("/")[1]
+    return json.dumps(kept, sort_keys=True, default=str).replace(endpoint_name, "ENDPOINT")
+
+
+def declared_scaling(directory: Path, state: str) -> list[str]:
+    """The scaling of a state that is deployed to a calm account."""
+    return list(_calm_scaling(directory, state))
+
+
+@cache
+def _calm_scaling(directory: Path, state: str) -> tuple[str, ...]:
+    with LoopbackAws() as aws:
+        aws.bootstrap()
+        assert aws.deploy(directory / state, STACK).status == "CREATE_COMPLETE"
+        return tuple(_scaling(aws))

@@ -1,0 +1,125 @@
+"""Deploys stacks in an unfriendly AWS, as each of many seeds says.
+
+``python tests/e2e/seeded_runs.py --seeds 1000`` prints the time, the number of different orders, and each
+seed that fails with the command that runs it again. ``--first 17`` begins with seed 17; ``--assemblies`` names
+a folder for the synthesized apps, which a second run reuses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+
+if __name__ == "__main__":
+    os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing")
+
+from deploy_twice import NOT_DEPLOYED, PROJECT, deployable_stacks, project_apps, synthesize_apps
+from guard_states import STATES
+from loopback_aws import Assembly
+from seeded_life import live_as_example, live_as_guard
+
+__all__ = ["Result", "assemblies", "case_of", "run_seeds"]
+
+_EXAMPLES = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
+_GUARD = "scaling guard"
+#: The guard is the part that depends most on the order of events.
+_CASES = [each for name in _EXAMPLES for each in (name, _GUARD)]
+
+
+@dataclass
+class Result:
+    """What the seeds have shown; ``orders`` are the different sequences of events of an operation."""
+
+    failures: dict[int, str] = field(default_factory=dict)
+    orders: set[int] = field(default_factory=set)
+    seconds: float = 0.0
+
+
+def case_of(seed: int) -> str:
+    """The example that a seed deploys, or the scaling guard."""
+    return _CASES[seed % len(_CASES)]
+
+
+def assemblies(directory: Path, seeds: range) -> Path:
+    """Synthesize what the seeds deploy: each example in two versions, and each state of the guard."""
+    cases = {case_of(seed) for seed in seeds}
+    examples = sorted(cases - {_GUARD})
+    if "existing_bucket" in examples:  # its bucket contains the archive of another example
+        examples = sorted({*examples, "ensemble"})
+    for version in ("before", "after"):
+        if examples and not (directory / version).exists():
+            synthesize_apps(directory / version, examples, changes_models=version == "after")
+    if _GUARD in cases and not (directory / "guard").exists():
+        app = Path(__file__).with_name("guard_app.py")
+        command = [sys.executable, str(app), str(directory / "guard"), *STATES]
+        subprocess.run(command, env={**os.environ, "CDK_VALIDATION": "false"}, check=True)
+    return directory
+
+
+def run_seeds(directory: Path, seeds: range) -> Result:
+    """Run each seed; a failure does not end the run."""
+    result, begun = Result(), time.monotonic()
+    for seed in seeds:
+        try:
+            result.orders |= _run(directory, seed)
+        except Exception as error:
+            where = traceback.extract_tb(error.__traceback__)[-1]
+            message = f"seed {seed}, {case_of(seed)}: {error!r} ({where.name}, line {where.lineno})"
+            result.failures[seed] = f"{message}\nreplay: {replay_command(seed)}"
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def replay_command(seed: int) -> str:
+    """The command that runs one seed."""
+    return f"python tests/e2e/seeded_runs.py --first {seed} --seeds 1"
+
+
+def _run(directory: Path, seed: int) -> set[int]:
+    name = case_of(seed)
+    if name == _GUARD:
+        return live_as_guard(directory / "guard", seed)
+    before, after = (
+        _stacks(Assembly(directory / version / "assemblies" / name), seed) for version in ("before", "after")
+    )
+    return live_as_example(list(zip(before, after, strict=True)), seed)
+
+
+def _stacks(assembly: Assembly, seed: int) -> list[tuple[Assembly, str]]:
+    """The stacks that belong to one of the app's environments."""
+    stacks = list(deployable_stacks(assembly))
+    environments = sorted({stage.environment(name) for stage, name in stacks})
+    chosen = random.Random(seed).choice(environments)
+    return [(stage, name) for stage, name in stacks if stage.environment(name) == chosen]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--assemblies", type=Path, help="folder for the synthesized apps")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    seeds = range(given.first, given.first + given.seeds)
+    with tempfile.TemporaryDirectory() as temporary:
+        directory = assemblies(given.assemblies or Path(temporary), seeds)
+        result = run_seeds(directory, seeds)
+    sys.stdout.write("".join(f"{each}\n" for each in result.failures.values()))
+    sys.stdout.write(
+        f"{len(seeds)} seeds, {len(result.failures)} failed, {len(result.orders)} different orders, "
+        f"{result.seconds:.0f} s\n"
+    )
+    sys.exit(1 if result.failures else 0)
+
+
+if __name__ == "__main__":
+    main()
