@@ -89,7 +89,8 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
     states = chance.choices(list(STATES), k=3)
     # A process has one account at a time, so the declared scaling is looked up first.
     declared = {state: declared_scaling(directory, state) for state in states if STATES[state].fails is None}
-    with LoopbackAws(behaviour=Behaviour.unfriendly(seed)) as aws:
+    with LoopbackAws() as aws:
+        aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         life = _Life(aws, seed)
         empty = inventory(aws)
@@ -112,9 +113,10 @@ def live_as_guard(directory: Path, seed: int) -> set[int]:
 def _account(stacks: list[Versions], seed: int) -> Iterator[_Life]:
     """The account that the stacks belong to."""
     ((stage, name), _) = stacks[0]
-    place = stage.environment(name).removeprefix("aws://").split("/")
-    arguments = [] if "unknown" in place[0] else place
-    with LoopbackAws(*arguments, behaviour=Behaviour.unfriendly(seed)) as aws:
+    account, region = stage.environment(name).removeprefix("aws://").split("/")
+    place = {} if account == "unknown-account" else {"account": account, "region": region}
+    with LoopbackAws(**place) as aws:
+        aws.behaviour = Behaviour.unfriendly(seed)
         aws.bootstrap()
         if stage.directory.name == "existing_bucket":
             put_what_another_team_has_left(aws, stage.directory.parent / "ensemble")

@@ -19,7 +19,7 @@ from . import endpoints, iam_quotas, moto_gaps
 from .access import Access, RoleCredentials
 from .answers import Answers
 from .assembly import Assembly
-from .behaviour import CALM, Behaviour
+from .behaviour import Behaviour
 from .deployment import Deployer
 from .errors import StackError
 from .execution_role import ExecutionRoleCheck
@@ -46,10 +46,8 @@ class LoopbackAws:
     bound to theirs.
     """
 
-    def __init__(
-        self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION, behaviour: Behaviour = CALM
-    ) -> None:
-        self._account, self._region, self._behaviour = account, region, behaviour
+    def __init__(self, account: str = DEFAULT_ACCOUNT_ID, region: str = REGION) -> None:
+        self._account, self._region = account, region
         self._exit = ExitStack()
 
     def __enter__(self) -> LoopbackAws:
@@ -62,7 +60,7 @@ class LoopbackAws:
             moto.start()
             cleanup.callback(moto.stop)
             host, port = moto.get_host_and_port()
-            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region, self._behaviour)
+            self.api = ServiceApi(f"http://{host}:{port}", self._account, self._region)
             self._assemble()
             cleanup.callback(self.functions.wait)
             for patch in self._patches():
