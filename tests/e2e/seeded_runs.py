@@ -1,8 +1,8 @@
 """Deploys stacks in an unfriendly AWS, as each of many seeds says.
 
 ``python tests/e2e/seeded_runs.py --seeds 1000`` prints the time, the number of different orders, and each
-seed that fails with the command that runs it again. ``--first 17`` begins with seed 17; ``--assemblies`` names a
-folder for the synthesized apps, which a second run reuses.
+seed that fails with the command that runs it again. ``--first 17`` begins with seed 17. ``--assemblies``
+names a folder for the synthesized apps, which a second run reuses.
 """
 
 from __future__ import annotations
