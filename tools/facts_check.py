@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.custom_resource_handlers import PYTHON_VERSION
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import images, instance_types, limits
 from constructs_triton.facts.inference_ami import inference_ami_names
@@ -151,12 +153,25 @@ def _sets(name: str, ours: set[Any], theirs: set[Any]) -> Iterator[str]:
         yield f"{name}: we lack {each}"
 
 
+def notes(figures: dict[str, Any]) -> Iterator[str]:
+    """Yield what is newer in the packages, but not wrong in ours."""
+    runtimes = [re.fullmatch(r"python3\.(\d+)", name) for name in figures["shapes"]["lambda:Runtime"]["enum"]]
+    newest = max(int(match[1]) for match in runtimes if match)
+    if newest > int(PYTHON_VERSION.partition(".")[2]):
+        yield (
+            f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise PYTHON_VERSION in "
+            "constructs_triton/custom_resource_handlers/__init__.py when all Regions have it"
+        )
+
+
 def main() -> int:
     """Print the differences; return 1 if there are any."""
     figures = published(PINNED)
     found = list(differences(figures))
     for line in found:
         print(line)
+    for line in notes(figures):
+        print(f"note: {line}")
     compared = ", ".join(f"{name} {version}" for name, version in figures["packages"].items())
     print(
         f"{len(found)} differences from {compared}: {len(figures['uris'])} image URIs, "

@@ -71,14 +71,14 @@ def _uris(images: Any) -> dict[str, str | None]:
 
 
 def _shapes() -> dict[str, Any]:
-    """Every constraint of the three service models, by ``<service>:<shape>``."""
+    """Every constraint of the four service models, by ``<service>:<shape>``."""
     import botocore.session  # noqa: PLC0415
 
     loader = botocore.session.Session().get_component("data_loader")
     kept = ("type", "max", "min", "pattern", "enum")
     return {
         f"{service}:{name}": {key: shape[key] for key in kept if key in shape}
-        for service in ("sagemaker", "sagemaker-runtime", "application-autoscaling")
+        for service in ("sagemaker", "sagemaker-runtime", "application-autoscaling", "lambda")
         for name, shape in loader.load_service_model(service, "service-2")["shapes"].items()
         if shape["type"] not in ("structure", "union")
     }

@@ -9,10 +9,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["CODE_DIRECTORY", "CODE_FOLDER"]
+__all__ = ["CODE_DIRECTORY", "CODE_FOLDER", "PYTHON_VERSION"]
 
 CODE_FOLDER = Path(__file__).parent.name
 """Name of this folder, which is the top-level package in AWS."""
 
 CODE_DIRECTORY = Path(__file__).parent.parent
 """The directory that contains it."""
+
+PYTHON_VERSION = "3.13"
+"""Python version of the functions in AWS.
+
+It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should not replace
+the runtime. ``make facts-check`` reports newer versions.
+"""

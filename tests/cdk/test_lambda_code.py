@@ -27,7 +27,7 @@ def _asset(function: type[DeployFunction], directory: Path) -> tuple[Path, str]:
     """Return the folder of a function's code, and its handler."""
     app = make_app(directory / "cdk.out")
     stack = cdk.Stack(app, "Test")
-    definition = function.of(stack).function.node.default_child
+    definition = function(stack, "Function").function.node.default_child
     assert isinstance(definition, cdk.aws_lambda.CfnFunction)
     assert definition.handler is not None
     app.synth()

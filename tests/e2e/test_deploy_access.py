@@ -45,7 +45,7 @@ def without_grant(assembly: Path, sid: str, action: str | None = None) -> Templa
     body = json.loads((assembly / f"{STACK}.template.json").read_text())
     found = 0
     for resource in body["Resources"].values():
-        if resource["Type"] != "AWS::IAM::Policy":
+        if resource["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
             continue
         statements = resource["Properties"]["PolicyDocument"]["Statement"]
         for statement in [each for each in statements if each.get("Sid") == sid]:

@@ -221,7 +221,8 @@ def test_destroy_deletes_everything(fresh: StackView, deploy: Deploy) -> None:
 def calls(view: StackView, word: str) -> list[str]:
     """Lines of the function's log."""
     logs = view.aws.client("logs")
-    groups = logs.describe_log_groups(logGroupNamePrefix=f"{view.name}-ConstructsTritonScalingGuard")
-    (group,) = [each["logGroupName"] for each in groups["logGroups"]]
+    groups = logs.describe_log_groups(logGroupNamePrefix=f"{view.name}-")
+    names = [each["logGroupName"] for each in groups["logGroups"]]
+    (group,) = [name for name in names if "ScalingGuardFunction" in name]
     events = logs.filter_log_events(logGroupName=group)["events"]
     return [event["message"] for event in events if word in event["message"]]

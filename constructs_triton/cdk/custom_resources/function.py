@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from typing import ClassVar, Self, cast
+from typing import ClassVar, cast
 
-from aws_cdk import Duration, IgnoreMode, Stack
+from aws_cdk import Duration, IgnoreMode
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER
+from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
-__all__ = ["DeployFunction", "FunctionDefinition", "newest_python"]
+__all__ = ["DeployFunction", "FunctionDefinition", "python_runtime"]
 
 
-def newest_python() -> lambda_.Runtime:
-    """Return the newest Python runtime of the CDK in use, so upgrading the CDK upgrades the function."""
-    minors = (re.fullmatch(r"PYTHON_3_(\d+)", name) for name in dir(lambda_.Runtime))
-    newest = max(int(match[1]) for match in minors if match)
-    return cast(lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_3_{newest}"))
+def python_runtime() -> lambda_.Runtime:
+    """Return the runtime of all functions."""
+    return cast(lambda_.Runtime, getattr(lambda_.Runtime, f"PYTHON_{PYTHON_VERSION.replace('.', '_')}"))
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
     """What a function consists of.
 
-    ``id`` is the construct's id in its stack. ``folder`` is the name of the function's folder in
-    ``constructs_triton.custom_resource_handlers``.
+    ``folder`` is the name of the function's folder in ``constructs_triton.custom_resource_handlers``.
     """
 
-    id: str
     description: str
     folder: str
     timeout_seconds: int
@@ -40,7 +35,11 @@ class FunctionDefinition:
 
 
 class DeployFunction(Construct):
-    """A Lambda function, at most one in a stack. Each construct that uses it adds permissions to its role."""
+    """A Lambda function that belongs to one construct, which adds permissions to its role.
+
+    One function for a whole stack would need the permissions of all constructs, and its role would exceed
+    IAM's quotas in ordinary stacks. A function is deleted together with its construct.
+    """
 
     DEFINITION: ClassVar[FunctionDefinition]
 
@@ -54,7 +53,7 @@ class DeployFunction(Construct):
             self,
             "Resource",
             description=definition.description,
-            runtime=newest_python(),
+            runtime=python_runtime(),
             handler=f"{CODE_FOLDER}.{definition.folder}.handler.handler",
             code=_code(definition.folder),
             timeout=Duration.seconds(definition.timeout_seconds),
@@ -62,13 +61,6 @@ class DeployFunction(Construct):
             role=self.role,
             log_group=self.log_group,
         )
-
-    @classmethod
-    def of(cls, scope: Construct) -> Self:
-        """Return the function of the stack that ``scope`` is in; create it if there is none."""
-        stack = Stack.of(scope)
-        existing = stack.node.try_find_child(cls.DEFINITION.id)
-        return existing if isinstance(existing, cls) else cls(stack, cls.DEFINITION.id)
 
 
 def _code(folder: str) -> lambda_.AssetCode:

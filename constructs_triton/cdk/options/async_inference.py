@@ -98,10 +98,13 @@ class AsyncInferenceConfig:
             Destination(self.bucket, self.failure_prefix).objects_arn,
         ]
         output_keys = (self.bucket.encryption_key, self.encryption_key)
+        # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.
+        upload = ["s3:AbortMultipartUpload", "s3:PutObject"]
+        encrypt = ["kms:Decrypt", "kms:GenerateDataKey"]
         return [
-            iam.PolicyStatement(actions=["s3:PutObject"], resources=[self._input.objects_arn]),
+            iam.PolicyStatement(actions=upload, resources=[self._input.objects_arn]),
             iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
-            *_key_statement(None, ["kms:GenerateDataKey"], self._input.bucket.encryption_key),
+            *_key_statement(None, encrypt, self._input.bucket.encryption_key),
             *(each for key in output_keys for each in _key_statement(None, ["kms:Decrypt"], key)),
         ]
 

@@ -55,11 +55,9 @@ def encrypt_statements(what: str, *keys: kms.IKey | None) -> list[iam.PolicyStat
     if not arns:
         return []
     # botocore sagemaker service model, KmsKeyId: the execution role encrypts with the key.
-    return [
-        iam.PolicyStatement(
-            sid=f"Encrypt{what}", actions=["kms:Encrypt", "kms:GenerateDataKey"], resources=arns
-        )
-    ]
+    # Amazon S3 user guide, multipart upload and permissions: uploads in parts need kms:Decrypt too.
+    actions = ["kms:Decrypt", "kms:Encrypt", "kms:GenerateDataKey"]
+    return [iam.PolicyStatement(sid=f"Encrypt{what}", actions=actions, resources=arns)]
 
 
 def check_places(owner: str, bucket: s3.IBucket, encryption_key: kms.IKey | None) -> None:

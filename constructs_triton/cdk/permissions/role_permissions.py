@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from aws_cdk import Stack
+from aws_cdk import Stack, Token, Tokenization
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["MOST_CHARACTERS", "RolePermissions", "accepts_policies", "merge_statements"]
+__all__ = ["RolePermissions", "accepts_policies", "fits", "merge_statements"]
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
 _POLICY_CHARACTERS = 6_144
 _POLICIES_OF_A_ROLE = 10
 # During an update a role has the old and the new policies.
 _POLICIES_AT_REST = _POLICIES_OF_A_ROLE // 2
-MOST_CHARACTERS = _POLICIES_AT_REST * (_POLICY_CHARACTERS - POLICY_FRAME)
-"""The characters of all statements that a role can have."""
 
 # What the id of a part of a statement and the brackets of its resources add.
 _PART_NUMBER = len("Part99[]")
 
 _DESCRIPTION = "Replaced when its statements change, so that what is running keeps its permissions: {digest}"
+# A description has at most 1,000 characters; an ARN has at most 320.
+_MOST_REFERENCES = 2
 # Several endpoints may share one role.
 _attached: WeakKeyDictionary[iam.IRole, int] = WeakKeyDictionary()
 
@@ -43,6 +43,9 @@ class RolePermissions(Construct):
     updates what depends on it, and deletes the old one in the cleanup phase, also in a rollback. The logical
     id stays the same, so ``DeletionPolicy`` and ``UpdateReplacePolicy`` have their usual meaning.
 
+    An update doubles the policies for a while, so only half of the 10 managed policies that a role can have
+    are used.
+
     Raises:
         InvalidValueError: the role cannot have that many policies at once.
     """
@@ -54,6 +57,7 @@ class RolePermissions(Construct):
         self._role = role
         self._policies: list[iam.ManagedPolicy] = []
         self._statements: list[list[dict[str, Any]]] = []
+        self._references: list[dict[str, str]] = []
         self.add(*statements)
 
     def add(self, *statements: iam.PolicyStatement) -> None:
@@ -66,10 +70,13 @@ class RolePermissions(Construct):
         whole = merge_statements(statements)
         for statement in [part for each in whole for part in _parts(each, stack)]:
             self._put(statement, _resolved(stack, statement))
-        for policy, contents in zip(self._policies, self._statements, strict=True):
+        role = stack.resolve(self._role.role_arn)
+        for policy, contents, references in zip(
+            self._policies, self._statements, self._references, strict=True
+        ):
             resource = policy.node.default_child
             if isinstance(resource, iam.CfnManagedPolicy):
-                resource.description = self._description([stack.resolve(self._role.role_arn), *contents])
+                resource.description = _description([role, *contents], references)
 
     @property
     def resources(self) -> list[iam.CfnManagedPolicy]:
@@ -77,13 +84,14 @@ class RolePermissions(Construct):
         return [cast(iam.CfnManagedPolicy, each.node.default_child) for each in self._policies]
 
     def _put(self, statement: iam.PolicyStatement, resolved: dict[str, Any]) -> None:
-        for policy, contents in zip(self._policies, self._statements, strict=True):
-            if _policy_length([*contents, resolved]) <= _POLICY_CHARACTERS:
-                policy.add_statements(statement)
-                contents.append(resolved)
-                return
-        self._policies.append(self._make_policy(statement))
-        self._statements.append([resolved])
+        place = _place(self._statements, resolved)
+        if place == len(self._policies):
+            self._policies.append(self._make_policy(statement))
+            self._references.append({})
+        else:
+            self._policies[place].add_statements(statement)
+        _add_to(self._statements, place, resolved)
+        self._references[place].update(_references(Stack.of(self), statement, resolved))
 
     def _make_policy(self, statement: iam.PolicyStatement) -> iam.ManagedPolicy:
         count = _attached.get(self._role, 0) + 1
@@ -99,10 +107,15 @@ class RolePermissions(Construct):
         name = "Resource" if number == 1 else f"Resource{number}"
         return iam.ManagedPolicy(self, name, roles=[self._role], statements=[statement])
 
-    @staticmethod
-    def _description(contents: Sequence[Any]) -> str:
-        digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
-        return _DESCRIPTION.format(digest=digest[:32])
+
+def fits(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> bool:
+    """Whether a role without other managed policies can have the statements, also during an update."""
+    stack = Stack.of(scope)
+    policies: list[list[dict[str, Any]]] = []
+    for statement in [part for each in merge_statements(statements) for part in _parts(each, stack)]:
+        resolved = _resolved(stack, statement)
+        _add_to(policies, _place(policies, resolved), resolved)
+    return len(policies) <= _POLICIES_AT_REST
 
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
@@ -172,6 +185,55 @@ def _filled(resources: Sequence[str], lengths: Sequence[int], room: int) -> Iter
         part.append(resource)
         used += taken
     yield part
+
+
+def _place(policies: Sequence[Sequence[dict[str, Any]]], statement: dict[str, Any]) -> int:
+    """Return the index of the first policy that has room, or of a new one."""
+    for index, contents in enumerate(policies):
+        if _policy_length([*contents, statement]) <= _POLICY_CHARACTERS:
+            return index
+    return len(policies)
+
+
+def _add_to(policies: list[list[dict[str, Any]]], place: int, statement: dict[str, Any]) -> None:
+    if place == len(policies):
+        policies.append([])
+    policies[place].append(statement)
+
+
+def _description(contents: Sequence[Any], references: Mapping[str, str]) -> str:
+    digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+    description = _DESCRIPTION.format(digest=digest[:32])
+    # A bucket that is replaced keeps its logical id, so the digest stays the same but its ARN changes.
+    shown = list(references.values())[:_MOST_REFERENCES]
+    return " ".join([description, *shown])
+
+
+def _references(
+    stack: Stack, statement: iam.PolicyStatement, resolved: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
+    """Yield the references to other resources, each by its resolved form."""
+    if not _is_reference(resolved["Resource"]):
+        return
+    for resource in statement.resources:
+        for token in Tokenization.reverse_string(resource).tokens:
+            found = stack.resolve(token)
+            if _is_reference(found):
+                yield json.dumps(found, sort_keys=True), Token.as_string(token)
+
+
+def _is_reference(value: Any) -> bool:
+    """Whether a resolved value contains a reference to a resource, a parameter or an export."""
+    match value:
+        case {"Ref": str(name)}:
+            return not name.startswith("AWS::")
+        case {"Fn::GetAtt": _} | {"Fn::ImportValue": _}:
+            return True
+        case dict():
+            return any(_is_reference(each) for each in value.values())
+        case list():
+            return any(_is_reference(each) for each in value)
+    return False
 
 
 def _resolved(stack: Stack, statement: iam.PolicyStatement) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.custom_resource_handlers.model_sync import (
@@ -21,11 +22,9 @@ from constructs_triton.custom_resource_handlers.model_sync import (
 )
 from constructs_triton.custom_resource_handlers.model_sync.manifest import ListedArchive, Manifest
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
 
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
-
-_MOST_NAMED_ARCHIVES = 20
-"""Each takes 140 of the 10,240 characters of inline policies that IAM allows a role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +36,9 @@ class S3Archive:
 
 
 class ModelSyncFunction(DeployFunction):
-    """The function, one for all repositories of a stack; what it may touch is granted by each of them."""
+    """The function of one repository."""
 
     DEFINITION = FunctionDefinition(
-        id="ConstructsTritonModelSync",
         description="Copies Triton model archives inside S3 (constructs-triton)",
         folder="model_sync",
         timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
@@ -88,7 +86,7 @@ class ModelSync(Construct):
         remove_on_delete: bool = False,
     ) -> None:
         super().__init__(scope, id)
-        sync_function = ModelSyncFunction.of(self)
+        sync_function = ModelSyncFunction(self, "Function")
         given_buckets = _distinct([stored.bucket for _, stored in stored_archives.values()])
         manifest = _manifest(archives, stored_archives, given_buckets)
         asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, "List of model archives")
@@ -102,17 +100,20 @@ class ModelSync(Construct):
             prune_after_seconds=None if prune_after is None else prune_after.to_seconds(),
             remove_on_delete=remove_on_delete,
         )
-        statements = [
-            *_read_statements(asset.bucket_name, asset.object_key, [each for _, each in archives.values()]),
+        other_statements = [
             *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements([stored for _, stored in stored_archives.values()]),
             *_place_statements(bucket, prefix),
         ]
         if prune_after is not None:
-            statements.append(_prune_statement(bucket, prefix))
+            other_statements.append(_prune_statement(bucket, prefix))
         if remove_on_delete:
-            statements += _removal_statements(bucket, prefix)
-        policy = iam.Policy(self, "Policy", statements=statements, roles=[sync_function.role])
+            other_statements += _removal_statements(bucket, prefix)
+        asset_keys = [archive.object_key for _, archive in archives.values()]
+        statements = _with_read_statement(
+            self, asset.bucket_name, asset.object_key, asset_keys, other_statements
+        )
+        permissions = RolePermissions(self, "Policy", role=sync_function.role, statements=statements)
         self.resource = CustomResource(
             self,
             "Resource",
@@ -121,7 +122,7 @@ class ModelSync(Construct):
             service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
             properties=properties.to_cloudformation(),
         )
-        self.resource.node.add_dependency(policy, sync_function.continuation_policy)
+        self.resource.node.add_dependency(permissions, sync_function.continuation_policy)
 
 
 def _distinct(buckets: Sequence[s3.IBucket]) -> list[s3.IBucket]:
@@ -147,21 +148,30 @@ def _manifest(
 # Permissions.
 
 
-def _read_statements(
-    bucket_name: str, manifest_key: str, archives: Sequence[ArchiveAsset]
+def _with_read_statement(
+    scope: Construct,
+    bucket_name: str,
+    manifest_key: str,
+    archive_keys: Sequence[str],
+    statements: Sequence[iam.PolicyStatement],
 ) -> list[iam.PolicyStatement]:
-    """The list, and each archive of it by name as long as they are few."""
-    asset_bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
-    keys = sorted({archive.object_key for archive in archives})
-    if len(keys) > _MOST_NAMED_ARCHIVES:
-        keys = ["*.tar.gz"]
-    return [
-        iam.PolicyStatement(
-            sid="ReadArchives",
-            actions=["s3:GetObject"],
-            resources=[f"{asset_bucket}/{key}" for key in (*keys, manifest_key)],
-        )
-    ]
+    """Add a statement to read the list and each archive by its key, or by a pattern if that is too long."""
+    keys = sorted(set(archive_keys))
+    exact = [_read_statement(bucket_name, [*keys, manifest_key]), *statements]
+    if fits(scope, exact):
+        return exact
+    patterns = sorted({f"{key[: key.rfind('/') + 1]}*{ARCHIVE_SUFFIX}" for key in keys})
+    return [_read_statement(bucket_name, [*patterns, manifest_key]), *statements]
+
+
+def _read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
+    bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
+    return iam.PolicyStatement(
+        # S3 copies the tags of an object too, which some accounts set on every object that they scan.
+        sid="ReadArchives",
+        actions=["s3:GetObject", "s3:GetObjectTagging"],
+        resources=[f"{bucket}/{key}" for key in keys],
+    )
 
 
 def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicyStatement]:
@@ -169,7 +179,9 @@ def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicySt
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
     keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
-    statements = [iam.PolicyStatement(sid="ReadGiven", actions=["s3:GetObject"], resources=arns)]
+    statements = [
+        iam.PolicyStatement(sid="ReadGiven", actions=["s3:GetObject", "s3:GetObjectTagging"], resources=arns)
+    ]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:
         statements.append(
@@ -186,6 +198,7 @@ def _place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStateme
             actions=[
                 "s3:GetObject",
                 "s3:PutObject",
+                "s3:PutObjectTagging",
                 "s3:AbortMultipartUpload",
                 "s3:ListMultipartUploadParts",
             ],

@@ -51,10 +51,9 @@ _ONLY_VARIANTS = {
 
 
 class ScalingGuardFunction(DeployFunction):
-    """The function, one for all endpoints of a stack. Each endpoint adds the permissions for itself."""
+    """The function of one endpoint."""
 
     DEFINITION = FunctionDefinition(
-        id="ConstructsTritonScalingGuard",
         description="Registers endpoint variants for scaling, around deployments (constructs-triton)",
         folder="scaling_guard",
         timeout_seconds=10 * 60,
@@ -78,7 +77,7 @@ class ScalingGuard(Construct):
         instance_types: Mapping[str, InstanceType],
     ) -> None:
         super().__init__(scope, id)
-        self._function = ScalingGuardFunction.of(self)
+        self._function = ScalingGuardFunction(self, "Function")
         before = iam.Policy(self, "Before", statements=_before_statements(), roles=[self._function.role])
         properties = {
             # A name, not a reference: the endpoint is created after the guard.

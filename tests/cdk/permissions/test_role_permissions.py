@@ -1,0 +1,192 @@
+"""The size of policies, at the fullest moment of an update, and what makes an update replace them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+from cdk_apps import add_repository, make_app, make_stack, resources, synthesize, write_model
+from stack_update import before_cleanup, lost_grants
+
+from constructs_triton import DataCapture, InstanceType, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions
+from constructs_triton.cdk.permissions.statement_size import statement_length
+from constructs_triton.errors import InvalidValueError
+
+GPU = InstanceType.of("ml.g5.xlarge")
+# IAM user guide, "IAM and AWS STS quotas".
+INLINE_CHARACTERS, MANAGED_CHARACTERS, MANAGED_POLICIES = 10_240, 6_144, 10
+LONGEST = {"AWS::Partition": "aws-us-gov", "AWS::Region": "ap-southeast-10", "AWS::AccountId": "1" * 12}
+
+
+def filled(value: Any, stack_name: str) -> Any:
+    """A value with a long value in place of each intrinsic."""
+    match value:
+        case {"Ref": str(name)} if name in LONGEST:
+            return LONGEST[name]
+        case {"Ref": "AWS::StackId"}:
+            return f"arn:aws-us-gov:cloudformation:ap-southeast-10:{'1' * 12}:stack/{stack_name}/{'u' * 36}"
+        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::FindInMap": _} | {"Fn::Select": _}:
+            return "x" * 63
+        case {"Fn::Join": [separator, parts]}:
+            return str(separator).join(filled(part, stack_name) for part in parts)
+        case {"Fn::Sub": str(text)}:
+            return text.replace("${AWS::AccountId}", "1" * 12).replace("${AWS::Region}", "ap-southeast-10")
+        case dict():
+            return {key: filled(each, stack_name) for key, each in value.items()}
+        case list():
+            return [filled(each, stack_name) for each in value]
+    return value
+
+
+def length(policy: Mapping[str, Any], stack_name: str = "S" * 100) -> int:
+    document = filled(policy["Properties"]["PolicyDocument"], stack_name)
+    return len(json.dumps(document, separators=(",", ":")))
+
+
+def check_quotas(before: Mapping[str, Any], after: Mapping[str, Any]) -> Counter[str]:
+    """Check all roles at the fullest moment of an update; return the characters of each role."""
+    during = before_cleanup(before, after)
+    inline, managed, total = Counter[str](), Counter[str](), Counter[str]()
+    for each in during.values():
+        if each["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy"):
+            continue
+        for role in each["Properties"]["Roles"]:
+            name = role["Ref"]
+            total[name] += length(each)
+            if each["Type"] == "AWS::IAM::Policy":
+                inline[name] += length(each)
+            else:
+                assert length(each) <= MANAGED_CHARACTERS
+                managed[name] += 1
+    assert max(inline.values(), default=0) <= INLINE_CHARACTERS
+    assert max(managed.values(), default=0) <= MANAGED_POLICIES
+    return total
+
+
+def write_models(directory: Path, count: int, content: str) -> Path:
+    for index in range(count):
+        write_model(directory, f"model_{index}")
+        (directory / f"model_{index}" / "1" / "release.txt").write_text(content)
+    return directory
+
+
+def large_stack(path: Path) -> cdk.Stack:
+    stack = cdk.Stack(make_app(), "S" * 100)
+    for index in range(12):
+        repository = add_repository(stack, path, f"Models{index}")
+        TritonMultiModelEndpoint(
+            stack,
+            f"Endpoint{index}",
+            model_repository=repository,
+            instance_type=GPU,
+            scaling_guard=True,
+        ).auto_scale_instance_count(min_capacity=1, max_capacity=2).scale_on_gpu_utilization("Gpu")
+    return stack
+
+
+def test_twelve_endpoints_and_repositories_stay_below_the_quotas(tmp_path: Path) -> None:
+    """Twelve guarded endpoints and twelve repositories of fifty models, all changed in one update."""
+    templates = [
+        synthesize(large_stack(write_models(tmp_path / content, 50, content))) for content in ("one", "two")
+    ]
+    total = check_quotas(*templates)
+    assert len(templates[0]["Resources"]) <= 500
+    assert max(total.values()) > INLINE_CHARACTERS  # inline policies would not hold them
+
+
+def repository_template(path: Path) -> dict[str, Any]:
+    stack = make_stack(None)
+    TritonMultiModelEndpoint(
+        stack, "Endpoint", model_repository=add_repository(stack, path), instance_type=GPU
+    )
+    return synthesize(stack)
+
+
+def read_resources(template: Mapping[str, Any]) -> list[str]:
+    return [
+        json.dumps(resource)
+        for policy in resources(template, "AWS::IAM::ManagedPolicy").values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+        if statement["Sid"].startswith("ReadArchives")
+        for resource in statement["Resource"]
+    ]
+
+
+@pytest.mark.parametrize(("count", "exact"), [(150, True), (300, False)])
+def test_archives_are_named_one_by_one_while_they_fit(tmp_path: Path, count: int, exact: bool) -> None:
+    """A large repository's function may read each archive by its key, a very large one's by a pattern."""
+    one, two = (repository_template(write_models(tmp_path / each, count, each)) for each in ("a", "b"))
+    check_quotas(one, two)
+    found = read_resources(one)
+    assert len(found) == (count + 1 if exact else 2)
+    assert any("*.tar.gz" in each for each in found) != exact
+
+
+def test_more_than_ten_managed_policies_are_refused() -> None:
+    """The error gives the number of policies and the ways out."""
+    stack = make_stack()
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    for index in range(5):
+        RolePermissions(stack, f"Own{index}", role=role, statements=[read(f"bucket-{index}")])
+    with pytest.raises(InvalidValueError, match=r"more than 5 policies of 6144 .* use a separate role"):
+        RolePermissions(stack, "Own5", role=role, statements=[read("bucket-5")])
+
+
+def read(bucket: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(sid="Read", actions=["s3:GetObject"], resources=[f"arn:aws:s3:::{bucket}/*"])
+
+
+def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:
+    """The estimate takes the longest name of each reference, so the policy in the account is not longer."""
+    template = repository_template(write_models(tmp_path / "models", 3, "a"))
+    for policy in resources(template, "AWS::IAM::ManagedPolicy").values():
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
+            real = len(json.dumps(filled(statement, "S" * 100), separators=(",", ":")))
+            assert real <= statement_length(statement)
+
+
+# What makes an update replace a policy.
+
+
+def captured_template(path: Path, bucket_name: str, prefix: str = "captured") -> dict[str, Any]:
+    stack = make_stack()
+    bucket = s3.Bucket(stack, "Captured", bucket_name=bucket_name)
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, path),
+        model="model_0",
+        instance_type=GPU,
+        data_capture=DataCapture(bucket=bucket, prefix=prefix),
+    )
+    return synthesize(stack)
+
+
+def policy_of(template: Mapping[str, Any]) -> tuple[str, str]:
+    ((name, policy),) = resources(template, "AWS::IAM::ManagedPolicy").items()
+    return name, json.dumps(policy["Properties"]["Description"])
+
+
+def test_unchanged_endpoint_keeps_its_policy(tmp_path: Path) -> None:
+    """The same app has the same logical id and description again; a change keeps the id alone."""
+    path = write_models(tmp_path, 1, "a")
+    first, second = (captured_template(path, "captured-1") for _ in range(2))
+    changed = captured_template(path, "captured-1", "elsewhere")
+    assert policy_of(first) == policy_of(second)
+    assert policy_of(first)[0] == policy_of(changed)[0]
+    assert policy_of(first)[1] != policy_of(changed)[1]
+
+
+def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
+    """A bucket with a new name keeps its logical id; the old fleet may still write to the old bucket."""
+    path = write_models(tmp_path, 1, "a")
+    before, after = (captured_template(path, name) for name in ("captured-1", "captured-2"))
+    assert lost_grants(before, after) == set()
