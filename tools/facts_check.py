@@ -159,8 +159,8 @@ def notes(figures: dict[str, Any]) -> Iterator[str]:
     newest = max(int(match[1]) for match in runtimes if match)
     if newest > int(PYTHON_VERSION.partition(".")[2]):
         yield (
-            f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise PYTHON_VERSION in "
-            "constructs_triton/custom_resource_handlers/__init__.py when all Regions have it"
+            f"Lambda runtime: we use Python {PYTHON_VERSION}, botocore has 3.{newest}; raise PYTHON_VERSION "
+            "in constructs_triton/custom_resource_handlers/__init__.py when all Regions have the version"
         )
 
 

@@ -20,6 +20,6 @@ CODE_DIRECTORY = Path(__file__).parent.parent
 PYTHON_VERSION = "3.13"
 """Python version of the functions in AWS.
 
-It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should not replace
-the runtime. ``make facts-check`` reports newer versions.
+It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should not
+change the runtime. ``make facts-check`` reports newer versions.
 """

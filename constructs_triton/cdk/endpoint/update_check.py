@@ -20,7 +20,6 @@ class UpdateCheckFunction(DeployFunction):
     """The function. Each endpoint that is checked has its own."""
 
     DEFINITION = FunctionDefinition(
-        id="ConstructsTritonUpdateCheck",
         description="Checks which configuration an endpoint runs after a deployment (constructs-triton)",
         folder="update_check",
         timeout_seconds=14 * 60,

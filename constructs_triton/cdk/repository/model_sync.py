@@ -27,6 +27,10 @@ from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
 
 
+# S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
+_READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
+
+
 @dataclass(frozen=True, slots=True)
 class S3Archive:
     """An archive that is already in a bucket."""
@@ -167,9 +171,8 @@ def _with_read_statement(
 def _read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
     bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
     return iam.PolicyStatement(
-        # S3 copies the tags of an object too, which some accounts set on every object that they scan.
         sid="ReadArchives",
-        actions=["s3:GetObject", "s3:GetObjectTagging"],
+        actions=_READ_ACTIONS,
         resources=[f"{bucket}/{key}" for key in keys],
     )
 
@@ -179,9 +182,7 @@ def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicySt
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
     keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
-    statements = [
-        iam.PolicyStatement(sid="ReadGiven", actions=["s3:GetObject", "s3:GetObjectTagging"], resources=arns)
-    ]
+    statements = [iam.PolicyStatement(sid="ReadGiven", actions=_READ_ACTIONS, resources=arns)]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:
         statements.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,31 +24,37 @@ from constructs_triton.errors import InvalidValueError
 GPU = InstanceType.of("ml.g5.xlarge")
 # IAM user guide, "IAM and AWS STS quotas".
 INLINE_CHARACTERS, MANAGED_CHARACTERS, MANAGED_POLICIES = 10_240, 6_144, 10
-LONGEST = {"AWS::Partition": "aws-us-gov", "AWS::Region": "ap-southeast-10", "AWS::AccountId": "1" * 12}
+STACK = "S" * 100
+REGION, ACCOUNT = "ap-southeast-10", "1" * 12
+LONGEST = {
+    "AWS::AccountId": ACCOUNT,
+    "AWS::Partition": "aws-us-gov",
+    "AWS::Region": REGION,
+    "AWS::StackId": f"arn:aws-us-gov:cloudformation:{REGION}:{ACCOUNT}:stack/{STACK}/{'u' * 36}",
+    "AWS::StackName": STACK,
+}
 
 
-def filled(value: Any, stack_name: str) -> Any:
+def filled(value: Any) -> Any:
     """A value with a long value in place of each intrinsic."""
     match value:
-        case {"Ref": str(name)} if name in LONGEST:
-            return LONGEST[name]
-        case {"Ref": "AWS::StackId"}:
-            return f"arn:aws-us-gov:cloudformation:ap-southeast-10:{'1' * 12}:stack/{stack_name}/{'u' * 36}"
-        case {"Ref": _} | {"Fn::GetAtt": _} | {"Fn::FindInMap": _} | {"Fn::Select": _}:
+        case {"Ref": str(name)}:
+            return LONGEST.get(name, "x" * 63)
+        case {"Fn::GetAtt": _} | {"Fn::FindInMap": _} | {"Fn::Select": _}:
             return "x" * 63
         case {"Fn::Join": [separator, parts]}:
-            return str(separator).join(filled(part, stack_name) for part in parts)
+            return str(separator).join(filled(part) for part in parts)
         case {"Fn::Sub": str(text)}:
-            return text.replace("${AWS::AccountId}", "1" * 12).replace("${AWS::Region}", "ap-southeast-10")
+            return re.sub(r"\$\{(.*?)\}", lambda match: LONGEST[match[1]], text)
         case dict():
-            return {key: filled(each, stack_name) for key, each in value.items()}
+            return {key: filled(each) for key, each in value.items()}
         case list():
-            return [filled(each, stack_name) for each in value]
+            return [filled(each) for each in value]
     return value
 
 
-def length(policy: Mapping[str, Any], stack_name: str = "S" * 100) -> int:
-    document = filled(policy["Properties"]["PolicyDocument"], stack_name)
+def length(policy: Mapping[str, Any]) -> int:
+    document = filled(policy["Properties"]["PolicyDocument"])
     return len(json.dumps(document, separators=(",", ":")))
 
 
@@ -79,7 +86,7 @@ def write_models(directory: Path, count: int, content: str) -> Path:
 
 
 def large_stack(path: Path) -> cdk.Stack:
-    stack = cdk.Stack(make_app(), "S" * 100)
+    stack = cdk.Stack(make_app(), STACK)
     for index in range(12):
         repository = add_repository(stack, path, f"Models{index}")
         TritonMultiModelEndpoint(
@@ -149,7 +156,7 @@ def test_estimated_length_is_not_below_the_real_one(tmp_path: Path) -> None:
     template = repository_template(write_models(tmp_path / "models", 3, "a"))
     for policy in resources(template, "AWS::IAM::ManagedPolicy").values():
         for statement in policy["Properties"]["PolicyDocument"]["Statement"]:
-            real = len(json.dumps(filled(statement, "S" * 100), separators=(",", ":")))
+            real = len(json.dumps(filled(statement), separators=(",", ":")))
             assert real <= statement_length(statement)
 
 
