@@ -17,7 +17,7 @@ CODE_FOLDER = Path(__file__).parent.name
 CODE_DIRECTORY = Path(__file__).parent.parent
 """The directory that contains it."""
 
-PYTHON_VERSION = "3.13"
+PYTHON_VERSION = "3.14"
 """Python version of the functions in AWS.
 
 It is fixed, because a Region may not have the newest version yet, and an upgrade of the CDK should not

@@ -35,7 +35,7 @@ LONGEST = {
 }
 
 
-def filled(value: Any) -> Any:
+def filled(value: Any) -> Any:  # noqa: PLR0911 - one for each form of a value
     """A value with a long value in place of each intrinsic."""
     match value:
         case {"Ref": str(name)}:

@@ -254,14 +254,14 @@ def test_manifest_lists_every_archive(path: Path) -> None:
     assert properties["ServiceTimeout"] == "3600"
 
 
-def test_template_does_not_grow_with_the_models(tmp_path: Path) -> None:
-    """A template of thirty models is not larger than that of one model."""
+def test_template_grows_only_by_the_permission_for_each_model(tmp_path: Path) -> None:
+    """A template of thirty models has thirty ARNs of archives more than that of one model."""
     sizes = []
     for count in (1, 30):
         for index in range(count):
             write_model(tmp_path / str(count), f"model_{index}")
         sizes.append(len(json.dumps(synthesize(make_multi_model(tmp_path / str(count))))))
-    assert sizes[1] <= sizes[0]
+    assert sizes[1] - sizes[0] <= 29 * 250
 
 
 def test_sync_has_least_privilege(path: Path) -> None:

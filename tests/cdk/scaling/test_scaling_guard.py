@@ -184,8 +184,8 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
     assert not count.tracked_metrics
 
 
-def test_function_is_shared_within_a_stack(stack: cdk.Stack, tmp_path: Path) -> None:
-    """Two guarded endpoints have one function, and each a guard of its own."""
+def test_each_endpoint_has_its_own_function(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Two guarded endpoints have two guards and two functions, so that no role grows with the stack."""
     write_model(tmp_path, "model")
     repository = add_repository(stack, tmp_path)
     for name in ("First", "Second"):
@@ -200,4 +200,4 @@ def test_function_is_shared_within_a_stack(stack: cdk.Stack, tmp_path: Path) -> 
     template = synthesize(stack)
     kinds = [each["Type"] for each in template["Resources"].values()]
     assert kinds.count("Custom::TritonScalingGate") == 2
-    assert kinds.count("AWS::Lambda::Function") == 1
+    assert kinds.count("AWS::Lambda::Function") == 2
