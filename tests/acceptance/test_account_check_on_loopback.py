@@ -14,7 +14,7 @@ from loopback_aws import LoopbackAws
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
-BUDGET_MINUTES = 5
+BUDGET_MINUTES = 6
 pytestmark = pytest.mark.usefixtures("budget")
 
 

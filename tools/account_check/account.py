@@ -31,6 +31,11 @@ class Outcome:
     status: str
     reason: str
 
+    @property
+    def is_created(self) -> bool:
+        """Whether the stack exists as the template describes it."""
+        return self.status == "CREATE_COMPLETE"
+
     def __str__(self) -> str:
         return f"{self.status}: {self.reason}" if self.reason else self.status
 

@@ -32,6 +32,8 @@ def returned(account: Account) -> str:
     """Update to a model that cannot start, and look at the configuration that the endpoint then has."""
     stack = f"{_PREFIX}Returned"
     created = account.deploy(stack, 1)
+    if not created.is_created:
+        return f"create {created}"
     before = account.endpoint(stack)["EndpointConfigName"]
     updated = account.deploy(stack, 2)
     endpoint = account.endpoint(stack)
@@ -52,7 +54,10 @@ def missing_alarm(account: Account) -> str:
 def unchanged(account: Account) -> str:
     """Add scaling, and then an alarm, to an endpoint whose configuration does not change."""
     stack = f"{_PREFIX}Unchanged"
-    results = [f"create {account.deploy(stack, 1)}"]
+    created = account.deploy(stack, 1)
+    results = [f"create {created}"]
+    if not created.is_created:
+        return results[0]
     for what, release in (("scaling", 2), ("rollback alarm", 3)):
         before = account.endpoint(stack)
         updated = account.deploy(stack, release)
@@ -65,7 +70,10 @@ def unchanged(account: Account) -> str:
 def retained(account: Account) -> str:
     """Add and remove a variant beside a scaled one, and update an endpoint that has no instance."""
     stack = f"{_PREFIX}Retained"
-    results = [f"create {account.deploy(stack, 1)}"]
+    created = account.deploy(stack, 1)
+    results = [f"create {created}"]
+    if not created.is_created:
+        return results[0]
     queue = account.output(stack, "QueueName")
     account.client("sagemaker").update_endpoint_weights_and_capacities(
         EndpointName=queue,
@@ -83,6 +91,8 @@ def accelerated(account: Account) -> str:
     """Call a model on a GPU of type g4dn, and look for its metric of concurrent requests."""
     stack = f"{_PREFIX}Accelerated"
     created = account.deploy(stack, 1)
+    if not created.is_created:
+        return f"create {created}"
     endpoint = account.endpoint(stack)
     variants = account.client("sagemaker").describe_endpoint_config(
         EndpointConfigName=endpoint["EndpointConfigName"]

@@ -89,6 +89,16 @@ def test_stack_of_a_failed_question_is_destroyed(
     assert destroyed == ["Stack", "Stack"]
 
 
+@pytest.mark.parametrize("question", QUESTIONS, ids=[each.stack for each in QUESTIONS])
+def test_stack_that_cannot_be_created_is_an_answer(
+    question: Question, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The answer is the reason, and the stack is asked nothing else."""
+    failed = Outcome("ROLLBACK_COMPLETE", "Endpoint: no quota")
+    monkeypatch.setattr(Account, "deploy", lambda *_: failed)
+    assert question.ask(Account(tmp_path, wait_minutes=0)) == f"create {failed}"
+
+
 def test_outcome_names_the_reason() -> None:
     """A success has no reason."""
     assert str(Outcome("CREATE_COMPLETE", "")) == "CREATE_COMPLETE"

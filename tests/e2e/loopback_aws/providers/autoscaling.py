@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..errors import StackError
-from .provider import Deployed, Physical, Provider, Request, without
+from .provider import Deployed, Physical, Provider, Request, tags_as_map, without
 
 __all__ = ["PROVIDERS"]
 
@@ -30,7 +30,10 @@ class ScalableTarget(Provider):
 
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
         self._expect_variant(properties)
-        self.api.call(_SERVICE, "RegisterScalableTarget", **without(properties, "ScheduledActions"))
+        wanted = without(properties, "ScheduledActions", "Tags")
+        if "Tags" in properties:
+            wanted["Tags"] = tags_as_map(properties["Tags"])
+        self.api.call(_SERVICE, "RegisterScalableTarget", **wanted)
         key = {name: properties[name] for name in _KEY}
         actions = properties.get("ScheduledActions", [])
         for action in actions:
