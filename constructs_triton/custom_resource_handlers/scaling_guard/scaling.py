@@ -47,7 +47,8 @@ def call(operation: Callable[..., Any], **request: Any) -> Any:
 
 
 def _is_temporary(error: ClientError) -> bool:
-    return error.response["Error"]["Code"] in _TEMPORARY
+    is_denied = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") == 403
+    return is_denied or error.response["Error"]["Code"] in _TEMPORARY
 
 
 class Scaling:
