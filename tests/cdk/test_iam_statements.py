@@ -123,6 +123,12 @@ def test_every_statement_can_apply(name: str) -> None:
     assert [fault for each in found for fault in faults(each)] == []
 
 
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_every_action_has_its_counterpart(name: str) -> None:
+    """A role that may write to S3 or encrypt may do all that a multipart upload needs."""
+    assert list(missing_counterparts(statements_of(name))) == []
+
+
 # The checks themselves.
 
 
