@@ -73,9 +73,9 @@ def _unknown_type(variant: VariantFacts) -> Problem | None:
     instance = variant.instance_type
     if instance.is_known or is_token(instance.name):
         return None
-    assumed = "with NVIDIA GPUs" if instance.has_gpu else "without GPUs"
-    hint = instance.nearest_known or "acknowledge this where the type is newer than this library"
-    return f'not a type this library knows, so it is taken as one {assumed}, got "{instance}"', hint
+    assumed = "to have NVIDIA GPUs" if instance.has_gpu else "to have no GPUs"
+    hint = instance.nearest_known or "acknowledge this if the type is newer than this library"
+    return f'unknown instance type, which is assumed {assumed}, got "{instance}"', hint
 
 
 def _arm(variant: VariantFacts) -> Problem | None:

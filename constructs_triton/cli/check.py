@@ -186,8 +186,9 @@ def _visible(text: str) -> str:
 
 def _summary(report: Report) -> str:
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
-    verdict = "Triton loads it" if report.verdict == "loads" else "Triton rejects it"
-    return f"{counts}: {verdict}"
+    if report.verdict != "loads":
+        return f"{counts}: Triton rejects it"
+    return f"{counts}: {'Triton loads it, but it cannot be served' if report.errors else 'Triton loads it'}"
 
 
 def _plural(count: int, word: str) -> str:

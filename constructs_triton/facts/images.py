@@ -23,6 +23,7 @@ __all__ = [
     "account",
     "all_regions",
     "dns_suffix",
+    "first_published",
     "image_uri",
     "image_version",
     "newest_version",
@@ -137,6 +138,12 @@ def repository_name() -> str:
 def published_versions() -> tuple[str, ...]:
     """Return all versions that AWS has released, newest first."""
     return tuple(sorted(load("images")["versions"], key=parse_version, reverse=True))
+
+
+def first_published(since: str) -> str:
+    """Return the oldest version with published Regions that is ``since`` or later; else ``since``."""
+    newer = [each for each in published_versions() if is_at_least(each, since) and regions(each)]
+    return newer[-1] if newer else since
 
 
 def all_regions() -> tuple[str, ...]:

@@ -34,7 +34,9 @@ class RangeLimit:
         if self.minimum is None or self.maximum is None:
             bounds = [("at least", self.minimum), ("at most", self.maximum)]
             return " and ".join(
-                f"{word} {plain_number(end)}{unit}" for word, end in bounds if end is not None
+                f"{word} {plain_number(end)}{unit.removesuffix('s') if end == 1 else unit}"
+                for word, end in bounds
+                if end is not None
             )
         return f"from {plain_number(self.minimum)} to {plain_number(self.maximum)}{unit}"
 

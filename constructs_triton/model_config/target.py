@@ -39,6 +39,8 @@ class Target:
     ``local_files``
         ``False`` if weights and version folders are stored elsewhere, so that only the model configurations
         can be checked.
+    ``inference_type``
+        Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
     """
 
     mode: Mode = "single"
@@ -49,6 +51,7 @@ class Target:
     image_version: str | None = None
     default_model: str | None = None
     local_files: bool = True
+    inference_type: str | None = None
 
     @classmethod
     def of(

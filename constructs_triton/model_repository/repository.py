@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.target import Target
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.model_under_check import ArchiveContent, RepositoryContext
@@ -96,7 +96,8 @@ class ModelRepository:
         try:
             return self.models[name]
         except KeyError:
-            hint = did_you_mean(name, self.models, "add the folder")
+            known = f"its models are {quoted(self.models)}" if self.models else "add the folder"
+            hint = did_you_mean(name, self.models, known)
             raise InvalidValueError(
                 f"model repository {self.path}: has no such model, got {name!r}; {hint}"
             ) from None

@@ -52,7 +52,7 @@ def price_all(measurements: Iterable[Measurement], prices: Mapping[str, Number])
         names = ", ".join(f'"{name}"' for name in missing)
         raise InvalidValueError(
             f"prices: must contain the price per hour of every measured instance type, got none for {names}; "
-            "add it, or add a column price_per_hour to the benchmark"
+            "add it (on the command line with --price), or add a column price_per_hour to the benchmark"
         )
     return [
         exact(f'prices["{row.instance_type}"]', price) for row in rows if (price := found[row]) is not None

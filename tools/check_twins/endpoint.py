@@ -64,7 +64,12 @@ TWINS: dict[str, Twin] = {
     "sagemaker-decoupled: step": Twin(
         ensemble(ONE_STEP, a=HEAD + DECOUPLED), ensemble(ONE_STEP), Target(default_model="pipe")
     ),
-    "sagemaker-decoupled-stream": added(DECOUPLED, "", Target(default_model="m", image_version="26.05")),
+    "sagemaker-decoupled-stream": Twin(
+        one(HEAD + DECOUPLED),
+        one(HEAD + DECOUPLED),
+        Target(default_model="m", image_version="26.05"),
+        Target(default_model="m", image_version="26.05", inference_type="generate_stream"),
+    ),
     "target-field-too-new": added(
         'runtime: "libtriton_python.so"\n', "", Target(default_model="m", image_version="23.12")
     ),

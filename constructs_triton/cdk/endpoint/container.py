@@ -53,7 +53,7 @@ def container_settings(scope: Construct, models: ServedModels, options: Endpoint
     ami, ami_findings = _inference_ami(image, options)
     found = [
         *_compatibility_findings(image, rendered, models, options),
-        *environment.check(image_version=image.version, multi_model=multi_model),
+        *_environment_findings(environment, options, image.version, multi_model=multi_model),
         *check_variables(overrides, image_version=image.version, multi_model=multi_model),
         *ami_findings,
     ]
@@ -77,6 +77,7 @@ def check_models(
         storage_gb=instance_type.local_storage_gb or _known_volume_size_gb(options["volume_size"]),
         image_version=settings.image.version,
         default_model=models.default_model,
+        inference_type=settings.environment.get(variables()["inference_type"].name),
     )
     known = {(finding.code, finding.path) for finding in models.repository.warnings}
     found = models.check(target)
@@ -105,6 +106,16 @@ def _environment(
     typed = {row.name for row in variables().values()} | {_PING_MODE}
     others = {name: value for name, value in given.items() if name not in typed}
     return TritonEnvironment(extra=others), {name: given[name] for name in given if name in typed}
+
+
+def _environment_findings(
+    environment: TritonEnvironment, options: EndpointOptions, version: str | None, *, multi_model: bool
+) -> list[Finding]:
+    found = environment.check(image_version=version, multi_model=multi_model)
+    if isinstance(options["environment"], TritonEnvironment):
+        return found
+    # The variables of a plain mapping without a keyword were put in ``extra``.
+    return [replace(each, path=each.path.replace("environment.extra[", "environment[")) for each in found]
 
 
 def _with_default_model(

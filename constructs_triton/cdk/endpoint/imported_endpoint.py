@@ -20,7 +20,7 @@ from constructs_triton.tokens import is_token
 __all__ = ["ImportedTritonEndpoint", "name_and_arn"]
 
 _DEFAULT_VARIANTS: Mapping[str, InstanceType | None] = {"AllTraffic": None}
-_UNKNOWN = InstanceType("not known for an imported endpoint", is_known=False)
+_UNKNOWN = InstanceType("the unknown type of an imported endpoint", is_known=False)
 
 
 @jsii.implements(sagemaker.IEndpoint)
@@ -71,8 +71,12 @@ def name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[s
         InvalidValueError: both or neither are given, or the ARN is not that of an endpoint.
     """
     if (name is None) == (arn is None):
-        given = "neither" if name is None else "both"
-        raise InvalidValueError(f"endpoint_name: give either endpoint_name or endpoint_arn, got {given}")
+        problem = (
+            "is required; set it, or set endpoint_arn"
+            if name is None
+            else "cannot be combined with endpoint_arn; remove one of them"
+        )
+        raise InvalidValueError(f"endpoint_name: {problem}")
     stack = Stack.of(scope)
     if name is not None:
         return name, stack.format_arn(service="sagemaker", resource="endpoint", resource_name=name)

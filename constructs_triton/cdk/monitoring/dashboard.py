@@ -10,7 +10,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.monitoring import dashboard_widgets as widgets
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
-from constructs_triton.cdk.validation.property_types import check_has, check_type
+from constructs_triton.cdk.validation.property_types import check_has, check_type, shown
 from constructs_triton.errors import InvalidValueError
 
 __all__ = ["TritonDashboard"]
@@ -49,7 +49,7 @@ class TritonDashboard(Construct):
         if not endpoints:
             raise InvalidValueError("endpoints: must have at least one endpoint; add one")
         if hasattr(endpoints, "endpoint_name"):
-            raise InvalidValueError(f"endpoints: must be a list, got {endpoints!r}; write [endpoint]")
+            raise InvalidValueError(f"endpoints: must be a list, got {shown(endpoints)}; write [endpoint]")
         for endpoint in endpoints:
             check_has("endpoints", endpoint, "endpoint_name", "TritonEndpoint.from_endpoint_name(...)")
         check_type("model_latency_objective", model_latency_objective, (Duration, "Duration.millis(300)"))

@@ -16,6 +16,7 @@ from constructs_triton.cdk.options.s3_destination import Destination, check_plac
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.spelling import did_you_mean
 
 __all__ = ["AsyncInferenceConfig", "NotificationTopic"]
 
@@ -73,10 +74,17 @@ class AsyncInferenceConfig:
             "ERROR_NOTIFICATION_TOPIC": self.error_topic,
         }
         for name in self.include_inference_response_in:
-            if topics.get(name) is None:
+            keyword = "success_topic" if name.startswith("SUCCESS") else "error_topic"
+            if name not in topics:
+                known = " or ".join(f'"{each}"' for each in topics)
+                raise InvalidValueError(
+                    f'async_inference.include_inference_response_in: must contain {known}, got "{name}"; '
+                    f"{did_you_mean(name, topics, 'write one of them')}"
+                )
+            if topics[name] is None:
                 raise InvalidValueError(
                     f'async_inference.include_inference_response_in: the topic of "{name}" is not set; '
-                    "set success_topic or error_topic, or remove the entry"
+                    f"set {keyword}, or remove the entry"
                 )
 
     def statements(self) -> list[iam.PolicyStatement]:

@@ -21,6 +21,7 @@ from constructs_triton.cdk.validation.limit_checks import check_count, check_nam
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.environment import VariableFacts, variables
+from constructs_triton.facts.images import first_published
 from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Finding, Severity
@@ -179,7 +180,7 @@ class TritonEnvironment:
                 "environment.additional_models",
                 "a multi-model endpoint cannot load models at its start, got "
                 + ", ".join(f'"{name}"' for name in self.additional_models),
-                "remove it, and put these models into one ensemble with the model that calls them",
+                "serve the model that calls them with TritonEndpoint",
             )
 
 
@@ -293,7 +294,7 @@ def _version_finding(row: VariableFacts, path: str, value: object, image_version
             "environment-variable-too-new",
             path,
             f"image {image_version} does not read {row.name}, got {value!r}",
-            f"use image {row.since} or later, or remove it",
+            f"use image {first_published(row.since)} or later, or remove it",
         )
     elif row.until is not None and is_at_least(image_version, row.until):
         yield _without_effect(path, f"image {image_version} no longer reads {row.name}")

@@ -48,5 +48,5 @@ def _refuse_unknown(codes: frozenset[str]) -> None:
     from constructs_triton.spelling import did_you_mean  # noqa: PLC0415 - likewise
 
     for code in sorted(codes - all_rules().keys()):
-        hint = did_you_mean(code, all_rules(), "see the list of checks in docs/checks.md")
+        hint = did_you_mean(code, all_rules(), "write a code that `constructs-triton check` prints")
         raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.spelling import closest, quoted
+from constructs_triton.spelling import did_you_mean, quoted
 from constructs_triton.tokens import is_token
 
 __all__ = ["TargetModel", "TargetModelNaming", "check_target_model"]
@@ -63,9 +63,8 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
             f'target_models: "{name}" is a step inside {quoted(ensembles)} and has no archive of its own; '
             f"grant {quoted(ensembles)}"
         )
-    guess = closest(name, [*known, *known.values()])
-    fix = f"grant one of {quoted(known)}" if guess is None else f'did you mean "{guess}"'
+    listed = f'its models are {quoted(known)}; grant one of them, or use a pattern with "*"'
+    fix = did_you_mean(name, [*known, *known.values()], listed)
     raise InvalidValueError(
-        f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}, '
-        'or use a pattern with "*"'
+        f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}'
     )

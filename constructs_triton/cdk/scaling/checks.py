@@ -137,8 +137,18 @@ def check_steps(steps: Sequence[appscaling.ScalingInterval]) -> None:
     if len(steps) < _MIN_STEPS:
         raise InvalidValueError(
             f"scaling_steps: must have at least {_MIN_STEPS} steps, got {len(steps)}; "
-            "add a step, with change=0 where the count should not change"
+            f"add a step where the count should not change, such as {_missing_step(steps)}"
         )
+
+
+def _missing_step(steps: Sequence[appscaling.ScalingInterval]) -> str:
+    """Return a step that completes a single one; the CDK requires ascending bounds."""
+    bounds = [(each.lower, each.upper) for each in steps if isinstance(each, appscaling.ScalingInterval)]
+    if len(bounds) == 1 and bounds[0][0] is not None:
+        return f"ScalingInterval(upper={bounds[0][0]:g}, change=0) before the others"
+    if len(bounds) == 1 and bounds[0][1] is not None:
+        return f"ScalingInterval(lower={bounds[0][1]:g}, change=0) after the others"
+    return "ScalingInterval(upper=10, change=0)"
 
 
 def check_step_options(id: str, options: Mapping[str, object]) -> None:

@@ -129,10 +129,10 @@ def _units(
         check_range(property, given, RangeLimit(1, None, units))
         return given
     if known is None:
-        is_named = not is_token(instance_type.name)
-        shown = f'instance type "{instance_type}"' if is_named else "a type known only at deployment"
+        name = instance_type.name
+        shown = "a value that is known only at deployment" if is_token(name) else name
         raise InvalidValueError(
-            f"{property}: the number of {units} of {shown} is unknown; "
+            f"{property}: the instance type must be known for the number of {units}, got {shown}; "
             f"set {property} to the {units} of one instance"
         )
     return known
@@ -144,10 +144,9 @@ def utilization_target(percent: float, units: float) -> float:
     Raises:
         InvalidValueError: not a percentage, or a fraction such as 0.6.
     """
-    if not is_token(percent) and isinstance(percent, float) and 0 < percent < 1:
+    if not is_token(percent) and percent == 0:
         raise InvalidValueError(
-            f"target_utilization_percent: must be between 1 and 100, got {percent:g}; "
-            f"did you mean {percent * 100:g}?"
+            f"target_utilization_percent: must be {_PERCENT}, got 0; write for example 60"
         )
     check_range("target_utilization_percent", percent, _PERCENT)
     return product("target_utilization_percent", percent, units)
@@ -167,6 +166,11 @@ def invocations_target(per_minute: float | None, per_second: float | None, safet
     if per_second is not None and per_minute is None:
         check_positive("max_requests_per_second", per_second)
         check_positive("safety_factor", safety_factor)
+        if not is_token(safety_factor) and 1 < safety_factor <= 100:
+            raise InvalidValueError(
+                f"safety_factor: must be {SAFETY_FACTOR}, got {safety_factor:g}; "
+                f"did you mean {safety_factor / 100:g}?"
+            )
         check_range("safety_factor", safety_factor, SAFETY_FACTOR)
         return product("max_requests_per_second", per_second, safety_factor * 60)
     if per_minute is None:

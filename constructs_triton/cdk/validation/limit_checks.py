@@ -58,8 +58,16 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
     Raises:
         InvalidValueError: more or fewer entries than ``limit`` allows.
     """
-    if not is_token(values):
-        check_range(property, len(values), limit)
+    if is_token(values):
+        return
+    count, minimum, maximum = len(values), limit.minimum or 0, limit.maximum
+    allowed = str(limit).removeprefix("from ")
+    if count < minimum:
+        raise InvalidValueError(
+            f"{property}: must have {allowed}, got {count}; add one, or remove {property}"
+        )
+    if maximum is not None and count > maximum:
+        raise InvalidValueError(f"{property}: must have {allowed}, got {count}; remove {count - maximum:.0f}")
 
 
 def _refuse_other_than_string(property: str, value: object) -> None:
@@ -69,12 +77,23 @@ def _refuse_other_than_string(property: str, value: object) -> None:
 
 def _refuse_other_than_number(property: str, value: object) -> None:
     if isinstance(value, str):
-        raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; write it without quotes")
+        fix = "write it without quotes" if _is_written_number(value) else "write a number"
+        raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; {fix}")
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidValueError(f"{property}: must be a number, got {value!r}; write a number")
 
 
+def _is_written_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _bound(value: float, limit: RangeLimit) -> str:
+    if limit.unit.startswith("percent") and 0 < value < 1:
+        return f"did you mean {plain_number(value * 100)}?"
     if limit.minimum is not None and value < limit.minimum:
         return f"raise it to {plain_number(limit.minimum)}"
     if limit.maximum is not None and value > limit.maximum:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.spelling import did_you_mean
 
-__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type"]
+__all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type", "shown"]
 
 PropertyType = tuple[type | tuple[type, ...], str]
 """The type of a property, or several types, and an example of a value."""
+
+_TYPE_NAMES: dict[type, str] = {Sequence: "list", Mapping: "mapping"}
 
 
 def check_type(property: str, value: object, expected: PropertyType) -> None:
@@ -23,9 +25,15 @@ def check_type(property: str, value: object, expected: PropertyType) -> None:
     allowed = types if isinstance(types, tuple) else (types,)
     if value is None or any(_is_instance(value, each) for each in allowed):
         return
-    names = " or ".join(each.__name__ for each in allowed)
-    given = f'"{value}"' if isinstance(value, str) else repr(value)
-    raise InvalidValueError(f"{property}: must be of type {names}, got {given}; write {example}")
+    names = " or ".join(_TYPE_NAMES.get(each, each.__name__) for each in allowed)
+    raise InvalidValueError(f"{property}: must be of type {names}, got {shown(value)}; write {example}")
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: the type of an object that would print its address in memory."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"a {type(value).__name__}" if type(value).__repr__ is object.__repr__ else repr(value)
 
 
 def _is_instance(value: object, cls: type) -> bool:
@@ -53,7 +61,7 @@ def check_has(property: str, value: object, attribute: str, example: str) -> Non
     """
     if value is not None and not hasattr(value, attribute):
         raise InvalidValueError(
-            f"{property}: must be an object with {attribute}, got {value!r}; write {example}"
+            f"{property}: must be an object with {attribute}, got {shown(value)}; write {example}"
         )
 
 

@@ -88,7 +88,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise LocalEndpointError(
-            f"{path}: does not exist, so this is not a cloud assembly; run `npx cdk synth`"
+            f"{path}: does not exist, so this is not a cloud assembly; run `npx cdk synth`, or pass the path "
+            "of a cloud assembly, a model repository or an archive"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise LocalEndpointError(

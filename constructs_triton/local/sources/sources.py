@@ -98,6 +98,10 @@ def _endpoint_of_folder(
 def _checked(path: Path) -> ModelRepository:
     """Return the repository; raise ``RepositoryError`` for errors that packing does not fix."""
     repository = ModelRepository.from_directory(path)
+    if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
+        raise LocalEndpointError(
+            f"{path}: contains archives and no models; serve them with --multi-model, or pass one of them"
+        )
     if not repository.models:
         raise LocalEndpointError(
             f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "

@@ -123,7 +123,13 @@ def unread(model: ModelUnderCheck) -> Iterator[Problem]:
     for tensor in graph.unread:
         step = graph.producers[tensor][0]
         key = next(key for key, value in step.output_map.items() if value == tensor)
-        hint = did_you_mean(tensor, wanted, f'remove "{key}" from output_map')
+        is_only = len(step.output_map) == 1
+        remove = (
+            "remove the step, or add the tensor to output or to an input_map"
+            if is_only
+            else f'remove "{key}" from output_map'
+        )
+        hint = did_you_mean(tensor, wanted, remove)
         message = f'{step.title} output_map["{key}"]: ensemble tensor "{tensor}" is unused'
         yield Problem(message, (*STEPS, step.index, "output_map", key), hint)
 

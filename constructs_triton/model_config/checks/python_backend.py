@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.spelling import closest
 
 __all__: list[str] = []
 
@@ -31,7 +31,8 @@ def model_file(model: ModelUnderCheck) -> Iterator[Problem]:
         if is_special or model.folder.size_of(version, *file.split("/")) is not None:
             continue
         existing = model.folder.list(version)
-        hint = did_you_mean(file, existing, f"add {version}/{file}")
+        similar = closest(file, existing)
+        hint = f'rename "{similar}" to "{file}"' if similar else f"add {version}/{file}"
         if file in model.folder.entries:
             hint = f"move {file} into {version}/"
         message = f'Python model file not found in "{version}/{file}"'
@@ -86,7 +87,9 @@ def model_class(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     for source in model.python_sources:
         if source.tree is not None and not source.binds_model:
-            hint = did_you_mean("TritonPythonModel", source.class_names, "add a class TritonPythonModel")
+            similar = closest("TritonPythonModel", source.class_names)
+            rename = f'rename class "{similar}" to "TritonPythonModel"'
+            hint = rename if similar else "add a class TritonPythonModel"
             yield Problem("model file has no class TritonPythonModel", path=source.path, hint=hint)
 
 

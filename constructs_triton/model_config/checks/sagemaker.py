@@ -216,7 +216,8 @@ def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
 
     With the default, ``infer``, SageMaker returns status 501.
     """
-    if _served_decoupled(model) and _can_stream(model):
+    is_set = model.target.inference_type in ("generate", "generate_stream")
+    if _served_decoupled(model) and _can_stream(model) and not is_set:
         yield Problem(_decoupled_message(model), _decoupled_place(model))
 
 

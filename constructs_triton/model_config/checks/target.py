@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.datatypes import by_data_type
-from constructs_triton.facts.images import image_version
+from constructs_triton.facts.images import first_published, image_version
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
@@ -43,7 +43,7 @@ def field_too_new(model: ModelUnderCheck) -> Iterator[Problem]:
     for name, place in _new_fields(model.config):
         since = _FIELD_SINCE[name]
         if not is_at_least(version, since):
-            hint = f"remove {name}, or use image version {since} or newer"
+            hint = f"remove {name}, or use image version {first_published(since)} or newer"
             yield Problem(f'image {version} has no field named "{name}"; it is new in {since}', place, hint)
 
 

@@ -19,6 +19,7 @@ __all__: list[str] = []
 
 _SHAPE = "triton core ValidateIOShape"
 _OBSERVED = "observed with triton server 2.51"
+_EMPTY_RESHAPE = "cannot have empty reshape for non-batching model"
 
 
 def title(field: str, index: int, tensor: Any) -> str:
@@ -94,7 +95,9 @@ def reshape(model: ModelUnderCheck) -> Iterator[Problem]:
         fault = reshape_fault(tensor.dims, tensor.reshape.shape, model.config.max_batch_size)
         if fault:
             message = f"{title(field, index, tensor)} {fault}, got dims {list(tensor.dims)}"
-            yield Problem(f"{message} and reshape {list(tensor.reshape.shape)}", (field, index, "reshape"))
+            hint = "remove reshape, or set max_batch_size" if fault == _EMPTY_RESHAPE else None
+            message = f"{message} and reshape {list(tensor.reshape.shape)}"
+            yield Problem(message, (field, index, "reshape"), hint)
 
 
 def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: int) -> str | None:
@@ -103,7 +106,7 @@ def reshape_fault(before: Sequence[int], after: Sequence[int], max_batch_size: i
         return None
     if not after:
         if max_batch_size == 0:
-            return "cannot have empty reshape for non-batching model"
+            return _EMPTY_RESHAPE
         return None if list(before) == [1] * len(before) else "has different size for dims and reshape"
     sizes = _sizes_between_wildcards(before), _sizes_between_wildcards(after)
     if len(sizes[0]) != len(sizes[1]):

@@ -104,7 +104,7 @@ def test_every_property_checks_its_type(name: str) -> None:
             {"security_groups": ["sg-1"]},
             r'^security_groups: .* ISecurityGroup, got "sg-1"; write ec2\.Security',
         ),
-        ({"security_groups": []}, "^security_groups: must be from 1 to 5 security groups, got 0"),
+        ({"security_groups": []}, "^security_groups: must have 1 to 5 security groups, got 0; add one"),
         ({"vpc": "vpc-1"}, r'^vpc: .* IVpc, got "vpc-1"; write ec2\.Vpc\.from_lookup'),
         ({"scaling_guard": "yes"}, "^scaling_guard: .* bool, got"),
         ({"initial_variant_weight": True}, "^initial_variant_weight: must be a number, got True"),
@@ -123,7 +123,7 @@ def test_six_security_groups_are_too_many() -> None:
     stack = cdk.Stack()
     groups = [ec2.SecurityGroup.from_security_group_id(stack, f"G{n}", f"sg-{n}") for n in range(6)]
     check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups[:5]}, EndpointOptions)
-    with pytest.raises(InvalidValueError, match=r"^security_groups: .* got 6; lower it to 5"):
+    with pytest.raises(InvalidValueError, match=r"^security_groups: .* got 6; remove 1"):
         check_options("TritonEndpoint()", {"instance_type": GPU, "security_groups": groups}, EndpointOptions)
 
 

@@ -225,6 +225,19 @@ def test_async_callers_write_requests_and_read_results(stack: cdk.Stack, path: P
         make_endpoint(make_stack(), path).grant_invoke_async(caller)
 
 
+def test_topics_of_async_responses_are_checked(stack: cdk.Stack) -> None:
+    """A misspelt topic gets a suggestion, and a topic that is not set names its keyword."""
+    bucket = s3.Bucket(stack, "Bucket")
+    names: Any = (("SUCCESS_TOPIC", "did you mean"), ("SUCCESS_NOTIFICATION_TOPIC", "set success_topic, or"))
+    for name, message in (
+        *names,
+        ("X", "write one of them"),
+        ("ERROR_NOTIFICATION_TOPIC", "set error_topic"),
+    ):
+        with pytest.raises(InvalidValueError, match=message):
+            AsyncInferenceConfig(bucket=bucket, include_inference_response_in=[name])
+
+
 # Features that multi-model endpoints do not support.
 
 

@@ -77,7 +77,7 @@ def test_unknown_instance_type_needs_its_gpus(stack: cdk.Stack) -> None:
     """A GPU policy needs ``gpu_count`` if the instance type is not given."""
     endpoint = TritonEndpoint.from_endpoint_name(stack, "Imported", "digits")
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=3)
-    with pytest.raises(InvalidValueError, match="not known for an imported endpoint"):
+    with pytest.raises(InvalidValueError, match="got the unknown type of an imported endpoint"):
         count.scale_on_gpu_utilization("Gpu")
     with pytest.raises(InvalidValueError, match=r"cfn_model: the model of .* imported endpoint is unknown"):
         _ = endpoint.variants[0].cfn_model
@@ -96,9 +96,9 @@ def test_imported_multi_model_endpoint_supports_target_models(stack: cdk.Stack) 
 
 def test_import_needs_a_name_or_an_arn(stack: cdk.Stack) -> None:
     """Both together, or the ARN of another resource, raise an error, and nothing is added."""
-    with pytest.raises(InvalidValueError, match="got neither"):
+    with pytest.raises(InvalidValueError, match="is required; set it, or set endpoint_arn"):
         TritonEndpoint.from_endpoint_attributes(stack, "Imported")
-    with pytest.raises(InvalidValueError, match="got both"):
+    with pytest.raises(InvalidValueError, match="cannot be combined with endpoint_arn"):
         TritonEndpoint.from_endpoint_attributes(stack, "Imported", endpoint_name="digits", endpoint_arn=ARN)
     with pytest.raises(InvalidValueError, match="must be the ARN of an endpoint"):
         TritonEndpoint.from_endpoint_arn(stack, "Imported", "arn:aws:s3:::bucket")

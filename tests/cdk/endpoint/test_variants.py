@@ -217,8 +217,8 @@ def test_shadow_variant_is_not_a_production_variant(stack: cdk.Stack, path: Path
 BLUE, GREEN = TritonVariant(variant_name="blue"), TritonVariant(variant_name="green")
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("same name", {"variants": [BLUE, BLUE]}, 'got "blue" twice'),
-    ("none", {"variants": []}, "variants: must be from 1 to 10"),
-    ("eleven", {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]}, "lower it to 10"),
+    ("none", {"variants": []}, "variants: must have 1 to 10"),
+    ("eleven", {"variants": [TritonVariant(variant_name=f"v{n}") for n in range(11)]}, "got 11; remove 1"),
     ("two names", {"variants": [BLUE], "variant_name": "green"}, "set variant_name on each TritonVariant"),
     ("two and shadow", {"variants": [BLUE, GREEN], "shadow_variant": BLUE}, "twice"),
     (

@@ -189,7 +189,7 @@ def test_actions_are_attached_to_each(stack: cdk.Stack) -> None:
     endpoint = imported(stack)
     found = rendered(endpoint.add_alarms(actions=[action]))
     assert {flat(each["AlarmActions"][0]) for each in found.values()} == {"<TopicBFC7AF6E>"}
-    with pytest.raises(InvalidValueError, match="actions: must be from 0 to 5 actions, got 6"):
+    with pytest.raises(InvalidValueError, match="actions: must have 0 to 5 actions, got 6"):
         endpoint.add_alarms("Six", actions=[action] * 6)
 
 

@@ -68,11 +68,11 @@ def test_every_variable_of_the_table_is_a_keyword() -> None:
     [
         (
             {"thread_count": 0},
-            r"^environment\.thread_count: must be at least 1 threads, got 0; raise it to 1$",
+            r"^environment\.thread_count: must be at least 1 thread, got 0; raise it to 1$",
         ),
         ({"model_load_gpu_limit": 80}, r"model_load_gpu_limit: must be from 0 to 1, got 80; lower it to 1$"),
         ({"shm_default_byte_size": 1024}, r"shm_default_byte_size: must be at least 1048576 bytes, got 1024"),
-        ({"shm_growth_byte_size": 0}, r"shm_growth_byte_size: must be at least 1 bytes, got 0"),
+        ({"shm_growth_byte_size": 0}, r"shm_growth_byte_size: must be at least 1 byte, got 0"),
         (
             {"shm_default_byte_size": Size.kibibytes(1)},
             r"shm_default_byte_size: must be at least 1048576 bytes, got 1024; raise it to 1048576$",
@@ -119,9 +119,9 @@ def test_value_the_image_would_refuse_is_refused(settings: dict[str, Any], messa
 
 
 def test_variable_newer_than_the_image_is_refused() -> None:
-    """The error names the first release that reads the variable."""
+    """The error names the oldest published release that reads the variable."""
     environment = TritonEnvironment(inference_type="generate")
-    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.03 or later"):
+    with pytest.raises(InvalidValueError, match=r"image 24\.09 does not read .*use image 25\.04 or later"):
         environment.to_variables(image_version="24.09")
     assert environment.check(image_version="25.04") == []
 
@@ -216,7 +216,7 @@ def test_sagemakers_limits() -> None:
     """There may be 100 variables of 1024 characters, 32 KiB together; names have allowed characters."""
     check_limits({f"A{index}": "x" for index in range(100)})
     for environment, message in (
-        ({f"A{index}": "x" for index in range(101)}, "must be from 0 to 100 entries, got 101"),
+        ({f"A{index}": "x" for index in range(101)}, "must have 0 to 100 entries, got 101"),
         ({"A": "x" * 1025}, "at most 1024 characters"),
         ({f"A{index}": "x" * 1000 for index in range(40)}, "together: must be from 0 to 32768 bytes"),
         ({"1A": "x"}, "no digit first"),

@@ -56,7 +56,7 @@ def policy(stack: cdk.Stack) -> dict[str, Any]:
 def test_fraction_is_recognized_as_a_percentage(stack: cdk.Stack, tmp_path: Path) -> None:
     """A target of 0.6 raises an error that proposes 60, and 60 is accepted."""
     count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
-    message = r"^target_utilization_percent: must be between 1 and 100, got 0\.6; did you mean 60\?$"
+    message = r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; did you mean 60\?$"
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=0.6)
     count.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
@@ -128,10 +128,29 @@ def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
     """An instance type newer than the table is accepted with its number of GPUs."""
     endpoint = make_endpoint(stack, tmp_path, "ml.g99.4xlarge")
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
-    with pytest.raises(InvalidValueError, match=r"gpu_count: the number of GPUs of .* is unknown"):
+    with pytest.raises(
+        InvalidValueError,
+        match=r"gpu_count: the instance type must be known for the number of GPUs, got ml\.g99",
+    ):
         count.scale_on_gpu_utilization("Gpu")
     count.scale_on_gpu_utilization("Gpu", gpu_count=2)
     assert policy(stack)["TargetValue"] == 120
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"target_utilization_percent": 0}, "got 0; write for example 60"),
+        ({"target_utilization_percent": 160}, "got 160; lower it to 100"),
+    ],
+)
+def test_utilization_out_of_range_is_refused(
+    stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    """The hint for 0 is a usual value, because a target of 1 percent would keep instances idle."""
+    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_on_gpu_utilization("Gpu", **given)
 
 
 def test_gpu_policy_needs_a_gpu(stack: cdk.Stack, tmp_path: Path) -> None:
@@ -170,7 +189,11 @@ def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, A
             {"target_invocations_per_minute": 1, "max_requests_per_second": 1},
             "cannot be combined",
         ),
-        ({"max_requests_per_second": 1, "safety_factor": 1.5}, "safety_factor: must be from 0 to 1"),
+        (
+            {"max_requests_per_second": 1, "safety_factor": 150},
+            "safety_factor: must be from 0 to 1, got 150; lo",
+        ),
+        ({"max_requests_per_second": 1, "safety_factor": 50}, r"got 50; did you mean 0\.5\?$"),
         ({"max_requests_per_second": 1, "safety_factor": 0}, "safety_factor: must be above 0"),
         ({"target_invocations_per_minute": 0}, "must be above 0"),
     ],

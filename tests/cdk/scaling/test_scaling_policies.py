@@ -80,7 +80,7 @@ def test_cpu_target_counts_the_vcpus(stack: cdk.Stack) -> None:
 def test_unknown_type_needs_vcpu_count(stack: cdk.Stack) -> None:
     """An instance type newer than the table is accepted with its number of vCPUs."""
     count = make_count(stack, "ml.c99.large")
-    with pytest.raises(InvalidValueError, match=r"vcpu_count: the number of vCPUs of .* is unknown"):
+    with pytest.raises(InvalidValueError, match=r"vcpu_count: the instance type must be known for the"):
         count.scale_on_cpu_utilization("Cpu")
     count.scale_on_cpu_utilization("Cpu", vcpu_count=2)
     assert tracking(stack)["TargetValue"] == 120
@@ -286,6 +286,30 @@ def test_steps_on_any_metric(stack: cdk.Stack) -> None:
     assert sorted(each["Properties"]["Threshold"] for each in alarms) == [10, 100]
     with pytest.raises(InvalidValueError, match="scaling_steps: must have at least 2 steps, got 1"):
         count.scale_on_metric("One", metric=variant_metric("Invocations", **NAMES), scaling_steps=steps[:1])
+
+
+@pytest.mark.parametrize(
+    ("step", "missing", "is_first"),
+    [
+        ({"lower": 10, "change": 1}, {"upper": 10, "change": 0}, True),
+        ({"upper": 10, "change": -1}, {"lower": 10, "change": 0}, False),
+    ],
+)
+def test_hint_for_a_single_step_can_be_followed(
+    stack: cdk.Stack, step: dict[str, float], missing: dict[str, float], is_first: bool
+) -> None:
+    """The CDK requires ascending bounds, so the hint names the step and its place."""
+    count, metric = make_count(stack), variant_metric("Invocations", **NAMES)
+    given, added = appscaling.ScalingInterval(**step), appscaling.ScalingInterval(**missing)
+    bound = next(f"{name}={value}" for name, value in missing.items() if name != "change")
+    where = "before" if is_first else "after"
+    message = rf"such as ScalingInterval\({bound}, change=0\) {where} the others$"
+    with pytest.raises(InvalidValueError, match=message):
+        count.scale_on_metric("Steps", metric=metric, scaling_steps=[given])
+    steps = [added, given] if is_first else [given, added]
+    count.scale_on_metric("Steps", metric=metric, scaling_steps=steps)
+    with pytest.raises(InvalidValueError, match=r"such as ScalingInterval\(upper=10, change=0\)$"):
+        count.scale_on_metric("None", metric=metric, scaling_steps=[])
 
 
 def test_options_of_a_policy(stack: cdk.Stack) -> None:

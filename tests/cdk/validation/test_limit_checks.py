@@ -62,7 +62,7 @@ def test_counts_are_checked_like_numbers() -> None:
     """Five security groups pass, six raise an error, and a list token is not counted."""
     check_count("security_groups", ["sg"] * 5, limits.SECURITY_GROUPS)
     check_count("security_groups", ["#{Token[TOKEN.3]}"], limits.RangeLimit(2, 5))
-    with pytest.raises(InvalidValueError, match="must be from 1 to 5 security groups, got 6"):
+    with pytest.raises(InvalidValueError, match="must have 1 to 5 security groups, got 6"):
         check_count("security_groups", ["sg"] * 6, limits.SECURITY_GROUPS)
 
 

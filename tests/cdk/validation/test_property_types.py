@@ -37,7 +37,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"volume_size": 50}, r"^volume_size: must be of type Size, got 50; write Size\.gibibytes\(50\)$"),
     ({"model_data_download_timeout": 600}, "must be of type Duration, got 600; write Duration"),
     ({"variants": ["Green"]}, r'^variants: must be of type TritonVariant, got "Green"'),
-    ({"environment": ["A=b"]}, "must be of type TritonEnvironment or Mapping"),
+    ({"environment": ["A=b"]}, "must be of type TritonEnvironment or mapping"),
     ({"initial_instance_count": "2"}, 'must be a number, got "2"; write it without quotes'),
     ({"endpoint_name": 3}, 'endpoint_name: must be a string, got 3; write "3"'),
 ]
@@ -113,7 +113,7 @@ def test_plain_mapping_is_checked_against_the_image(path: Path) -> None:
         "environment": {"SAGEMAKER_TRITON_INFERENCE_TYPE": "generate"},
     }
     with pytest.raises(
-        InvalidValueError, match=r"image 24\.09 does not read (?s:.*)use image 25\.03 or later"
+        InvalidValueError, match=r"image 24\.09 does not read (?s:.*)use image 25\.04 or later"
     ):
         TritonEndpoint(stack, "Old", image=TritonImage.dlc("24.09"), **options)
     assert stack.node.try_find_child("Old") is None

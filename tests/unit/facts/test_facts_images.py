@@ -97,6 +97,12 @@ def test_malformed_version_is_an_error(version: str) -> None:
         images.image_version(version)
 
 
+def test_first_published_version_is_the_oldest_with_regions() -> None:
+    """No Region has 25.03; a version that AWS has not released yet is returned unchanged."""
+    assert images.first_published("25.03") == "25.04"
+    assert images.first_published("99.01") == "99.01"
+
+
 def test_versions_compare_by_time() -> None:
     """Releases are ordered by date, also across years."""
     assert sorted(["25.09", "26.05", "24.01", "25.10"], key=parse_version) == [

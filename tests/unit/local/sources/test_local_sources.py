@@ -105,6 +105,7 @@ def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> 
     [
         ("absent", {}, "does not exist, so this is not a cloud assembly"),
         ("empty", {}, "neither a cloud assembly nor a model; .*cdk synth"),
+        ("archives", {}, "contains archives and no models; serve them with --multi-model"),
         ("text", {}, "is not an archive; pass a .tar.gz"),
         ("assembly", {"model": "m"}, "--model and --multi-model do not apply to a cloud assembly"),
         ("empty", {"stack": "S"}, "--stack applies only to a cloud assembly"),
@@ -121,5 +122,7 @@ def test_wrong_paths_and_options_are_reported(
     (tmp_path / "assembly").mkdir()
     (tmp_path / "assembly" / "manifest.json").write_text("{}")
     _archive(tmp_path / "m.tar.gz", "m")
+    (tmp_path / "archives").mkdir()
+    _archive(tmp_path / "archives" / "m.tar.gz", "m")
     with pytest.raises(LocalEndpointError, match=words):
         read_source(tmp_path / name, tmp_path / "scratch", **options)  # type: ignore[arg-type]  # a table

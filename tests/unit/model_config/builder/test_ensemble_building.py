@@ -232,7 +232,7 @@ def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
         f'{here}:{first + 5}: ensemble "e": step 2 ("rank") input_map["logits"]: nothing writes '
         'tensor "q", got tensors "image", "label" and "p"; map an output of a step to it',
         f'{here}:{first + 4}: ensemble "e": step 1 ("decode") output_map["pixels"]: ensemble '
-        'tensor "p" is unused; remove "pixels" from output_map',
+        'tensor "p" is unused; remove the step, or add the tensor to output or to an input_map',
     ]
 
 
