@@ -1,0 +1,67 @@
+"""The supervisor process: its events, and a server that it cannot prepare."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.local.server.supervisor_process import SupervisorProcess
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor needs Linux")
+
+
+def start_request(folder: Path, *argv: str, mounted_models: Path | None = None) -> dict[str, Any]:
+    """A request to start ``argv`` in place of the Triton server."""
+    return {
+        "argv": argv,
+        "environment": {},
+        "cwd": str(folder),
+        "log": str(folder / "server.log"),
+        "mounted_models": None if mounted_models is None else str(mounted_models),
+        "private_port": None,
+        "has_network": True,
+    }
+
+
+async def run_once(folder: Path, request: dict[str, Any]) -> tuple[object, object]:
+    """The values of both events of one start."""
+    supervisor = await SupervisorProcess.start(f"triton_{folder.name}")
+    try:
+        async with asyncio.timeout(20):
+            await supervisor.send(request)
+            return await supervisor.read_event("started"), await supervisor.read_event("ended")
+    finally:
+        await supervisor.close()
+
+
+def test_events_contain_process_id_and_exit_code(tmp_path: Path) -> None:
+    """The started event has the id of the server's process, the ended event its exit code."""
+    request = start_request(tmp_path, "/bin/sh", "-c", "echo $$; exit 3")
+    process_id, exit_code = asyncio.run(run_once(tmp_path, request))
+    assert exit_code == 3
+    assert (tmp_path / "server.log").read_text() == f"{process_id}\n"
+
+
+def test_event_of_another_name_is_skipped(tmp_path: Path) -> None:
+    """Waiting for the end passes over the started event; an ended supervisor gives ``None``."""
+
+    async def run() -> tuple[object, object]:
+        supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}")
+        await supervisor.send(start_request(tmp_path, "/bin/sh", "-c", "exit 3"))
+        ended = await supervisor.read_event("ended")
+        await supervisor.close()
+        return ended, await supervisor.read_event("ended")
+
+    assert asyncio.run(run()) == (3, None)
+
+
+def test_failed_preparation_is_in_the_log(tmp_path: Path) -> None:
+    """If the models cannot be mounted, the log contains the error, and the exit code is 71."""
+    request = start_request(tmp_path, "/bin/true", mounted_models=tmp_path / "missing" / "ml")
+    _, exit_code = asyncio.run(run_once(tmp_path, request))
+    assert exit_code == 71
+    assert (tmp_path / "server.log").read_text().startswith("error: ")
