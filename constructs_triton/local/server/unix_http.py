@@ -13,7 +13,7 @@ __all__ = ["UnixHTTPConnection"]
 class UnixHTTPConnection(http.client.HTTPConnection):
     """An HTTP connection to the socket file at ``path``, which may be of any length."""
 
-    def __init__(self, path: Path, *, timeout: float | None = None) -> None:
+    def __init__(self, path: Path, *, timeout: float) -> None:
         super().__init__("localhost", timeout=timeout)
         self._path = path
 

@@ -43,6 +43,15 @@ def test_incompatible_image_is_an_error(capsys: pytest.CaptureFixture[str]) -> N
     assert "sagemaker-tritonserver:26.05-py3" in captured.out
 
 
+def test_pair_without_a_published_ami_warns_and_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    """If no source names an AMI for the image on the type, the warning is among the findings."""
+    words = ("--region", "eu-west-1", "--version", "25.04", "--instance-type", "ml.g6e.xlarge", "--json")
+    assert _run("image", *words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["inference_ami"] is None
+    assert [finding["code"] for finding in answer["findings"]] == ["inference-ami-unsourced"]
+
+
 def test_region_without_the_version_is_an_error() -> None:
     """The error is that of the look-up."""
     with pytest.raises(FactNotFoundError, match=r"25\.04"):
@@ -69,10 +78,14 @@ def test_unknown_instance_warns_and_passes(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_environment_lists_the_variables_of_a_release(capsys: pytest.CaptureFixture[str]) -> None:
-    """With a version, variables that are newer or no longer read are left out."""
+    """With a version, variables that are newer or no longer read are left out.
+
+    In a pipe a table is 200 characters wide.
+    """
     assert _run("environment") == 0
     shown = capsys.readouterr().out
     assert all(row.name in shown for row in variables().values())
+    assert max(map(len, shown.splitlines())) == 200
     assert _run("environment", "--version", "25.04", "--json") == 0
     keywords = {row["keyword"] for row in json.loads(capsys.readouterr().out)}
     assert keywords == set(variables()) - {"tensorflow_version"}

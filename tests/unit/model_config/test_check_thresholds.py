@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from check_twins import write
 from check_twins.repositories import CLASS
 
 from constructs_triton.findings import Finding
+from constructs_triton.model_config.check_run import all_rules
+from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.model_under_check import RepositoryContext
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
@@ -17,6 +22,8 @@ LARGE = (
     f'backend: "python"\nmax_batch_size: 8\ninput [ {TENSOR % "X"} ]\noutput [ {TENSOR % "Y"} ]\n'
     "instance_group [ { kind: KIND_CPU count: 2 } ]\n"
 )
+
+MODEL = {"config.pbtxt": 'backend: "python"\n', "1/model.py": CLASS}
 
 
 def _findings(config: str, target: Target, directory: Path, code: str) -> list[Finding]:
@@ -80,3 +87,56 @@ def test_shared_memory_counts_instances_on_each_gpu(
         target = Target(memory_gib=memory, gpu_count=gpus)
         found = _findings(config, target, tmp_path / str(fits), "target-shared-memory")
         assert bool(found) is not fits
+
+
+@pytest.mark.parametrize(
+    ("mode", "megabytes", "fits"),
+    [
+        ("multi-model", (600, 900), True),
+        ("multi-model", (100, 1001), False),
+        ("single", (600, 390), True),
+        ("single", (600, 410), False),
+    ],
+)
+def test_storage_holds_the_largest_model_or_all(
+    mode: Any, megabytes: tuple[int, int], fits: bool, tmp_path: Path
+) -> None:
+    """On a multi-model endpoint each model has to fit for itself, otherwise all of them together."""
+    files = {f"{name}/{file}": text for name in "ab" for file, text in MODEL.items()}
+    root = write(files, tmp_path / "models")
+    for name, size in zip("ab", megabytes, strict=True):
+        with (root / name / "1" / "weights.bin").open("wb") as weights:
+            weights.truncate(size * 10**6)
+    report = ModelRepository.from_directory(root).check(Target(mode=mode, storage_gb=1))
+    assert ("target-storage" not in {finding.code for finding in report.findings}) is fits
+
+
+@pytest.mark.parametrize(
+    ("policy", "loaded"),
+    [
+        ("", ("10",)),
+        ("version_policy: { latest { num_versions: 2 } }", ("10", "9")),
+        ("version_policy: { specific { versions: [ 2, 10 ] } }", ("10", "2")),
+        ("version_policy: { all {} }", ("10", "9", "2")),
+    ],
+)
+def test_versions_are_loaded_newest_first(policy: str, loaded: tuple[str, ...], tmp_path: Path) -> None:
+    """Without a version policy only the version with the largest number is loaded."""
+    files = {f"m/{version}/model.py": CLASS for version in (2, 9, 10)}
+    root = write({"m/config.pbtxt": f'backend: "python"\n{policy}\n', **files}, tmp_path / "models")
+    folders = {"m": ModelFolder("m", root / "m")}
+    context = RepositoryContext(folders, {"m": False}, None, Target(), frozenset(folders), ("m",))
+    assert context.models["m"].versions_to_load == loaded
+
+
+def test_number_of_an_unknown_data_type_is_located(tmp_path: Path) -> None:
+    """The finding has the line and the column of the field, not those of the tensor."""
+    config = 'backend: "python"\ninput [ { name: "X"\n  dims: [ 1 ]\n  data_type: 99 } ]\n'
+    (finding,) = _findings(config, Target(), tmp_path, "tensor-data-type-number")
+    assert (finding.line, finding.column) == (4, 3)
+
+
+def test_a_rule_can_be_called_by_its_name() -> None:
+    """Registering a function as a rule leaves the function in its module."""
+    for rule in all_rules().values():
+        assert getattr(sys.modules[rule.function.__module__], rule.function.__name__) is rule.function

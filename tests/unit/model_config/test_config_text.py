@@ -243,3 +243,11 @@ def test_named_pipe_is_a_finding_and_is_not_opened(tmp_path: Path, name: str) ->
         finding.path: finding.message for finding in findings if finding.code == "layout-special-file"
     }
     assert messages == {f"m/{name}": f"{name} is a named pipe"}
+
+
+def test_number_that_no_enum_can_hold_has_no_place() -> None:
+    """The parser reports it without a line and a column."""
+    with pytest.raises(ModelConfigError, match="cannot be parsed") as caught:
+        parse_model_config("input [ { data_type: 99999999999 } ]", "m/config.pbtxt")
+    finding = caught.value.finding
+    assert (finding.code, finding.line, finding.column) == ("text-syntax", None, None)

@@ -63,6 +63,16 @@ def test_unchanged_repository_is_neither_parsed_nor_hashed(
     assert compute_everything(path) == first
 
 
+def test_bytecode_is_not_a_change(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python may compile a model file: what is in ``__pycache__`` is not packed and not checked."""
+    (path / "net/1/__pycache__").mkdir()
+    first = compute_everything(path)
+    (path / "net/1/__pycache__/model.pyc").write_bytes(b"compiled")
+    monkeypatch.setattr(ModelRepository, "top_level_models", None)
+    monkeypatch.setattr(ModelRepository, "check", None)
+    assert compute_everything(path) == first
+
+
 @pytest.mark.parametrize(
     "change",
     [

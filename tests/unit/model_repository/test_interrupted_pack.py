@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -77,6 +78,20 @@ def test_only_folders_of_dead_processes_are_abandoned(tmp_path: Path) -> None:
         remove_abandoned(tmp_path)
         assert list(tmp_path.iterdir()) == [alive]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_lock_is_released(tmp_path: Path) -> None:
+    """After the block, the next file that is opened gets the same descriptor as before it."""
+
+    def next_descriptor() -> int:
+        descriptor = os.open(tmp_path, os.O_RDONLY)
+        os.close(descriptor)
+        return descriptor
+
+    before = next_descriptor()
+    with partial_folder(tmp_path):
+        pass
+    assert next_descriptor() == before
 
 
 def test_memory_does_not_grow_with_the_model(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from sync_requests import (
     s3_url,
 )
 
-from constructs_triton.custom_resource_handlers import retries
+from constructs_triton.custom_resource_handlers import response, retries
 from constructs_triton.custom_resource_handlers.model_sync import handler, placement
 from constructs_triton.custom_resource_handlers.response import CustomResourceError
 
@@ -199,9 +200,11 @@ def test_changed_list_of_archives_is_not_used(s3: Any, cloudformation: CloudForm
 def test_run_fails_if_no_response_is_accepted(
     s3: Any, cloudformation: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After four attempts the run fails, so that AWS Lambda starts it again."""
-    monkeypatch.setattr(time, "sleep", lambda _: None)
+    """After four attempts with growing pauses the run fails, so that AWS Lambda starts it again."""
+    pauses: list[float] = []
+    monkeypatch.setattr(response, "time", SimpleNamespace(sleep=pauses.append))
     cloudformation.refusals = 4
     with pytest.raises(CustomResourceError, match="could not be sent"):
         handler.handler(make_event(s3, cloudformation, "Create"), Context())
     assert cloudformation.refusals == 0
+    assert pauses == [0, 1, 2, 3]

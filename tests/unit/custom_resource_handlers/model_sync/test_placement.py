@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
 import pytest
 from botocore.stub import Stubber
 
+from constructs_triton.custom_resource_handlers.model_sync import placement
 from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, Source, SyncError
 
 SOURCE_HEAD = {"ContentLength": 5, "ETag": '"aa"', "Metadata": {}}
@@ -59,3 +61,28 @@ def test_copy_with_another_size_is_an_error() -> None:
     """A copy that is shorter than its source fails."""
     with pytest.raises(SyncError, match=r"s3://models/p/a.tar.gz: must have 5 bytes, got 4"):
         place({}, {"ContentLength": 4})
+
+
+@pytest.mark.parametrize(("age_seconds", "is_aborted"), [(1199, False), (1200, True)])
+def test_upload_is_abandoned_after_twenty_minutes(
+    age_seconds: int, is_aborted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A younger upload may be that of a run that is still working; an older one is aborted."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            assert tz is UTC
+            return now
+
+    monkeypatch.setattr(placement, "datetime", Clock)
+    upload = {"Key": "p/a.tar.gz", "UploadId": "1", "Initiated": now - timedelta(seconds=age_seconds)}
+    client = boto3.client("s3")
+    with Stubber(client) as stub:
+        stub.add_response("list_multipart_uploads", {"Uploads": [upload]})
+        if is_aborted:
+            named = {"Bucket": "models", "Key": "p/a.tar.gz", "UploadId": "1"}
+            stub.add_response("abort_multipart_upload", {}, named)
+        Placement(client, "models", "p/", "owner")._abort_abandoned("p/a.tar.gz")
+        stub.assert_no_pending_responses()

@@ -84,3 +84,32 @@ def test_an_isolated_process_reaches_only_itself(has_network: bool) -> None:
     interfaces, reached = done.stdout.splitlines()
     assert reached == str(has_network)
     assert has_network or interfaces == "lo"
+
+
+#: Gives up root's permissions, isolates the network, and prints the user and the group.
+ENTER_AS_USER = """
+import ctypes, os, runpy, sys
+enter = runpy.run_path(sys.argv[1])["enter"]
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(12345)
+    os.setuid(12346)
+    ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: the process may write its own files in /proc again
+before = os.getuid(), os.getgid()
+enter(None, has_network=False)
+print((os.getuid(), os.getgid()) == before)
+"""
+
+
+@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}")
+def test_a_user_without_permissions_keeps_user_and_group() -> None:
+    """In the user namespace that the process needs first, its user and its group are mapped to themselves."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENTER_AS_USER, namespaces.__file__],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ": unshare" in done.stderr:
+        pytest.skip("no user namespaces here")
+    assert (done.stdout, done.stderr) == ("True\n", "")

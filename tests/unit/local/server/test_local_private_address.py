@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import select
 import socket
@@ -311,3 +313,48 @@ def test_the_filter_reports_binds_of_ipv4_addresses(
     assert decision(program, (bind, architecture, 28)) == allow
     assert decision(program, (bind + 1, architecture, 16)) == allow
     assert decision(program, (bind, 0x40000003, 16)) == allow
+
+
+class Kernel:
+    """Answers the system calls of ``_install_filter`` one after the other, and counts calls of prctl."""
+
+    def __init__(self, *answers: tuple[int, int]) -> None:
+        self._answers = list(answers)
+        self.prctl_calls = 0
+
+    def syscall(self, *_: object) -> int:
+        result, number = self._answers.pop(0)
+        ctypes.set_errno(number)
+        return result
+
+    def prctl(self, *_: object) -> int:
+        self.prctl_calls += 1
+        return 0
+
+
+def install(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> int:
+    monkeypatch.setattr(private_address, "_libc", kernel)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    return private_address._install_filter()
+
+
+def test_a_process_keeps_its_rights_if_the_kernel_does_not_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filter that is accepted is installed once, even if an earlier call failed with EACCES."""
+    kernel = Kernel((7, errno.EACCES))
+    assert install(kernel, monkeypatch) == 7
+    assert kernel.prctl_calls == 0
+
+
+def test_another_error_of_the_kernel_is_raised_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only EACCES asks for giving up rights; after another error the process keeps them."""
+    kernel = Kernel((-1, errno.EINVAL))
+    with pytest.raises(OSError, match="seccomp: Invalid argument"):
+        install(kernel, monkeypatch)
+    assert kernel.prctl_calls == 0
+
+
+def test_rights_are_given_up_if_the_kernel_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After EACCES the process sets no_new_privs once and installs the filter."""
+    kernel = Kernel((-1, errno.EACCES), (7, 0))
+    assert install(kernel, monkeypatch) == 7
+    assert kernel.prctl_calls == 1

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+import tarfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import ContainerSpec
@@ -63,3 +68,69 @@ def test_only_an_isolated_server_has_no_network(
     settings = replace(SETTINGS, has_network_isolation=is_available)
     request = request_of(tmp_path, settings, is_isolated=is_isolated)
     assert request["has_network"] == (not (is_isolated and is_available))
+
+
+def spec_of(archive: Path) -> ContainerSpec:
+    return ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=archive)
+
+
+def test_a_server_that_never_started_can_be_stopped() -> None:
+    """If another server of the run fails first, this one has no process and no folder to delete."""
+    asyncio.run(TritonServer("e/v", spec_of(Path("m.tar.gz")), SETTINGS).stop())
+
+
+def test_a_model_whose_backend_is_missing_is_an_error_before_the_start(tmp_path: Path) -> None:
+    """The message names the model and the backend; the server is not started."""
+    (tmp_path / "installed" / "python").mkdir(parents=True)
+    (tmp_path / "installed" / "python" / "triton_python_backend_stub").touch()
+    with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as archive:
+        content = b'backend: "dali"'
+        member = tarfile.TarInfo("m/config.pbtxt")
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+    installation = replace(SETTINGS.installation, backends=tmp_path / "installed")
+    settings = replace(SETTINGS, installation=installation)
+    server = TritonServer("e/v", spec_of(tmp_path / "m.tar.gz"), settings)
+    server.directory = tmp_path / "run"
+    server.directory.mkdir()
+    with pytest.raises(LocalEndpointError, match="m: needs the backend 'dali'"):
+        server._prepare()
+
+
+class EndingSupervisor:
+    """Takes the place of the supervisor process: the server ends at once."""
+
+    def __init__(self) -> None:
+        self.requests: list[Mapping[str, Any]] = []
+
+    async def send(self, request: Mapping[str, Any]) -> None:
+        self.requests.append(request)
+
+    async def read_event(self, name: str) -> object:
+        return {"started": 1, "ended": 1}[name]
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_server_on_an_open_port_gets_one_that_is_reserved(tmp_path: Path) -> None:
+    """Each start reserves a free port, and the server binds it."""
+    server = TritonServer(
+        "e/v", spec_of(tmp_path / "m.tar.gz"), replace(SETTINGS, has_private_addresses=False)
+    )
+    supervisor = EndingSupervisor()
+
+    async def start() -> None:
+        server.directory = tmp_path
+        (server.container_directory / "model" / "m").mkdir(parents=True)
+        server._supervisor = supervisor  # type: ignore[assignment]
+        server.connect()
+        with pytest.raises(LocalEndpointError, match="ended before it was ready"):
+            await server._start_process()
+        assert server._reservation is not None
+        assert server._reservation.getsockname()[1] == server.port
+        await server.stop()
+
+    asyncio.run(start())
+    (request,) = supervisor.requests
+    assert request["environment"]["SAGEMAKER_BIND_TO_PORT"] == str(server.port)

@@ -236,6 +236,25 @@ def test_unfinished_ensemble_names_the_lines_of_its_errors() -> None:
     ]
 
 
+def test_unused_input_is_named_with_its_line() -> None:
+    """The line is that of the input itself, not of the one before it."""
+    first = inspect.currentframe().f_lineno  # type: ignore[union-attr]
+    unfinished = (
+        Ensemble("e")
+        .input("image")
+        .input("mask")
+        .step(DECODE)
+        .output("pixels")
+    )  # fmt: skip
+    with pytest.raises(InvalidValueError) as caught:
+        unfinished.to_config()
+    lines = str(caught.value).splitlines()
+    assert any(
+        line.startswith(f'test_ensemble_building.py:{first + 4}: ensemble "e": ensemble input "mask" is not')
+        for line in lines
+    ), lines
+
+
 def test_calls_do_not_change_what_they_are_called_on() -> None:
     """Each call returns a new ensemble, so several can share their first steps."""
     begun = Ensemble("e").input("image").step(DECODE)

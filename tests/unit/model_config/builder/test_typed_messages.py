@@ -86,6 +86,13 @@ def test_presence_is_kept() -> None:
     assert reshaped.HasField("reshape")
 
 
+def test_graph_optimization_has_the_default_of_the_schema() -> None:
+    """The optimization level that is not given is 0, and is not written."""
+    given = ModelOptimizationPolicy(graph=ModelOptimizationPolicy.Graph()).to_message()
+    assert given.HasField("graph")
+    assert (given.graph.level, given.graph.ListFields()) == (0, [])
+
+
 def test_later_changes_of_arguments_do_not_reach_the_value() -> None:
     """Lists and mappings are copied, so later changes of the originals have no effect."""
     dims, inputs = [1, 2], {"x": ModelWarmup.Input()}

@@ -1,0 +1,51 @@
+"""Starting the servers of a run, without Triton."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.local import run
+from constructs_triton.local.gateway.running_endpoint import LocalVariant
+from constructs_triton.local.server.installation import ModelPython, TritonInstallation
+from constructs_triton.local.server.server import ServerSettings, TritonServer
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+NOWHERE = Path("/nowhere")
+SETTINGS = ServerSettings(
+    TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None),
+    ModelPython(NOWHERE, (3, 11), None),
+    lambda _: None,
+    has_private_addresses=True,
+)
+
+
+def started(container: ContainerSpec, folder: Path, monkeypatch: pytest.MonkeyPatch) -> LocalVariant:
+    """The variant of a server whose start only gets a folder."""
+
+    async def start(server: TritonServer) -> None:
+        server.directory = folder
+
+    monkeypatch.setattr(TritonServer, "start", start)
+    variant = VariantSpec("v", container)
+    server = TritonServer("e/v", container, SETTINGS)
+    return asyncio.run(run._start_variant(EndpointSpec("e", "Stack", (variant,)), variant, server, 1))
+
+
+def test_started_single_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variant with one model has no models to load and unload."""
+    container = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=tmp_path / "m.tar.gz")
+    variant = started(container, tmp_path, monkeypatch)
+    assert (variant.spec.name, variant.server.label, variant.multi_model) == ("v", "e/v", None)
+
+
+def test_started_multi_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archives of a multi-model variant are below its prefix when it has started."""
+    (tmp_path / "a.tar.gz").write_bytes(b"archive")
+    archives = {"a.tar.gz": tmp_path / "a.tar.gz"}
+    container = ContainerSpec("m", "", "s3://bucket/prefix/", archives=archives)
+    variant = started(container, tmp_path, monkeypatch)
+    assert variant.multi_model is not None
+    assert (variant.multi_model.prefix / "a.tar.gz").read_bytes() == b"archive"
