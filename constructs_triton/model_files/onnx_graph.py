@@ -1,0 +1,275 @@
+"""Reads an ONNX model's graph from its protobuf bytes, without the weights.
+
+Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError
+
+__all__ = ["ExternalData", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "read_model"]
+
+_MOST_GRAPHS_DEEP = 50
+_EXTERNAL = 1
+
+
+class ExternalData(NamedTuple):
+    """Where the content of an initializer is: a file beside the model, an offset and a length in bytes."""
+
+    initializer: str
+    location: str
+    offset: int
+    length: int | None
+
+
+class OnnxValue(NamedTuple):
+    """A graph input or output.
+
+    ``kind`` is ``"tensor"``, or the type that is not one: ``"sequence"``, ``"map"``, … ``element_type`` is
+    the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file has none.
+    """
+
+    name: str
+    kind: str
+    element_type: int
+    shape: tuple[int, ...] | None
+
+
+class OnnxNode(NamedTuple):
+    """An operator of a graph, with the names of its inputs and outputs."""
+
+    operator: str
+    domain: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    captured: tuple[str, ...]
+
+
+@dataclass
+class OnnxGraph:
+    """A graph. ``initializers`` maps the names to the numbers of elements' data types."""
+
+    name: str = ""
+    inputs: list[OnnxValue] = field(default_factory=list)
+    outputs: list[OnnxValue] = field(default_factory=list)
+    initializers: dict[str, int] = field(default_factory=dict)
+    external_data: list[ExternalData] = field(default_factory=list)
+    nodes: list[OnnxNode] = field(default_factory=list)
+    graphs_below: list[OnnxGraph] = field(default_factory=list)
+
+
+@dataclass
+class OnnxModel:
+    """A model. ``opsets`` are pairs of a domain and its version; ``functions`` the model's own operators."""
+
+    ir_version: int = 0
+    opsets: list[tuple[str, int]] = field(default_factory=list)
+    graph: OnnxGraph | None = None
+    functions: set[tuple[str, str]] = field(default_factory=set)
+
+
+def read_model(message: MessageReader) -> OnnxModel:
+    """Read a ``ModelProto``.
+
+    Raises:
+        WireError: the bytes are not a protobuf message, or fields have the wrong type.
+    """
+    model = OnnxModel()
+    for each in message:
+        if each.number == 1:
+            model.ir_version = each.value
+        elif each.number == 7:
+            model.graph = _graph(message.message(each), 0)
+        elif each.number == 8:
+            model.opsets.append(_opset(message.message(each)))
+        elif each.number == 25:
+            model.functions.add(_function(message.message(each)))
+    return model
+
+
+def _opset(message: MessageReader) -> tuple[str, int]:
+    domain, version = "", 0
+    for each in message:
+        if each.number == 1:
+            domain = message.text(each)
+        elif each.number == 2:
+            version = each.value
+    return domain, version
+
+
+def _function(message: MessageReader) -> tuple[str, str]:
+    name = domain = ""
+    for each in message:
+        if each.number == 1:
+            name = message.text(each)
+        elif each.number == 10:
+            domain = message.text(each)
+    return domain, name
+
+
+def _graph(message: MessageReader, depth: int) -> OnnxGraph:
+    if depth > _MOST_GRAPHS_DEEP:
+        raise WireError(f"graphs are nested more than {_MOST_GRAPHS_DEEP} deep")
+    graph = OnnxGraph()
+    readers: Mapping[int, Callable[[Field], None]] = {
+        1: lambda each: graph.nodes.append(_node(message.message(each), graph, depth)),
+        2: lambda each: setattr(graph, "name", message.text(each)),
+        5: lambda each: _initializer(message.message(each), graph),
+        11: lambda each: graph.inputs.append(_value(message.message(each))),
+        12: lambda each: graph.outputs.append(_value(message.message(each))),
+        15: lambda each: _sparse_initializer(message.message(each), graph),
+    }
+    for each in message:
+        if each.number in readers:
+            readers[each.number](each)
+    return graph
+
+
+def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
+    operator = domain = ""
+    inputs: list[str] = []
+    outputs: list[str] = []
+    captured: list[str] = []
+    for each in message:
+        if each.number == 1:
+            inputs.append(message.text(each))
+        elif each.number == 2:
+            outputs.append(message.text(each))
+        elif each.number == 4:
+            operator = message.text(each)
+        elif each.number == 7:
+            domain = message.text(each)
+        elif each.number == 5:
+            captured += _attribute(message.message(each), graph, depth)
+    return OnnxNode(operator, domain, tuple(inputs), tuple(outputs), tuple(captured))
+
+
+def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> list[str]:
+    """Read the graphs of an attribute; returns the names that they take from the graph around them."""
+    captured: list[str] = []
+    for each in message:
+        if each.number in (6, 11):
+            below = _graph(message.message(each), depth + 1)
+            graph.graphs_below.append(below)
+            captured += _names_from_outside(below)
+        elif each.number in (5, 10):
+            _attribute_tensor(message.message(each), graph)
+    return captured
+
+
+def _names_from_outside(graph: OnnxGraph) -> list[str]:
+    inside = {each.name for each in graph.inputs} | graph.initializers.keys()
+    inside |= {name for node in graph.nodes for name in node.outputs}
+    read = [name for node in graph.nodes for name in (*node.inputs, *node.captured)]
+    read += [each.name for each in graph.outputs]
+    return [name for name in read if name and name not in inside]
+
+
+def _attribute_tensor(message: MessageReader, graph: OnnxGraph) -> None:
+    for external in _tensor(message)[2]:
+        graph.external_data.append(external)
+
+
+def _initializer(message: MessageReader, graph: OnnxGraph) -> None:
+    name, data_type, external = _tensor(message)
+    graph.initializers[name] = data_type
+    graph.external_data.extend(external)
+
+
+def _sparse_initializer(message: MessageReader, graph: OnnxGraph) -> None:
+    for each in message:
+        if each.number == 1:
+            name, data_type, _ = _tensor(message.message(each))
+            graph.initializers[name] = data_type
+
+
+def _tensor(message: MessageReader) -> tuple[str, int, list[ExternalData]]:
+    name, data_type, location = "", 0, 0
+    entries: dict[str, str] = {}
+    for each in message:
+        if each.number == 2:
+            data_type = each.value
+        elif each.number == 8:
+            name = message.text(each)
+        elif each.number == 13:
+            key, value = _entry(message.message(each))
+            entries[key] = value
+        elif each.number == 14:
+            location = each.value
+    if location != _EXTERNAL:
+        return name, data_type, []
+    return name, data_type, [_external(name, entries)]
+
+
+def _external(name: str, entries: Mapping[str, str]) -> ExternalData:
+    length = entries.get("length")
+    return ExternalData(
+        name,
+        entries.get("location", ""),
+        _number(entries.get("offset", "0")),
+        None if length is None else _number(length),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else 0
+
+
+def _entry(message: MessageReader) -> tuple[str, str]:
+    key = value = ""
+    for each in message:
+        if each.number == 1:
+            key = message.text(each)
+        elif each.number == 2:
+            value = message.text(each)
+    return key, value
+
+
+# TypeProto: which field is set says which type it is.
+_TYPES = {1: "tensor", 4: "sequence", 5: "map", 7: "opaque", 8: "sparse tensor", 9: "optional"}
+
+
+def _value(message: MessageReader) -> OnnxValue:
+    value = OnnxValue("", "untyped", 0, None)
+    for each in message:
+        if each.number == 1:
+            value = value._replace(name=message.text(each))
+        elif each.number == 2:
+            value = _with_type(message.message(each), value)
+    return value
+
+
+def _with_type(message: MessageReader, value: OnnxValue) -> OnnxValue:
+    for each in message:
+        if each.number in _TYPES:
+            value = value._replace(kind=_TYPES[each.number])
+        if each.number == 1:
+            value = _with_tensor_type(message.message(each), value)
+    return value
+
+
+def _with_tensor_type(message: MessageReader, value: OnnxValue) -> OnnxValue:
+    for each in message:
+        if each.number == 1:
+            value = value._replace(element_type=each.value)
+        elif each.number == 2:
+            shape = message.message(each)
+            value = value._replace(
+                shape=tuple(_dimension(shape.message(dim)) for dim in shape if dim.number == 1)
+            )
+    return value
+
+
+def _dimension(message: MessageReader) -> int:
+    """Return a fixed size, or -1 for a name, a negative number or nothing."""
+    size = -1
+    for each in message:
+        if each.number == 1:
+            size = message.integers(each)[0]
+        elif each.number == 2:
+            size = -1
+    return max(size, -1)

@@ -1,0 +1,161 @@
+"""Walks a protobuf message in a file without reading what the caller skips.
+
+Weights are length-delimited fields: the walk seeks past them, so the memory and time of reading a model do
+not depend on the size of its weights. Source: https://protobuf.dev/programming-guides/encoding/
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import BinaryIO, NamedTuple
+
+__all__ = ["Field", "MessageFile", "MessageReader", "WireError"]
+
+_BLOCK_BYTES = 64 * 1024
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_LARGEST_VARINT_BYTES = 10
+MAXIMUM_FIELDS = 20_000_000
+"""Fields that one file may have: a bound on the time a hostile file takes."""
+
+
+class WireError(ValueError):
+    """The bytes are not a protobuf message."""
+
+
+class Field(NamedTuple):
+    """One field: its number, and its integer or the range of its bytes in the file."""
+
+    number: int
+    value: int
+    start: int
+    end: int
+
+    @property
+    def is_bytes(self) -> bool:
+        """Whether the field is length-delimited: a string, bytes, a packed list or a message."""
+        return self.end >= 0
+
+
+class MessageFile:
+    """A file that holds one message; keeps one block of it in memory."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.size = os.fstat(file.fileno()).st_size
+        self._block = b""
+        self._block_start = 0
+        self._fields_left = MAXIMUM_FIELDS
+
+    def root(self) -> MessageReader:
+        """Return the whole file as a message."""
+        return MessageReader(self, 0, self.size)
+
+    def read(self, start: int, length: int) -> bytes:
+        """Return ``length`` bytes from ``start``.
+
+        Raises:
+            WireError: the file ends before.
+        """
+        offset = start - self._block_start
+        if not (0 <= offset and offset + length <= len(self._block)):
+            self._block = os.pread(self._file.fileno(), max(length, _BLOCK_BYTES), start)
+            self._block_start, offset = start, 0
+        data = self._block[offset : offset + length]
+        if len(data) < length:
+            raise WireError("the file ends in the middle of a field")
+        return data
+
+    def varint(self, start: int, end: int) -> tuple[int, int]:
+        """Return an unsigned integer and the position after it.
+
+        Raises:
+            WireError: the integer does not end before ``end`` or is longer than 10 bytes.
+        """
+        data = self.read(start, max(0, min(_LARGEST_VARINT_BYTES, end - start)))
+        value = 0
+        for index, byte in enumerate(data):
+            value |= (byte & 0x7F) << (7 * index)
+            if byte < 0x80:
+                return value & 0xFFFF_FFFF_FFFF_FFFF, start + index + 1
+        raise WireError("an integer does not end")
+
+    def count_field(self) -> None:
+        """Count a field that was read.
+
+        Raises:
+            WireError: the file has more fields than a model has.
+        """
+        self._fields_left -= 1
+        if self._fields_left < 0:
+            raise WireError(f"the file has more than {MAXIMUM_FIELDS} fields")
+
+
+class MessageReader:
+    """A message in a range of a file; iterating gives its fields in order."""
+
+    def __init__(self, file: MessageFile, start: int, end: int) -> None:
+        self._file = file
+        self.start = start
+        self.end = end
+
+    def __iter__(self) -> Iterator[Field]:
+        position = self.start
+        while position < self.end:
+            field, position = self._field(position)
+            yield field
+
+    def _field(self, position: int) -> tuple[Field, int]:
+        file = self._file
+        file.count_field()
+        tag, position = file.varint(position, self.end)
+        number, wire_type = tag >> 3, tag & 7
+        if number == 0 or number >= 1 << 29:
+            raise WireError(f"no field has the number {number}")
+        if wire_type == _VARINT:
+            value, position = file.varint(position, self.end)
+            return Field(number, value, -1, -1), position
+        if wire_type == _BYTES:
+            length, position = file.varint(position, self.end)
+            return self._range(number, position, length)
+        if wire_type in (_FIXED64, _FIXED32):
+            length = 8 if wire_type == _FIXED64 else 4
+            _, after = self._range(number, position, length)
+            return Field(number, int.from_bytes(file.read(position, length), "little"), -1, -1), after
+        raise WireError(f"no field has the wire type {wire_type}")
+
+    def _range(self, number: int, start: int, length: int) -> tuple[Field, int]:
+        if start + length > self.end:
+            raise WireError("a field is longer than what contains it")
+        return Field(number, 0, start, start + length), start + length
+
+    def message(self, field: Field) -> MessageReader:
+        """Return a field as the message that it holds."""
+        if not field.is_bytes:
+            raise WireError(f"field {field.number} must be a message")
+        return MessageReader(self._file, field.start, field.end)
+
+    def text(self, field: Field) -> str:
+        """Return a field as a string."""
+        return self.raw(field).decode("utf-8", "replace")
+
+    def raw(self, field: Field) -> bytes:
+        """Return the bytes of a field."""
+        if not field.is_bytes:
+            raise WireError(f"field {field.number} must have bytes")
+        return self._file.read(field.start, field.end - field.start)
+
+    def integers(self, field: Field) -> list[int]:
+        """Return the integers of a repeated field, packed or not, as signed 64-bit values."""
+        if not field.is_bytes:
+            return [signed(field.value)]
+        found, position = [], field.start
+        while position < field.end:
+            value, position = self._file.varint(position, field.end)
+            found.append(signed(value))
+        return found
+
+
+def signed(value: int) -> int:
+    """Return a varint as the signed 64-bit integer that it encodes."""
+    return value - (1 << 64) if value >= 1 << 63 else value
