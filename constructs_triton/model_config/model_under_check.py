@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 from constructs_triton.facts.images import image_version
 from constructs_triton.model_config.backends import Backend, infer_backend
+from constructs_triton.model_config.completion import complete_from_onnx
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.target import Target
+from constructs_triton.model_files import ModelFile, describe
 
 __all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
 
@@ -158,6 +160,29 @@ class ModelUnderCheck:
                 found.append(PythonSource(self.folder.relative(version, file), content))
         return tuple(found)
 
+    @cached_property
+    def onnx_files(self) -> tuple[ModelFile, ...]:
+        """The ONNX files of the versions to load, described; paths are relative to the model's folder."""
+        if self.backend != "onnxruntime" or not self.target.local_files:
+            return ()
+        place = self.completed.model_file or "model.onnx"
+        has_library = self.config is not None and bool(self.config.model_operations.op_library_filename)
+        version = self.target.image_version
+        return tuple(
+            describe(self.folder.directory, f"{number}/{place}", version, has_op_library=has_library)
+            for number in self.versions_to_load
+        )
+
+    def completed_config(self, file: ModelFile) -> Any:
+        """The configuration as the backend completes it from a model file."""
+        return complete_from_onnx(self.config, file, self.name)
+
+    @property
+    def is_auto_completed(self) -> bool:
+        """Whether the backend completes the configuration from the model."""
+        config = self.config
+        return config is None or not ((config.input or config.batch_input) and config.output)
+
     @property
     def config_parameters(self) -> Mapping[str, Any]:
         """The ``parameters`` of the configuration by key."""
@@ -206,6 +231,8 @@ class ModelUnderCheck:
             scopes.append("ensemble")
         elif self.backend == "python":
             scopes.append("python")
+        elif self.backend == "onnxruntime":
+            scopes.append("onnx")
         if self.config is not None and self.config.HasField("sequence_batching"):
             scopes.append("sequence")
         return tuple(scopes)

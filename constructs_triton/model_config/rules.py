@@ -11,9 +11,9 @@ from constructs_triton.model_config.locations import FieldPath
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
-Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "repository"]
+Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "onnx", "repository"]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
-ensembles; models with ``sequence_batching``; models of the Python backend; the repository as a whole."""
+ensembles; models with ``sequence_batching``; models of the Python backend; of ONNX Runtime; the repository as a whole."""
 
 
 class Problem(NamedTuple):

@@ -2,6 +2,7 @@
 
 __all__: list[str]
 
+from .describe import describe as describe
 from .model_file import FileFault as FileFault
 from .model_file import ModelFile as ModelFile
 from .model_file import ModelTensor as ModelTensor

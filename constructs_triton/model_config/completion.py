@@ -1,0 +1,65 @@
+"""Completes a configuration from an ONNX model as the ONNX Runtime backend does (rules A1 to A9).
+
+Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ModelState::AutoCompleteConfig.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from constructs_triton.model_config.schema import new_model_config
+from constructs_triton.model_files import ModelFile, ModelTensor
+
+__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_from_onnx"]
+
+DEFAULT_MAX_BATCH_SIZE = 4
+"""What the backend sets if the model supports batching and the configuration does not say a size."""
+
+
+def complete_from_onnx(config: Any | None, file: ModelFile, name: str = "") -> Any:
+    """Return a copy of the configuration, completed from the model; ``None`` stands for an empty one."""
+    completed = new_model_config()
+    if config is not None:
+        completed.CopyFrom(config)
+    if not completed.name:
+        completed.name = name
+    if _is_complete(completed):
+        return completed
+    _complete_batching(completed, file)
+    for field, tensors in ((completed.input, _required(file)), (completed.output, file.outputs)):
+        if not field:
+            for tensor in tensors:
+                _add(field.add(), tensor, completed.max_batch_size > 0)
+    return completed
+
+
+def _is_complete(config: Any) -> bool:
+    return bool((config.input or config.batch_input) and config.output)
+
+
+def _required(file: ModelFile) -> list[ModelTensor]:
+    return [each for each in file.inputs if not each.is_optional]
+
+
+def _complete_batching(config: Any, file: ModelFile) -> None:
+    if file.has_batch_dimension and config.max_batch_size == 0:
+        config.max_batch_size = DEFAULT_MAX_BATCH_SIZE
+    has_scheduler = config.WhichOneof("scheduling_choice") is not None
+    if file.has_batch_dimension and config.max_batch_size > 1 and not has_scheduler:
+        config.dynamic_batching.preferred_batch_size.append(config.max_batch_size)
+
+
+def _add(tensor: Any, found: ModelTensor, is_batched: bool) -> None:
+    tensor.name = found.name
+    if found.data_type:
+        tensor.data_type = _number(tensor, found.data_type)
+    dims = list(found.shape or ())
+    dims = dims[1:] if is_batched else dims
+    tensor.dims.extend(dims or [1])
+    if not dims and is_batched:
+        tensor.reshape.SetInParent()
+
+
+def _number(tensor: Any, data_type: str) -> int:
+    values = tensor.DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_name
+    return int(values[data_type].number)
