@@ -145,6 +145,8 @@ class ModelUnderCheck:
         if self.backend == "python":
             missing = not self.python_sources
             return missing or any(source.may_complete for source in self.python_sources)
+        if any(each.format == "onnx" and not each.faults for each in self.onnx_files):
+            return False
         return self.config is None or not _declares_everything(self.config)
 
     @cached_property
@@ -172,6 +174,12 @@ class ModelUnderCheck:
             describe(self.folder.directory, f"{number}/{place}", version, has_op_library=has_library)
             for number in self.versions_to_load
         )
+
+    @cached_property
+    def final_config(self) -> Any:
+        """The configuration as the server completes it; the written one if the model file cannot say."""
+        described = [each for each in self.onnx_files if each.format == "onnx" and not each.faults]
+        return self.completed_config(described[-1]) if described else self.config
 
     def completed_config(self, file: ModelFile) -> Any:
         """The configuration as the backend completes it from a model file."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 from constructs_triton.model_files.model_file import FileFault, ModelFile
 from constructs_triton.model_files.onnx_file import describe_onnx
@@ -29,16 +31,21 @@ def describe(
     with os.fdopen(descriptor, "rb") as file:
         if not path.is_file():
             return ModelFile(Path(place), "onnx", faults=(_missing(path, place),))
+        if path.suffix == ".ort":
+            return _describe_ort(place, file)
         found = describe_onnx(path, file, image_version, has_op_library=has_op_library)
-    return ModelFile(
-        Path(place),
-        found.format,
-        found.inputs,
-        found.outputs,
-        found.has_batch_dimension,
-        found.versions,
-        found.faults,
+    return replace(found, path=Path(place))
+
+
+def _describe_ort(place: str, file: BinaryIO) -> ModelFile:
+    """Rule F3: the runtime reads a file with this suffix as its own flatbuffer format."""
+    if file.read(8)[4:] == b"ORTM":
+        return ModelFile(Path(place), "ort", not_checked=("content of an ORT format model not checked",))
+    message = "ORT model verification failed: a file with the suffix .ort must be in the ORT format"
+    fault = FileFault(
+        "onnx-not-a-model", message, "name an ONNX model model.onnx, or convert it to the ORT format"
     )
+    return ModelFile(Path(place), "ort", faults=(fault,))
 
 
 def _missing(path: Path, place: str) -> FileFault:

@@ -10,7 +10,7 @@ from typing import Literal
 __all__ = ["FileFault", "ModelFile", "ModelFormat", "ModelTensor"]
 
 ModelFormat = Literal[
-    "onnx", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"
+    "onnx", "ort", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"
 ]
 
 
@@ -44,7 +44,8 @@ class ModelFile:
     ``inputs`` and ``outputs`` are in the file's order. ``has_batch_dimension`` is whether every tensor begins
     with a dimension that is not fixed, ``None`` if the file does not say. ``versions`` are those that the
     file names: the IR version and operator sets of ONNX, the version that built a TensorRT plan.
-    ``not_checked`` says in words what was not judged.
+    ``has_inferred_shapes`` is whether the shapes of the outputs are those that the runtime infers, and not
+    only those that the file declares. ``not_checked`` says in words what was not judged.
     """
 
     path: Path
@@ -54,4 +55,5 @@ class ModelFile:
     has_batch_dimension: bool | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     faults: tuple[FileFault, ...] = ()
+    has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -21,7 +22,8 @@ from constructs_triton.model_files.onnx_graph import (
     OnnxValue,
     read_model,
 )
-from constructs_triton.model_files.protobuf_wire import MessageFile, WireError
+from constructs_triton.model_files.onnx_shapes import infer_outputs, invalid_node, is_onnx_installed
+from constructs_triton.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 
 __all__ = ["describe_onnx"]
 
@@ -67,24 +69,46 @@ def describe_onnx(
     ``has_op_library`` is whether the configuration names a library of custom operators.
     """
     runtime = onnx_runtime(image_version)
+    message = MessageFile(file).root()
     try:
-        model = read_model(MessageFile(file).root())
+        model = read_model(message)
     except WireError as error:
         return ModelFile(path, "onnx", faults=(_not_onnx(str(error)),))
     if model.graph is None:
         return ModelFile(path, "onnx", faults=(_no_graph(),))
     inputs, outputs = _signature(model, model.graph)
     faults = tuple(_faults(path, model, model.graph, runtime, has_op_library))
-    shapes = [each.shape for each in (*[each for each in inputs if not each.is_optional], *outputs)]
+    is_inferred = not faults and is_onnx_installed()
+    if is_inferred:
+        faults = tuple(_operator_faults(message))
+        shapes = infer_outputs(message)
+        outputs = tuple(replace(each, shape=shapes.get(each.name, each.shape)) for each in outputs)
     return ModelFile(
         path,
         "onnx",
         inputs,
         outputs,
-        has_batch_dimension=all(shape and shape[0] == -1 for shape in shapes),
+        has_batch_dimension=_has_batch_dimension(inputs, outputs),
         versions=_versions(model),
         faults=faults,
+        has_inferred_shapes=is_inferred,
+        not_checked=() if is_inferred or faults else (_NOT_INFERRED,),
     )
+
+
+_NOT_INFERRED = "operators and output shapes not checked: run `pip install 'constructs-triton[onnx]'`"
+
+
+def _has_batch_dimension(inputs: tuple[ModelTensor, ...], outputs: tuple[ModelTensor, ...]) -> bool:
+    """A2: every required input and every output begins with a dimension that is not fixed."""
+    tensors = (*(each for each in inputs if not each.is_optional), *outputs)
+    return all(each.shape and each.shape[0] == -1 for each in tensors)
+
+
+def _operator_faults(message: MessageReader) -> Iterator[FileFault]:
+    reason = invalid_node(message)
+    if reason is not None:
+        yield FileFault("onnx-invalid-graph", f"is an invalid model: {reason}", "export the model again")
 
 
 def _not_onnx(reason: str) -> FileFault:

@@ -24,12 +24,17 @@ class WireError(ValueError):
 
 
 class Field(NamedTuple):
-    """One field: its number, and its integer or the range of its bytes in the file."""
+    """One field: its number, its integer, and the range of its bytes in the file.
+
+    ``first`` is where its tag begins and ``after`` where the next field begins.
+    """
 
     number: int
     value: int
     start: int
     end: int
+    first: int
+    after: int
 
     @property
     def is_bytes(self) -> bool:
@@ -108,26 +113,33 @@ class MessageReader:
     def _field(self, position: int) -> tuple[Field, int]:
         file = self._file
         file.count_field()
+        first = position
         tag, position = file.varint(position, self.end)
         number, wire_type = tag >> 3, tag & 7
         if number == 0 or number >= 1 << 29:
             raise WireError(f"no field has the number {number}")
         if wire_type == _VARINT:
             value, position = file.varint(position, self.end)
-            return Field(number, value, -1, -1), position
+            return Field(number, value, -1, -1, first, position), position
         if wire_type == _BYTES:
             length, position = file.varint(position, self.end)
-            return self._range(number, position, length)
+            return self._range(number, first, position, length)
         if wire_type in (_FIXED64, _FIXED32):
             length = 8 if wire_type == _FIXED64 else 4
-            _, after = self._range(number, position, length)
-            return Field(number, int.from_bytes(file.read(position, length), "little"), -1, -1), after
+            _, after = self._range(number, first, position, length)
+            value = int.from_bytes(file.read(position, length), "little")
+            return Field(number, value, -1, -1, first, after), after
         raise WireError(f"no field has the wire type {wire_type}")
 
-    def _range(self, number: int, start: int, length: int) -> tuple[Field, int]:
-        if start + length > self.end:
+    def _range(self, number: int, first: int, start: int, length: int) -> tuple[Field, int]:
+        end = start + length
+        if end > self.end:
             raise WireError("a field is longer than what contains it")
-        return Field(number, 0, start, start + length), start + length
+        return Field(number, 0, start, end, first, end), end
+
+    def encoded(self, field: Field) -> bytes:
+        """Return a field as it is in the file, with its tag."""
+        return self._file.read(field.first, field.after - field.first)
 
     def message(self, field: Field) -> MessageReader:
         """Return a field as the message that it holds."""

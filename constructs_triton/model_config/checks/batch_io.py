@@ -39,7 +39,7 @@ def batch_output(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Triton splits the targets of a ragged batch among its requests, by the shape of the source.
     """
-    outputs = [output.name for output in model.config.output]
+    outputs = [output.name for output in model.final_config.output]
     for index, batch in enumerate(model.config.batch_output):
         place = ("batch_output", index)
         if batch.kind != 0:
@@ -66,7 +66,7 @@ def _source_problems(model: ModelUnderCheck, batch: Any, place: tuple[str | int,
     if len(batch.source_input) != 1:
         message = f"{place[0]} expects 1 source input, got {len(batch.source_input)}"
         yield Problem(message, place, "write one source_input")
-    inputs = [tensor.name for tensor in model.config.input]
+    inputs = [tensor.name for tensor in model.final_config.input]
     for source in batch.source_input:
         if source not in inputs and not model.completes_tensors:
             hint = did_you_mean(source, inputs, f"write one of the inputs: {quoted(inputs)}")

@@ -24,7 +24,7 @@ def steps(model: ModelUnderCheck) -> Iterator[tuple[Step, ModelUnderCheck]]:
     """Yield the steps whose models are in the repository and have a configuration, with these models."""
     for step in model.graph.steps:
         step_model = model.context.models.get(step.model_name)
-        if step_model is not None and step_model.config is not None:
+        if step_model is not None and step_model.final_config is not None:
             yield step, step_model
 
 
@@ -89,7 +89,7 @@ def batch_size(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     wanted = model.config.max_batch_size
     for step, step_model in steps(model):
-        size = step_model.config.max_batch_size
+        size = step_model.final_config.max_batch_size
         if size != 0 and size < wanted:
             hint = f"set max_batch_size to {size} in the ensemble, or to {wanted} in the model"
             message = (
@@ -109,7 +109,7 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
         if step_model.completes_tensors:
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
-            names = [tensor.name for tensor in getattr(step_model.config, field)]
+            names = [tensor.name for tensor in getattr(step_model.final_config, field)]
             for key in sorted(given):
                 if key not in names:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
@@ -132,7 +132,7 @@ def unmapped_input(model: ModelUnderCheck) -> Iterator[Problem]:
     for step, step_model in steps(model):
         if not step.input_map:
             continue
-        for tensor in step_model.config.input:
+        for tensor in step_model.final_config.input:
             if tensor.name and tensor.name not in step.input_map and not tensor.optional:
                 place = (*STEPS, step.index, "input_map")
                 yield Problem(
@@ -166,13 +166,13 @@ def declarations(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration]]:
             if tensor.dims:
                 yield tensor.name, _declaration("the ensemble", tensor, dims, batching, (field, index))
     for step, step_model in steps(model):
-        if step_model.completes_tensors and step_model.config.max_batch_size == 0:
+        if step_model.completes_tensors and step_model.final_config.max_batch_size == 0:
             continue  # the backend may enable batching, so its shapes are unknown
         for field, given in (("input", step.input_map), ("output", step.output_map)):
-            for tensor in getattr(step_model.config, field):
+            for tensor in getattr(step_model.final_config, field):
                 if tensor.name in given and tensor.dims and tensor.data_type:
                     place = (*STEPS, step.index, f"{field}_map", tensor.name)
-                    is_batching = step_model.config.max_batch_size > 0
+                    is_batching = step_model.final_config.max_batch_size > 0
                     yield (
                         given[tensor.name],
                         _declaration(f'model "{step.model_name}"', tensor, tensor.dims, is_batching, place),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from constructs_triton.facts.onnxruntime import onnx_runtime
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_files import ModelFile, ModelTensor
@@ -19,7 +21,7 @@ _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 def _signatures(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
     """Yield the readable model files with the configuration that each completes."""
     for file in model.onnx_files:
-        if not file.faults:
+        if file.format == "onnx" and not file.faults:
             yield file, model.completed_config(file)
 
 
@@ -137,6 +139,13 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                     f'expects data type {given} for "{tensor.name}", the model provides {found.data_type}'
                 )
                 yield Problem(message, (field, index, "data_type"), f"write {found.data_type}")
+            elif (
+                found.data_type == "TYPE_BF16" and not onnx_runtime(model.target.image_version).supports_bf16
+            ):
+                message = f'unsupported data type TYPE_BF16 of "{tensor.name}" in the image\'s ONNX Runtime'
+                yield Problem(
+                    message, (field, index), "export the model with FP16 or FP32, or use image 26.03"
+                )
             elif not found.data_type:
                 message = f'Triton has no data type for "{tensor.name}" of the model'
                 yield Problem(message, (field, index), "export the model with a type that Triton has")
@@ -156,20 +165,23 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
         for field, index, tensor, found in _pairs(file, config):
             if field == "output" and tensor.name in batch_outputs:
                 continue
-            problem = _dims_problem(field, tensor, found, config.max_batch_size > 0)
+            is_exact = field == "input" or file.has_inferred_shapes
+            if not is_exact and not found.shape:
+                continue
+            problem = _dims_problem(field, tensor, found, config.max_batch_size > 0, is_exact)
             if problem is not None:
                 yield Problem(problem[0], (field, index, "dims"), problem[1])
 
 
-def _dims_problem(field: str, tensor: Any, found: ModelTensor, is_batched: bool) -> tuple[str, str] | None:
+def _dims_problem(
+    field: str, tensor: Any, found: ModelTensor, is_batched: bool, is_exact: bool
+) -> tuple[str, str] | None:
     given = list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims)
     shape = found.shape or ()
     name = f'tensor "{tensor.name}"'
-    if field == "input" and tensor.allow_ragged_batch and shape != (-1,):
-        return (
-            f"{name}: a ragged input must have the shape [-1], the model has {list(shape)}",
-            "remove allow_ragged_batch",
-        )
+    if field == "input" and tensor.allow_ragged_batch:
+        message = f"{name}: a ragged input must have the shape [-1], the model has {list(shape)}"
+        return None if shape == (-1,) else (message, "remove allow_ragged_batch")
     if not shape:
         if all(size == 1 for size in given):
             return None
@@ -178,14 +190,14 @@ def _dims_problem(field: str, tensor: Any, found: ModelTensor, is_batched: bool)
             "write dims: [ 1 ]",
         )
     if is_batched:
-        if shape[0] != -1:
+        if shape[0] != -1 and (is_exact or shape[0] > 0):
             hint = "set max_batch_size: 0, or export the model with a dynamic first dimension"
             return (
                 f"{name}: to support batching the first dimension must be -1, the model has {list(shape)}",
                 hint,
             )
         given = [-1, *given]
-    if _fits(given, shape, exactly=field == "output"):
+    if _fits(given, shape, exactly=field == "output" and is_exact):
         return None
     wanted = list(shape[1:] if is_batched else shape)
     return (
@@ -218,3 +230,43 @@ def _type_name(tensor: Any) -> str:
 
 def _shapes(file: ModelFile) -> str:
     return ", ".join(f"{each.name} {list(each.shape or ())}" for each in (*file.inputs, *file.outputs))
+
+
+_BOOLEANS = ("true", "on", "1", "false", "off", "0")
+_BOOLEAN_PARAMETERS = ("enable_mem_arena", "enable_mem_pattern")
+_INTEGER_PARAMETERS = ("execution_mode", "intra_op_thread_count", "inter_op_thread_count")
+_LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
+
+
+@rule("onnx-parameter", "onnx", source="onnxruntime_backend ModelState::ModelState", when=("parameters",))
+def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A parameter of the backend has a value that the backend can read.
+
+    The backend reads a number from the beginning of the string and ignores the rest.
+    """
+    for key in (each for each in _BOOLEAN_PARAMETERS if each in model.config_parameters):
+        value = model.parameter(key)
+        if value.lower() not in _BOOLEANS:
+            yield Problem(
+                f'failed to convert "{value}" to boolean', ("parameters", key), 'write "true" or "false"'
+            )
+    for key in (each for each in _INTEGER_PARAMETERS if each in model.config_parameters):
+        value = model.parameter(key)
+        if _LEADING_INTEGER.match(value) is None:
+            yield Problem(
+                f'failed to convert "{value}" to integer', ("parameters", key), "write a whole number"
+            )
+        elif key == "execution_mode" and int(_LEADING_INTEGER.match(value)[0]) not in (0, 1):
+            message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
+            yield Problem(message, ("parameters", key), 'write "0" or "1"')
+
+
+@rule("onnx-accelerator", "onnx", source="onnxruntime_backend ModelState::LoadModel", when=("optimization",))
+def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
+    """An execution accelerator on CPUs is OpenVINO, the only one that the backend knows there."""
+    accelerators = model.config.optimization.execution_accelerators.cpu_execution_accelerator
+    for index, each in enumerate(accelerators):
+        if each.name != "openvino":
+            field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
+            hint = 'write "openvino", or remove the accelerator'
+            yield Problem(f'unknown Execution Accelerator "{each.name}" is requested', field, hint)
