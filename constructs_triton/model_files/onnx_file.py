@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
+from constructs_triton.facts.onnx_operators import operator_attributes
 from constructs_triton.facts.onnxruntime import OnnxRuntime, onnx_runtime
 from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelTensor
 from constructs_triton.model_files.onnx_graph import (
@@ -46,17 +47,18 @@ _DATA_TYPES = {
 """``TensorProto.DataType`` and Triton's name for it; the others have none."""
 
 _ONNX_DOMAINS = frozenset({"", "ai.onnx"})
-_BUILT_IN_DOMAINS = _ONNX_DOMAINS | {
-    "ai.onnx.ml",
-    "ai.onnx.training",
-    "ai.onnx.preview.training",
-    "com.microsoft",
-    "com.microsoft.nchwc",
-    "com.microsoft.experimental",
-    "com.ms.internal.nhwc",
-    "org.pytorch.aten",
-}
-_EXTENSIONS_DOMAIN = "ai.onnx.contrib"
+# Built into the runtime, but not in the list of its operators.
+_UNLISTED_DOMAINS = frozenset(
+    {
+        "ai.onnx.training",
+        "ai.onnx.preview.training",
+        "com.microsoft.nchwc",
+        "com.microsoft.experimental",
+        "com.ms.internal.nhwc",
+        "org.pytorch.aten",
+    }
+)
+_NEWEST = 1_000
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4
 
 
@@ -153,7 +155,7 @@ def _faults(
 ) -> Iterator[FileFault]:
     yield from _version_faults(model, runtime)
     if not has_op_library:
-        yield from _domain_faults(model, graph)
+        yield from _unknown_operators(model, graph)
     yield from _graph_faults(graph)
     yield from _type_faults(graph)
     for external in _used(graph):
@@ -181,15 +183,26 @@ def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFaul
             )
 
 
-def _domain_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
+def _unknown_operators(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
+    """F6 and F7: every operator is built in, with attributes that it has, or one of the model's functions."""
+    opsets = {"ai.onnx" if domain in _ONNX_DOMAINS else domain: version for domain, version in model.opsets}
     for node in _all_nodes(graph):
-        if node.domain in _BUILT_IN_DOMAINS or (node.domain, node.operator) in model.functions:
+        domain = "ai.onnx" if node.domain in _ONNX_DOMAINS else node.domain
+        if (node.domain, node.operator) in model.functions or domain in _UNLISTED_DOMAINS:
             continue
-        hint = "set model_operations.op_library_filename to the library of the operator"
-        yield FileFault(
-            "onnx-operator", f"{node.domain}:{node.operator} is not a registered function/op", hint
-        )
-        return
+        known = operator_attributes(domain, node.operator, opsets.get(domain, _NEWEST))
+        unknown = [] if known is None else [name for name in node.attributes if name not in known]
+        if known is None:
+            yield _unknown_operator(f"{domain}:{node.operator} is not a registered function/op")
+            return
+        if unknown:
+            yield _invalid(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
+            return
+
+
+def _unknown_operator(message: str) -> FileFault:
+    hint = "set model_operations.op_library_filename to the library of the operator, or export without it"
+    return FileFault("onnx-operator", message, hint)
 
 
 def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:

@@ -40,13 +40,17 @@ class OnnxValue(NamedTuple):
 
 
 class OnnxNode(NamedTuple):
-    """An operator of a graph, with the names of its inputs and outputs."""
+    """An operator of a graph, with the names of its inputs, outputs and attributes.
+
+    ``captured`` are the names that its sub-graphs take from the graph around them.
+    """
 
     operator: str
     domain: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     captured: tuple[str, ...]
+    attributes: tuple[str, ...]
 
 
 @dataclass
@@ -134,6 +138,7 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
     inputs: list[str] = []
     outputs: list[str] = []
     captured: list[str] = []
+    attributes: list[str] = []
     for each in message:
         if each.number == 1:
             inputs.append(message.text(each))
@@ -144,21 +149,26 @@ def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
         elif each.number == 7:
             domain = message.text(each)
         elif each.number == 5:
-            captured += _attribute(message.message(each), graph, depth)
-    return OnnxNode(operator, domain, tuple(inputs), tuple(outputs), tuple(captured))
+            name, below = _attribute(message.message(each), graph, depth)
+            attributes.append(name)
+            captured += below
+    return OnnxNode(operator, domain, tuple(inputs), tuple(outputs), tuple(captured), tuple(attributes))
 
 
-def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> list[str]:
-    """Read the graphs of an attribute; returns the names that they take from the graph around them."""
+def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[str, list[str]]:
+    """Read an attribute: its name, and the names that its graphs take from the graph around them."""
+    name = ""
     captured: list[str] = []
     for each in message:
-        if each.number in (6, 11):
+        if each.number == 1:
+            name = message.text(each)
+        elif each.number in (6, 11):
             below = _graph(message.message(each), depth + 1)
             graph.graphs_below.append(below)
             captured += _names_from_outside(below)
         elif each.number in (5, 10):
             _attribute_tensor(message.message(each), graph)
-    return captured
+    return name, captured
 
 
 def _names_from_outside(graph: OnnxGraph) -> list[str]:
