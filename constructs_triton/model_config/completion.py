@@ -23,14 +23,29 @@ def complete_from_onnx(config: Any | None, file: ModelFile, name: str = "") -> A
         completed.CopyFrom(config)
     if not completed.name:
         completed.name = name
-    if _is_complete(completed):
-        return completed
+    if not _is_complete(completed):
+        _complete_from(completed, file)
+    _prefer_full_batches(completed)
+    return completed
+
+
+def _complete_from(completed: Any, file: ModelFile) -> None:
     _complete_batching(completed, file)
     for field, tensors in ((completed.input, _required(file)), (completed.output, file.outputs)):
         if not field:
             for tensor in tensors:
                 _add(field.add(), tensor, completed.max_batch_size > 0)
-    return completed
+
+
+def _prefer_full_batches(config: Any) -> None:
+    """What the core adds (model_config_utils.cc, NormalizeModelConfig)."""
+    batching = config.dynamic_batching
+    if (
+        config.HasField("dynamic_batching")
+        and config.max_batch_size > 0
+        and not batching.preferred_batch_size
+    ):
+        batching.preferred_batch_size.append(config.max_batch_size)
 
 
 def _is_complete(config: Any) -> bool:
@@ -46,7 +61,7 @@ def _complete_batching(config: Any, file: ModelFile) -> None:
         config.max_batch_size = DEFAULT_MAX_BATCH_SIZE
     has_scheduler = config.WhichOneof("scheduling_choice") is not None
     if file.has_batch_dimension and config.max_batch_size > 1 and not has_scheduler:
-        config.dynamic_batching.preferred_batch_size.append(config.max_batch_size)
+        config.dynamic_batching.SetInParent()
 
 
 def _add(tensor: Any, found: ModelTensor, is_batched: bool) -> None:
