@@ -43,6 +43,8 @@ CHAPTERS = {
     "instances": "Instance groups",
     "warmup": "Warmup",
     "python_backend": "Python backend",
+    "model_file": "Model files",
+    "onnx": "ONNX models",
     "ensemble": "Ensembles: the graph",
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",
@@ -124,7 +126,7 @@ def _shown(files: Files, other: Files) -> list[str]:
         if content is None:
             lines.append(f"{name}/")
         elif isinstance(content, bytes):
-            lines.append(f"{name} ({len(content)} bytes)")
+            lines.append(f"{name} ({getattr(content, 'description', f'{len(content)} bytes')})")
         elif content.startswith("->"):
             lines.append(f"{name} {content}")
         else:

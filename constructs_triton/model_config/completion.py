@@ -1,6 +1,7 @@
 """Completes a configuration from an ONNX model as the ONNX Runtime backend does (rules A1 to A9).
 
-Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ModelState::AutoCompleteConfig.
+Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ModelState::AutoCompleteConfig. Tensors are in the
+order of the model; the server's order is that of a hash map.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from typing import Any
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_files import ModelFile, ModelTensor
 
-__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_from_onnx"]
+__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_from_onnx", "is_complete"]
 
 DEFAULT_MAX_BATCH_SIZE = 4
-"""What the backend sets if the model supports batching and the configuration does not say a size."""
+"""The ``max_batch_size`` that the backend sets if the model supports batching and none is written."""
 
 
 def complete_from_onnx(config: Any | None, file: ModelFile, name: str = "") -> Any:
@@ -21,9 +22,8 @@ def complete_from_onnx(config: Any | None, file: ModelFile, name: str = "") -> A
     completed = new_model_config()
     if config is not None:
         completed.CopyFrom(config)
-    if not completed.name:
-        completed.name = name
-    if not _is_complete(completed):
+    completed.name = completed.name or name
+    if not is_complete(completed):
         _complete_from(completed, file)
     _prefer_full_batches(completed)
     return completed
@@ -38,7 +38,7 @@ def _complete_from(completed: Any, file: ModelFile) -> None:
 
 
 def _prefer_full_batches(config: Any) -> None:
-    """What the core adds (model_config_utils.cc, NormalizeModelConfig)."""
+    """Set the preferred batch size as the core does (model_config_utils.cc, NormalizeModelConfig)."""
     batching = config.dynamic_batching
     if (
         config.HasField("dynamic_batching")
@@ -48,7 +48,8 @@ def _prefer_full_batches(config: Any) -> None:
         batching.preferred_batch_size.append(config.max_batch_size)
 
 
-def _is_complete(config: Any) -> bool:
+def is_complete(config: Any) -> bool:
+    """Return whether the backend leaves the configuration unchanged (A1)."""
     return bool((config.input or config.batch_input) and config.output)
 
 

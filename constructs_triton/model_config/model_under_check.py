@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.facts.images import image_version
 from constructs_triton.model_config.backends import Backend, infer_backend
-from constructs_triton.model_config.completion import complete_from_onnx
+from constructs_triton.model_config.completion import complete_from_onnx, is_complete
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_files import ModelFile, describe
+from constructs_triton.model_files import ModelFile, describe_onnx_model
 
 __all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
 
@@ -50,6 +52,8 @@ class RepositoryContext:
         Whether packing makes the archives, which leaves out stray files.
     ``is_archive``
         Whether the folder is the content of one archive, whatever its layout.
+    ``complete_bytes``
+        Only the first bytes of each file, this many, are present; ``None`` means that files are complete.
     """
 
     folders: Mapping[str, ModelFolder]
@@ -62,6 +66,7 @@ class RepositoryContext:
     front_end: bool = True
     is_packed: bool = True
     is_archive: bool = False
+    complete_bytes: int | None = None
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:
@@ -145,7 +150,7 @@ class ModelUnderCheck:
         if self.backend == "python":
             missing = not self.python_sources
             return missing or any(source.may_complete for source in self.python_sources)
-        if any(each.format == "onnx" and not each.faults for each in self.onnx_files):
+        if self.completed_configs:
             return False
         return self.config is None or not _declares_everything(self.config)
 
@@ -163,33 +168,52 @@ class ModelUnderCheck:
         return tuple(found)
 
     @cached_property
-    def onnx_files(self) -> tuple[ModelFile, ...]:
-        """The ONNX files of the versions to load, described; paths are relative to the model's folder."""
+    def model_files(self) -> tuple[ModelFile, ...]:
+        """The model files of the versions to load, described; newest first."""
         if self.backend != "onnxruntime" or not self.target.local_files:
             return ()
-        place = self.completed.model_file or "model.onnx"
         has_library = self.config is not None and bool(self.config.model_operations.op_library_filename)
-        version = self.target.image_version
         return tuple(
-            describe(self.folder.directory, f"{number}/{place}", version, has_op_library=has_library)
-            for number in self.versions_to_load
+            self._described(
+                self.folder.directory / version / (self.completed.model_file or "model.onnx"), has_library
+            )
+            for version in self.versions_to_load
+            if version.isdigit()  # layout-version-name reports the others
+        )
+
+    def _described(self, path: Path, has_library: bool) -> ModelFile:
+        complete = self.context.complete_bytes
+        if complete is not None and path.is_file() and path.stat().st_size > complete:
+            return ModelFile(path, "onnx", not_checked=("content not checked: it is in an archive",))
+        return describe_onnx_model(path, self.target.image_version, has_op_library=has_library)
+
+    def place_of(self, path: Path) -> str:
+        """Return the path of a finding about a model file: the file, or the nearest folder that exists."""
+        parts = path.relative_to(self.folder.directory).parts
+        while len(parts) > 1 and not os.path.lexists(self.folder.directory.joinpath(*parts)):
+            parts = parts[:-1]
+        return self.folder.relative(*parts)
+
+    @cached_property
+    def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
+        """Each model file that can be read, with the configuration that the backend completes from it."""
+        readable = (each for each in self.model_files if each.format == "onnx" and not each.faults)
+        return tuple(
+            (file, complete_from_onnx(self.config, file, self.name))
+            for file in readable
+            if (file.inputs or file.outputs)
+            and not (file.has_batch_dimension is None and self.is_auto_completed)
         )
 
     @cached_property
     def final_config(self) -> Any:
-        """The configuration as the server completes it; the written one if the model file cannot say."""
-        described = [each for each in self.onnx_files if each.format == "onnx" and not each.faults]
-        return self.completed_config(described[-1]) if described else self.config
-
-    def completed_config(self, file: ModelFile) -> Any:
-        """The configuration as the backend completes it from a model file."""
-        return complete_from_onnx(self.config, file, self.name)
+        """The configuration as the server completes it; the written one if the model file does not tell."""
+        return self.completed_configs[0][1] if self.completed_configs else self.config
 
     @property
     def is_auto_completed(self) -> bool:
         """Whether the backend completes the configuration from the model."""
-        config = self.config
-        return config is None or not ((config.input or config.batch_input) and config.output)
+        return self.config is None or not is_complete(self.config)
 
     @property
     def config_parameters(self) -> Mapping[str, Any]:

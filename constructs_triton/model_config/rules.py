@@ -13,7 +13,8 @@ __all__ = ["RULES", "Problem", "Rule", "rule"]
 
 Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "onnx", "repository"]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
-ensembles; models with ``sequence_batching``; models of the Python backend; of ONNX Runtime; the repository as a whole."""
+ensembles; models with ``sequence_batching``; models of the Python backend; models of the ONNX Runtime
+backend; the repository as a whole."""
 
 
 class Problem(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a model file says of itself, read without its framework and without its weights.
+"""Reads what a model file says of itself, without its framework and without its weights.
 
 ``__init__.pyi`` lists the public names. Each is imported when it is first used (PEP 562).
 """

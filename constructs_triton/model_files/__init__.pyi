@@ -2,8 +2,9 @@
 
 __all__: list[str]
 
-from .describe import describe as describe
+from .describe import describe_onnx_model as describe_onnx_model
+from .model_file import FaultCode as FaultCode
 from .model_file import FileFault as FileFault
 from .model_file import ModelFile as ModelFile
+from .model_file import ModelFormat as ModelFormat
 from .model_file import ModelTensor as ModelTensor
-from .onnx_file import describe_onnx as describe_onnx

@@ -7,19 +7,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["FileFault", "ModelFile", "ModelFormat", "ModelTensor"]
+__all__ = ["FaultCode", "FileFault", "ModelFile", "ModelFormat", "ModelTensor"]
 
 ModelFormat = Literal[
     "onnx", "ort", "tensorrt_plan", "torchscript", "openvino", "tree", "savedmodel", "dali", "unknown"
 ]
 
+FaultCode = Literal[
+    "model-file-missing",
+    "onnx-not-a-model",
+    "onnx-version",
+    "onnx-operator",
+    "onnx-invalid-graph",
+    "onnx-not-a-tensor",
+    "onnx-external-data",
+]
+"""The check that reports a fault."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelTensor:
-    """An input or an output.
+    """An input or an output of a model.
 
     ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. ``shape`` includes
-    the batch dimension; -1 is a size that is not fixed, ``None`` a rank that the file does not say.
+    the batch dimension. In it, -1 is a variable size. ``None`` is a rank of 0 or an unknown rank. An optional
+    input has a default value in the model.
     """
 
     name: str
@@ -30,9 +42,9 @@ class ModelTensor:
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """Why the backend does not load the file: a code, what is wrong, and the fix."""
+    """Why the backend does not load the file: the code of a check, what is wrong, and the fix."""
 
-    code: str
+    code: FaultCode
     message: str
     hint: str
 
@@ -41,11 +53,18 @@ class FileFault:
 class ModelFile:
     """What a model file says of itself.
 
-    ``inputs`` and ``outputs`` are in the file's order. ``has_batch_dimension`` is whether every tensor begins
-    with a dimension that is not fixed, ``None`` if the file does not say. ``versions`` are those that the
-    file names: the IR version and operator sets of ONNX, the version that built a TensorRT plan.
-    ``has_inferred_shapes`` is whether the shapes of the outputs are those that the runtime infers, and not
-    only those that the file declares. ``not_checked`` says in words what was not judged.
+    ``inputs``, ``outputs``
+        In the order of the file.
+    ``has_batch_dimension``
+        Whether every tensor begins with a dimension of variable size; ``None`` if unknown.
+    ``versions``
+        The versions that the file names: the IR version and operator sets of ONNX.
+    ``faults``
+        Why the backend does not load the file; empty if nothing is known to be wrong.
+    ``has_inferred_shapes``
+        Whether the shapes of the outputs are those that the runtime infers. Otherwise the file declares them.
+    ``not_checked``
+        What could not be checked, and why.
     """
 
     path: Path

@@ -5,15 +5,16 @@ Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError
+from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError, signed
 
 __all__ = ["ExternalData", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "read_model"]
 
-_MOST_GRAPHS_DEEP = 50
+# protobuf refuses more than 100 nested messages; a graph within a graph takes three.
+_MOST_GRAPHS_DEEP = 32
 _EXTERNAL = 1
 
 
@@ -29,12 +30,12 @@ class ExternalData(NamedTuple):
 class OnnxValue(NamedTuple):
     """A graph input or output.
 
-    ``kind`` is ``"tensor"``, or the type that is not one: ``"sequence"``, ``"map"``, … ``element_type`` is
-    the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file has none.
+    ``type_name`` is ``"tensor"``, or a type that is not supported: ``"sequence"``, ``"map"``, …
+    ``element_type`` is the number of ``TensorProto.DataType``. ``shape`` is ``None`` if the file has none.
     """
 
     name: str
-    kind: str
+    type_name: str
     element_type: int
     shape: tuple[int, ...] | None
 
@@ -52,10 +53,14 @@ class OnnxNode(NamedTuple):
     captured: tuple[str, ...]
     attributes: tuple[str, ...]
 
+    def reads(self) -> tuple[str, ...]:
+        """Return the names that the operator and its sub-graphs read."""
+        return self.inputs + self.captured
+
 
 @dataclass
 class OnnxGraph:
-    """A graph. ``initializers`` maps the names to the numbers of elements' data types."""
+    """A graph. ``initializers`` maps each name to the number of its data type."""
 
     name: str = ""
     inputs: list[OnnxValue] = field(default_factory=list)
@@ -64,6 +69,17 @@ class OnnxGraph:
     external_data: list[ExternalData] = field(default_factory=list)
     nodes: list[OnnxNode] = field(default_factory=list)
     graphs_below: list[OnnxGraph] = field(default_factory=list)
+
+    def all_graphs(self) -> Iterator[OnnxGraph]:
+        """Yield this graph and all graphs below it."""
+        yield self
+        for below in self.graphs_below:
+            yield from below.all_graphs()
+
+    def all_nodes(self) -> Iterator[OnnxNode]:
+        """Yield the operators of this graph and of all graphs below it."""
+        for graph in self.all_graphs():
+            yield from graph.nodes
 
 
 @dataclass
@@ -174,7 +190,7 @@ def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[st
 def _names_from_outside(graph: OnnxGraph) -> list[str]:
     inside = {each.name for each in graph.inputs} | graph.initializers.keys()
     inside |= {name for node in graph.nodes for name in node.outputs}
-    read = [name for node in graph.nodes for name in (*node.inputs, *node.captured)]
+    read = [name for node in graph.nodes for name in node.reads()]
     read += [each.name for each in graph.outputs]
     return [name for name in read if name and name not in inside]
 
@@ -256,7 +272,7 @@ def _value(message: MessageReader) -> OnnxValue:
 def _with_type(message: MessageReader, value: OnnxValue) -> OnnxValue:
     for each in message:
         if each.number in _TYPES:
-            value = value._replace(kind=_TYPES[each.number])
+            value = value._replace(type_name=_TYPES[each.number])
         if each.number == 1:
             value = _with_tensor_type(message.message(each), value)
     return value
@@ -279,7 +295,7 @@ def _dimension(message: MessageReader) -> int:
     size = -1
     for each in message:
         if each.number == 1:
-            size = message.integers(each)[0]
+            size = signed(each.value)
         elif each.number == 2:
             size = -1
     return max(size, -1)

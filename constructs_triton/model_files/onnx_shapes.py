@@ -1,21 +1,33 @@
 """Infers the shapes of an ONNX model's outputs with the ``onnx`` package, without reading the weights.
 
 The backend compares the configuration with the shapes that ONNX Runtime infers, not with those that the
-file declares (rule I4).
+file declares (rule I4). ONNX Runtime uses the inference functions of the ``onnx`` package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from constructs_triton.model_files.protobuf_wire import Field, MessageReader
+from google.protobuf.message import DecodeError
 
-__all__ = ["Shape", "infer_outputs", "is_onnx_installed", "invalid_node"]
+from constructs_triton.model_files.protobuf_wire import (
+    Field,
+    MessageReader,
+    TooLargeError,
+    WireError,
+    encode_varint,
+)
+
+__all__ = ["Inference", "Shape", "infer"]
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
-# Which fields of which messages lead to tensors, and which fields of a tensor hold its elements (onnx.proto).
+_LARGEST_SKELETON_BYTES = 64 << 20
+_MOST_MESSAGES_DEEP = 100
+# Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements, documentation.
 _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
 _SPARSE_TENSOR = {1: _TENSOR, 2: _TENSOR}
@@ -24,48 +36,88 @@ _ATTRIBUTE = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE_TENSOR
 _NODE = {5: _ATTRIBUTE}
 _GRAPH[1] = _NODE
 _MODEL = {7: _GRAPH, 25: {7: _NODE}}
+# These contain graphs, which the check of one operator does not know the names of.
+_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 
-def is_onnx_installed() -> bool:
-    """Whether the ``onnx`` package can be imported."""
-    from importlib.util import find_spec  # noqa: PLC0415 - only an ONNX model asks
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """The shapes of the outputs by name, or why there are none.
 
-    return find_spec("onnx") is not None
+    ``fault`` is why the runtime refuses an operator or a type. A shape of ``None`` has rank 0 or is unknown.
+    """
+
+    shapes: Mapping[str, Shape] | None = None
+    fault: str | None = None
+    not_checked: str = ""
 
 
-def infer_outputs(message: MessageReader) -> Mapping[str, Shape]:
-    """Return the shape of each graph output as ONNX Runtime infers it; ``None`` is a rank of 0 or unknown."""
-    import onnx  # noqa: PLC0415 - an extra
-
-    model = onnx.load_model_from_string(_skeleton(message, _MODEL))
-    declared = {each.name: _shape(each) for each in model.graph.output}
-    for each in model.graph.output:
-        each.type.tensor_type.ClearField("shape")
+def infer(message: MessageReader) -> Inference:
+    """Check the operators of a model, and infer the shapes of its outputs."""
+    onnx = _import_onnx()
+    if onnx is None:
+        extra = "pip install 'constructs-triton[onnx]'"
+        return Inference(not_checked=f"operators and output shapes not checked: run `{extra}`")
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except Exception:  # noqa: BLE001 - the package raises errors of several libraries
-        return declared
-    return {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
+        model = onnx.load_model_from_string(_skeleton(message))
+    except (TooLargeError, WireError, DecodeError) as error:
+        return Inference(not_checked=f"operators and output shapes not checked: {error}")
+    if _is_newer_than(onnx, model):
+        reason = f"the installed onnx {onnx.__version__} is older than the model; upgrade it"
+        return Inference(not_checked=f"operators and output shapes not checked: {reason}")
+    fault = _invalid_operator(onnx, model) or _invalid_type(onnx, model)
+    return Inference(fault=fault) if fault else _inferred(onnx, model)
 
 
-def invalid_node(message: MessageReader) -> str | None:
+@cache
+def _import_onnx() -> Any:
+    try:
+        import onnx  # noqa: PLC0415 - an extra; importing it takes 0.2 seconds
+        import onnx.checker  # noqa: PLC0415
+        import onnx.shape_inference  # noqa: PLC0415
+    except ImportError:
+        return None
+    return onnx
+
+
+def _is_newer_than(onnx: Any, model: Any) -> bool:
+    known: dict[str, int] = {}
+    for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP:
+        known[domain] = max(version, known.get(domain, 0))
+    known[""] = known["ai.onnx"]
+    return any(each.version > known.get(each.domain, each.version) for each in model.opset_import)
+
+
+# Operators and types.
+
+
+def _invalid_operator(onnx: Any, model: Any) -> str | None:
     """Return why an operator of the model is not valid, or ``None``."""
-    import onnx  # noqa: PLC0415 - an extra
-
-    model = onnx.load_model_from_string(_skeleton(message, _MODEL))
     context = onnx.checker.C.CheckerContext()
-    context.ir_version = model.ir_version or 3
+    context.ir_version = model.ir_version or onnx.IR_VERSION_2017_11_3
     context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    for node in _nodes_to_check(onnx, model):
+        try:
+            onnx.checker.check_node(node, context)
+        except onnx.checker.ValidationError as error:
+            return str(error).split("\n", 1)[0]
+    return None
+
+
+def _nodes_to_check(onnx: Any, model: Any) -> Iterator[Any]:
+    """Yield the operators that the package knows; the runtime has further ones in the same domains."""
     functions = {(each.domain, each.name) for each in model.functions}
+    imported = {each.domain for each in model.opset_import}
     for node in model.graph.node:
-        is_standard = (
-            node.domain in ("", "ai.onnx", "ai.onnx.ml") and (node.domain, node.op_type) not in functions
-        )
-        if is_standard and node.op_type not in ("Constant", "If", "Loop", "Scan"):
-            try:
-                onnx.checker.check_node(node, context)
-            except onnx.checker.ValidationError as error:
-                return str(error).split("\n", 1)[0]
+        is_known = node.domain in _STANDARD_DOMAINS & imported and node.op_type not in _WITH_GRAPHS
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if is_known and (node.domain, node.op_type) not in functions and onnx.defs.has(node.op_type, domain):
+            yield node
+
+
+def _invalid_type(onnx: Any, model: Any) -> str | None:
+    """Return which tensor has a type that its operator does not allow, or ``None``."""
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True)
     except onnx.shape_inference.InferenceError as error:
@@ -73,15 +125,32 @@ def invalid_node(message: MessageReader) -> str | None:
     return None
 
 
-def _shape(value: Any) -> Shape:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    return tuple(
-        each.dim_value if each.HasField("dim_value") else -1 for each in value.type.tensor_type.shape.dim
+# Shapes.
+
+
+def _inferred(onnx: Any, model: Any) -> Inference:
+    declared = {each.name: _shape(each) for each in model.graph.output}
+    for each in model.graph.output:
+        each.type.tensor_type.ClearField("shape")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (RuntimeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:100]
+        return Inference(not_checked=f"output shapes not checked: inference failed ({reason})")
+    return Inference(
+        {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
     )
 
 
+def _shape(value: Any) -> Shape:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    dims = value.type.tensor_type.shape.dim
+    return tuple(max(each.dim_value, -1) if each.HasField("dim_value") else -1 for each in dims)
+
+
 def _merged(declared: Shape, inferred: Shape) -> Shape:
+    """Combine two shapes as the runtime does; a contradiction gives -1, or ``None`` for the rank."""
     if declared is None or inferred is None:
         return inferred if declared is None else declared
     if len(declared) != len(inferred):
@@ -90,29 +159,37 @@ def _merged(declared: Shape, inferred: Shape) -> Shape:
 
 
 def _merged_size(declared: int, inferred: int) -> int:
-    if declared == inferred or inferred == -1:
+    if inferred in (declared, -1):
         return declared
     return inferred if declared == -1 else -1
 
 
-def _skeleton(message: MessageReader, schema: Mapping[int, Any]) -> bytes:
-    """Copy a message without the elements of large tensors."""
-    return b"".join(_copied(message, each, schema) for each in message)
+# The model without its weights.
 
 
-def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any]) -> bytes:
+def _skeleton(message: MessageReader) -> bytes:
+    """Copy a model without the elements of large tensors.
+
+    Raises:
+        TooLargeError: the copy has more than 64 MiB, or messages are nested more than 100 deep.
+    """
+    content = b"".join(_copied(message, each, _MODEL, 0) for each in message)
+    if len(content) > _LARGEST_SKELETON_BYTES:
+        raise TooLargeError(f"the graph has {len(content)} bytes without its weights")
+    return content
+
+
+def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
     if not each.is_bytes:
         return message.encoded(each)
     if schema is _TENSOR and each.number in _ELEMENTS and each.end - each.start > _LARGEST_KEPT_BYTES:
         return b""
     below = schema.get(each.number)
-    content = message.raw(each) if below is None else _skeleton(message.message(each), below)
-    return _varint(each.number << 3 | 2) + _varint(len(content)) + content
+    content = message.raw(each) if below is None else _copied_message(message.message(each), below, depth + 1)
+    return encode_varint(each.number << 3 | 2) + encode_varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes((*encoded, value))
+def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: int) -> bytes:
+    if depth > _MOST_MESSAGES_DEEP:
+        raise TooLargeError(f"messages are nested more than {_MOST_MESSAGES_DEEP} deep")
+    return b"".join([_copied(message, each, schema, depth) for each in message])

@@ -10,17 +10,23 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["Field", "MessageFile", "MessageReader", "WireError"]
+__all__ = ["Field", "MessageFile", "MessageReader", "TooLargeError", "WireError", "encode_varint", "signed"]
 
 _BLOCK_BYTES = 64 * 1024
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LARGEST_VARINT_BYTES = 10
 MAXIMUM_FIELDS = 20_000_000
-"""Fields that one file may have: a bound on the time a hostile file takes."""
+"""Fields that are read of one file: a bound on the time that a hostile file takes."""
+LARGEST_VALUE_BYTES = 16 << 20
+"""Bytes of one field that are read: a bound on the memory that a hostile file takes."""
 
 
 class WireError(ValueError):
     """The bytes are not a protobuf message."""
+
+
+class TooLargeError(ValueError):
+    """The message may be correct, but it is too large to be read."""
 
 
 class Field(NamedTuple):
@@ -61,9 +67,12 @@ class MessageFile:
 
         Raises:
             WireError: the file ends before.
+            TooLargeError: more than 16 MiB are requested.
         """
+        if length > LARGEST_VALUE_BYTES:
+            raise TooLargeError(f"a field has {length} bytes")
         offset = start - self._block_start
-        if not (0 <= offset and offset + length <= len(self._block)):
+        if offset < 0 or offset + length > len(self._block):
             self._block = os.pread(self._file.fileno(), max(length, _BLOCK_BYTES), start)
             self._block_start, offset = start, 0
         data = self._block[offset : offset + length]
@@ -89,11 +98,11 @@ class MessageFile:
         """Count a field that was read.
 
         Raises:
-            WireError: the file has more fields than a model has.
+            TooLargeError: the file has more than 20 million fields.
         """
         self._fields_left -= 1
         if self._fields_left < 0:
-            raise WireError(f"the file has more than {MAXIMUM_FIELDS} fields")
+            raise TooLargeError(f"it has more than {MAXIMUM_FIELDS} fields")
 
 
 class MessageReader:
@@ -157,17 +166,16 @@ class MessageReader:
             raise WireError(f"field {field.number} must have bytes")
         return self._file.read(field.start, field.end - field.start)
 
-    def integers(self, field: Field) -> list[int]:
-        """Return the integers of a repeated field, packed or not, as signed 64-bit values."""
-        if not field.is_bytes:
-            return [signed(field.value)]
-        found, position = [], field.start
-        while position < field.end:
-            value, position = self._file.varint(position, field.end)
-            found.append(signed(value))
-        return found
-
 
 def signed(value: int) -> int:
     """Return a varint as the signed 64-bit integer that it encodes."""
     return value - (1 << 64) if value >= 1 << 63 else value
+
+
+def encode_varint(value: int) -> bytes:
+    """Return a non-negative integer as a varint."""
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*encoded, value))

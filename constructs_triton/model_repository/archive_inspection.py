@@ -14,9 +14,10 @@ from constructs_triton.model_repository.member_checks import MemberChecks, norma
 from constructs_triton.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode
 from constructs_triton.model_repository.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["InspectedArchive", "inspect_archive"]
+__all__ = ["OUTLINE_BYTES", "InspectedArchive", "inspect_archive"]
 
 OUTLINE_BYTES = 1 << 20
+"""Bytes of each file that are unpacked into an outline."""
 _MAX_PROBLEMS = 100
 _MODEL_PART = re.compile(r"([^/]+)/(?:config\.pbtxt|\d+(?:/.*)?)", re.DOTALL)
 

@@ -18,7 +18,11 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository.archive_inspection import InspectedArchive, inspect_archive
+from constructs_triton.model_repository.archive_inspection import (
+    OUTLINE_BYTES,
+    InspectedArchive,
+    inspect_archive,
+)
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.members import FileState
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
@@ -91,7 +95,7 @@ def _write(path: Path, folder: Path) -> ArchiveOutline:
     archive = inspect_archive(path, outline_directory=folder / _REPOSITORY)
     row = {**asdict(archive), "path": str(path)}
     (folder / _CONTENTS).write_text(json.dumps(row), encoding="utf-8")
-    return ArchiveOutline(archive, ModelRepository.from_directory(folder / _REPOSITORY))
+    return ArchiveOutline(archive, _repository(folder))
 
 
 def _read(folder: Path, path: Path) -> ArchiveOutline:
@@ -99,7 +103,11 @@ def _read(folder: Path, path: Path) -> ArchiveOutline:
     archive = InspectedArchive(**{**row, "path": path, "models": tuple(row["models"])})
     folder.touch()
     _IN_USE.add(folder)
-    return ArchiveOutline(archive, ModelRepository.from_directory(folder / _REPOSITORY))
+    return ArchiveOutline(archive, _repository(folder))
+
+
+def _repository(folder: Path) -> ModelRepository:
+    return ModelRepository.from_directory(folder / _REPOSITORY, complete_bytes=OUTLINE_BYTES)
 
 
 def _evict(directory: Path) -> None:

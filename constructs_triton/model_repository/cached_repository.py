@@ -133,13 +133,24 @@ def _finding(row: Mapping[str, Any]) -> Finding:
 
 @cache
 def _rules_signature() -> str:
-    """Changes with another release or an edited rule, so that everything is computed again."""
+    """Changes with another release, an edited rule or another ``onnx`` package."""
     identity = blake3()
-    for folder in ("facts", "model_config", "model_repository"):
+    for folder in ("facts", "model_files", "model_config", "model_repository"):
         for name, *state in _states(str(_PACKAGE / folder)):
             if not name.endswith(".pyc"):
                 identity.update(f"{name} {state}\n".encode())
+    identity.update(_onnx_version().encode())
     return identity.hexdigest()
+
+
+def _onnx_version() -> str:
+    """The version of the optional package that infers shapes, or "" if it is not installed."""
+    from importlib import metadata  # noqa: PLC0415 - 20 ms, once
+
+    try:
+        return metadata.version("onnx")
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _signature(directory: Path) -> str | None:

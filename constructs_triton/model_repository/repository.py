@@ -30,14 +30,22 @@ class ModelRepository:
     Create one with :meth:`from_directory`. Files are read once; create another to see a change on disk.
     """
 
-    def __init__(self, path: Path, entries: Mapping[str, bool], root_config: bool) -> None:
+    def __init__(
+        self, path: Path, entries: Mapping[str, bool], root_config: bool, complete_bytes: int | None = None
+    ) -> None:
         self.path = path
+        self._complete_bytes = complete_bytes
         self._directories = dict(entries)
         self._root_config = root_config
 
     @classmethod
-    def from_directory(cls, path: str | os.PathLike[str]) -> ModelRepository:
+    def from_directory(
+        cls, path: str | os.PathLike[str], *, complete_bytes: int | None = None
+    ) -> ModelRepository:
         """Return the repository in ``path``. Nothing below its first level is read yet.
+
+        ``complete_bytes`` is the number of bytes that are present of each file, if the folder is the outline
+        of an archive (default: files are complete). The content of larger model files is not checked.
 
         Raises:
             InvalidValueError: there is no such folder, or it cannot be read.
@@ -55,7 +63,7 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
-        return cls(Path(path), directories, has_config)
+        return cls(Path(path), directories, has_config, complete_bytes)
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"
@@ -165,6 +173,7 @@ class ModelRepository:
             front_end=front_end,
             is_packed=is_packed,
             is_archive=is_archive,
+            complete_bytes=self._complete_bytes,
         )
 
     def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:

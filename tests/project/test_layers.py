@@ -21,6 +21,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "spelling",
         "datatypes",
         "facts",
+        "model_files",
         "model_config",
         "model_repository",
         "compatibility",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from check_twins.onnx_models import relu
 from check_twins.repositories import (
     CLASS,
     HEAD,
@@ -73,10 +74,12 @@ TWINS: dict[str, Twin] = {
     "layout-version-skipped": Twin(
         one(HEAD, **{"m/02/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
     ),
-    "layout-config-is-folder": Twin({"m/config.pbtxt": None, "m/1/model.onnx": "x"}, {"m/1/model.onnx": "x"}),
+    "layout-config-is-folder": Twin(
+        {"m/config.pbtxt": None, "m/1/model.onnx": relu()}, {"m/1/model.onnx": relu()}
+    ),
     "layout-config-unreadable": Twin(
-        {"m/config.pbtxt": "->../lost", "m/1/model.onnx": "x"},
-        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+        {"m/config.pbtxt": "->../lost", "m/1/model.onnx": relu()},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
     "layout-special-file": Twin(
         one(HEAD, **{"m/1/labels.txt": "->/dev/null"}), one(HEAD, **{"m/1/labels.txt": "cat"})
@@ -86,7 +89,7 @@ TWINS: dict[str, Twin] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
-    "backend-unknown": Twin({"m/1/weights.bin": "x"}, {"m/1/model.onnx": "x"}),
+    "backend-unknown": Twin({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
     "backend-platform": Twin(one(HEAD.replace("backend", "platform")), one(HEAD)),
     "backend-platform: default_model_filename": foreign(
         f'default_model_filename: "weights.bin"\nmax_batch_size: 8\n{IO}',

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from check_twins.onnx_models import relu
 from check_twins.repositories import (
     BIG,
     CLASS,
@@ -106,8 +107,8 @@ TWINS: dict[str, Twin] = {
     ),
     "target-storage": Twin(one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE),
     "target-gpu-memory": Twin(
-        {"m/config.pbtxt": ONNX, "m/1/model.onnx": b"\0" * (2 << 20)},
-        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", gpu_count=1, gpu_memory_mib=1),
     ),
 }

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from check_twins.onnx_models import relu
 from constructs_triton.model_config.target import Target
 
 Files = Mapping[str, str | bytes | None]
@@ -61,9 +62,10 @@ def added(failing: str, fixed: str, target: Target | None = None) -> Twin:
 
 def foreign(failing: str, fixed: str, file: str, target: Target | None = None) -> Twin:
     """A model of another backend, with its file."""
+    content = relu() if file.endswith(".onnx") else "x"
     return Twin(
-        {"m/config.pbtxt": failing, f"m/1/{file}": "x"},
-        {"m/config.pbtxt": fixed, f"m/1/{file}": "x"},
+        {"m/config.pbtxt": failing, f"m/1/{file}": content},
+        {"m/config.pbtxt": fixed, f"m/1/{file}": content},
         target,
     )
 

@@ -1,14 +1,15 @@
-"""An ONNX model beside its configuration. Source: onnxruntime_backend r24.10, src/onnxruntime.cc."""
+"""The configuration of an ONNX model, compared with the model. Source: onnxruntime_backend r24.10."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from constructs_triton.facts.onnxruntime import onnx_runtime
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.model_files import ModelFile, ModelTensor
 from constructs_triton.spelling import did_you_mean, quoted
 
@@ -16,24 +17,27 @@ __all__: list[str] = []
 
 _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
+_VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
 
 
-def _signatures(model: ModelUnderCheck) -> Iterator[tuple[ModelFile, Any]]:
-    """Yield the readable model files with the configuration that each completes."""
-    for file in model.onnx_files:
-        if file.format == "onnx" and not file.faults:
-            yield file, model.completed_config(file)
+class _Pair(NamedTuple):
+    """A tensor of the configuration, with its place, and the tensor of the model with the same name."""
+
+    field: str
+    index: int
+    tensor: Any
+    found: ModelTensor
 
 
-@rule("onnx-file", "onnx", needs_files=True, source="onnxruntime_backend ModelState::LoadModel; ONNX Runtime")
-def file(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The ONNX Runtime of the image can load each model file.
+def _pairs(file: ModelFile, config: Any) -> Iterator[_Pair]:
+    for field, tensors in (("input", file.inputs), ("output", file.outputs)):
+        found = {each.name: each for each in tensors}
+        for index, tensor in enumerate(getattr(config, field)):
+            if tensor.name in found:
+                yield _Pair(field, index, tensor, found[tensor.name])
 
-    It reads the file to its last byte, and refuses operator sets and types that it does not know.
-    """
-    for each in model.onnx_files:
-        for fault in each.faults:
-            yield Problem(fault.message, hint=fault.hint, path=model.folder.relative(*each.path.parts))
+
+# Batching.
 
 
 @rule(
@@ -42,29 +46,49 @@ def file(model: ModelUnderCheck) -> Iterator[Problem]:
 def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model without a batch dimension has ``max_batch_size: 0``.
 
-    The backend completes the configuration from the model and finds that they contradict each other.
+    Every input and output of the model must have a variable first dimension to support batching.
     """
-    for file, config in _signatures(model):
-        if model.is_auto_completed and not file.has_batch_dimension and config.max_batch_size != 0:
-            message = f"the model does not support batching, got max_batch_size {config.max_batch_size}"
-            hint = (
-                f"set max_batch_size: 0, or export the model with a dynamic first dimension ({_shapes(file)})"
+    for file, config in model.completed_configs:
+        if _contradicts_batching(model, file, config):
+            message = (
+                "model does not support batching while non-zero max_batch_size is specified, "
+                f"got max_batch_size {config.max_batch_size}"
             )
+            fixed = ", ".join(_fixed_tensors(file))
+            hint = f"set max_batch_size: 0, or export the model with a variable first dimension of {fixed}"
             yield Problem(message, ("max_batch_size",), hint)
+
+
+def _contradicts_batching(model: ModelUnderCheck, file: ModelFile, config: Any) -> bool:
+    return model.is_auto_completed and file.has_batch_dimension is False and config.max_batch_size != 0
+
+
+def _fixed_tensors(file: ModelFile) -> Iterator[str]:
+    for each in (*file.inputs, *file.outputs):
+        if not each.is_optional and (not each.shape or each.shape[0] != -1):
+            yield f'"{each.name}" {list(each.shape or ())}'
+
+
+# Names.
 
 
 @rule("onnx-input-count", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
 def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The configuration has as many inputs as the model requires.
+    """The configuration has as many inputs as the model.
 
-    Required inputs, batch inputs, sequence controls and states count; initializers that are inputs do not.
+    Required inputs, batch inputs, sequence controls and states count. Optional inputs do not count.
     """
-    for file, config in _signatures(model):
-        names = [each.name for each in file.inputs if not each.is_optional]
+    for file, config in model.completed_configs:
+        names = _required(file)
         expected = _input_count(config)
         if expected != len(names):
-            message = f"the configuration expects {expected} inputs, the model provides {len(names)}: {quoted(names)}"
-            yield Problem(message, ("input",), _count_hint(config, names))
+            message = f"configuration expects {expected} inputs, model provides {len(names)}"
+            hint = _count_hint(config, names)
+            yield Problem(f"{message}: {quoted(names)}" if names else message, ("input",), hint)
+
+
+def _required(file: ModelFile) -> list[str]:
+    return [each.name for each in file.inputs if not each.is_optional]
 
 
 def _input_count(config: Any) -> int:
@@ -80,157 +104,173 @@ def _count_hint(config: Any, names: Sequence[str]) -> str:
     missing = [name for name in names if name not in listed]
     extra = [name for name in listed if name not in names]
     if missing and not extra:
-        return f"add {quoted(missing)}"
+        return f"add the input {quoted(missing)}"
     if extra and not missing:
-        return f"remove {quoted(extra)}"
-    return f"list exactly {quoted(names)}"
+        return f"remove the input {quoted(extra)}"
+    return f"list exactly the inputs {quoted(names)}, without sequence controls, states and batch inputs"
 
 
 @rule("onnx-input-name", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
 def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Each input has the name of one of the model's inputs.
+    """Each input has the name of an input of the model.
 
-    Names are compared exactly, including case and blanks.
+    Case and blanks matter.
     """
-    for file, config in _signatures(model):
-        names = [each.name for each in file.inputs]
-        for index, each in enumerate(config.input):
-            if each.name not in names:
-                message = f'unexpected inference input "{each.name}", allowed inputs are: {quoted(names)}'
-                hint = did_you_mean(each.name, names, f"use one of {quoted(names)}")
-                yield Problem(message, ("input", index, "name"), hint)
+    for file, config in model.completed_configs:
+        if _input_count(config) == len(_required(file)):  # else onnx-input-count reports the names
+            yield from _unexpected(config, "input", [each.name for each in file.inputs])
 
 
 @rule("onnx-output-name", "onnx", needs_files=True, source=_VALIDATE_OUTPUTS)
 def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Each output has the name of one of the model's outputs.
+    """Each output has the name of an output of the model.
 
-    Names are compared exactly, including case and blanks. Outputs may be left out.
+    Case and blanks matter. Outputs of the model may be left out.
     """
-    for file, config in _signatures(model):
-        names = [each.name for each in file.outputs]
-        for index, each in enumerate(config.output):
-            if each.name not in names:
-                message = f'unexpected inference output "{each.name}", allowed outputs are: {quoted(names)}'
-                hint = did_you_mean(each.name, names, f"use one of {quoted(names)}")
-                yield Problem(message, ("output", index, "name"), hint)
+    for file, config in model.completed_configs:
+        yield from _unexpected(config, "output", [each.name for each in file.outputs])
+
+
+def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
+    for index, each in enumerate(getattr(config, field)):
+        if each.name and each.name not in names:
+            message = f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
+            hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
+            yield Problem(message, (field, index, "name"), hint)
 
 
 @rule("onnx-optional-input", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
 def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An optional input belongs to a model that does not batch."""
-    for _, config in _signatures(model):
+    """A model with batching has no optional input.
+
+    The model's own default for the input has a fixed size.
+    """
+    for _, config in model.completed_configs:
         for index, each in enumerate(config.input):
             if each.optional and config.max_batch_size > 0:
                 message = f'optional input "{each.name}" is not supported for models that support batching'
-                yield Problem(
-                    message, ("input", index, "optional"), "set max_batch_size: 0, or remove optional"
-                )
+                hint = "set max_batch_size: 0, or remove the input"
+                yield Problem(message, ("input", index, "optional"), hint)
 
 
-@rule("onnx-data-type", "onnx", needs_files=True, source=f"{_VALIDATE_INPUTS}, ValidateOutputs")
+# Types.
+
+
+@rule("onnx-data-type", "onnx", needs_files=True, source=_VALIDATE_BOTH)
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Each tensor has the data type of the model's tensor; the backend does not convert."""
-    for file, config in _signatures(model):
-        for field, index, tensor, found in _pairs(file, config):
-            given = _type_name(tensor)
-            if found.data_type and given not in (found.data_type, "TYPE_INVALID"):
-                message = (
-                    f'expects data type {given} for "{tensor.name}", the model provides {found.data_type}'
-                )
-                yield Problem(message, (field, index, "data_type"), f"write {found.data_type}")
-            elif (
-                found.data_type == "TYPE_BF16" and not onnx_runtime(model.target.image_version).supports_bf16
-            ):
-                message = f'unsupported data type TYPE_BF16 of "{tensor.name}" in the image\'s ONNX Runtime'
-                yield Problem(
-                    message, (field, index), "export the model with FP16 or FP32, or use image 26.03"
-                )
-            elif not found.data_type:
-                message = f'Triton has no data type for "{tensor.name}" of the model'
-                yield Problem(message, (field, index), "export the model with a type that Triton has")
+    """Each tensor has the data type of the model's tensor.
 
-
-@rule(
-    "onnx-dims", "onnx", needs_files=True, source=f"{_VALIDATE_INPUTS}, ValidateOutputs, CompareDimsSupported"
-)
-def dims(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The dims of each tensor fit the shape of the model's tensor.
-
-    With ``max_batch_size`` above 0 the model's first dimension is the batch dimension, and dims leave it out.
-    An input may give a size where the model takes any; an output must give exactly the model's dims.
+    The backend does not convert data.
     """
-    for file, config in _signatures(model):
+    for file, config in model.completed_configs:
+        for pair in _pairs(file, config):
+            given = data_type_name(pair.tensor.data_type)
+            wanted = pair.found.data_type
+            if wanted and given not in (wanted, "TYPE_INVALID"):
+                message = (
+                    f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
+                    f"model provides {wanted}"
+                )
+                yield Problem(message, (pair.field, pair.index, "data_type"), f"write {wanted}")
+
+
+@rule("onnx-unsupported-type", "onnx", needs_files=True, source="onnxruntime_backend ConvertFromOnnxDataType")
+def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The backend of the image supports the data type of each tensor.
+
+    It supports BF16 from image 26.03 on. Triton has no data type for FP8, 4-bit and complex numbers.
+    """
+    supports_bf16 = onnx_runtime(model.target.image_version).supports_bf16
+    for file, config in model.completed_configs:
+        for pair in _pairs(file, config):
+            type_name = pair.found.data_type
+            if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
+                shown = type_name or "that of the model"
+                message = f'unsupported data type for "{pair.tensor.name}": {shown}'
+                hint = "export the model with a cast to FP16 or FP32"
+                yield Problem(message, (pair.field, pair.index), hint)
+
+
+# Dims.
+
+
+@rule("onnx-dims", "onnx", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported")
+def dims(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The dims of each tensor agree with the shape of the model's tensor.
+
+    With ``max_batch_size`` above 0, the first dimension of the model is the batch dimension, which ``dims``
+    leaves out. An input may have a fixed size where the model has -1. An output must have the same dims.
+    """
+    for file, config in model.completed_configs:
         batch_outputs = {name for each in config.batch_output for name in each.target_name}
-        for field, index, tensor, found in _pairs(file, config):
-            if field == "output" and tensor.name in batch_outputs:
+        for pair in _pairs(file, config):
+            is_computed = pair.field == "output" and pair.tensor.name in batch_outputs
+            if is_computed or _contradicts_batching(model, file, config):
                 continue
-            is_exact = field == "input" or file.has_inferred_shapes
-            if not is_exact and not found.shape:
-                continue
-            problem = _dims_problem(field, tensor, found, config.max_batch_size > 0, is_exact)
+            is_exact = pair.field == "input" or file.has_inferred_shapes
+            problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                yield Problem(problem[0], (field, index, "dims"), problem[1])
+                yield Problem(problem[0], (pair.field, pair.index, "dims"), problem[1])
 
 
-def _dims_problem(
-    field: str, tensor: Any, found: ModelTensor, is_batched: bool, is_exact: bool
-) -> tuple[str, str] | None:
-    given = list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims)
-    shape = found.shape or ()
-    name = f'tensor "{tensor.name}"'
-    if field == "input" and tensor.allow_ragged_batch:
-        message = f"{name}: a ragged input must have the shape [-1], the model has {list(shape)}"
-        return None if shape == (-1,) else (message, "remove allow_ragged_batch")
+def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:
+    """Return message and hint. Without ``is_exact``, the runtime may infer a more precise shape."""
+    given = _dims_of(pair.tensor)
+    shape = pair.found.shape or ()
+    if pair.field == "input" and pair.tensor.allow_ragged_batch:
+        return None if shape == (-1,) else _ragged(pair, shape)
     if not shape:
-        if all(size == 1 for size in given):
-            return None
-        return (
-            f"{name} is a scalar of the model, so that every dim must be 1, got {given}",
-            "write dims: [ 1 ]",
-        )
-    if is_batched:
-        if shape[0] != -1 and (is_exact or shape[0] > 0):
-            hint = "set max_batch_size: 0, or export the model with a dynamic first dimension"
-            return (
-                f"{name}: to support batching the first dimension must be -1, the model has {list(shape)}",
-                hint,
-            )
-        given = [-1, *given]
-    if _fits(given, shape, exactly=field == "output" and is_exact):
-        return None
-    wanted = list(shape[1:] if is_batched else shape)
-    return (
-        f"{name}: the model expects {len(shape)} dimensions (shape {list(shape)}), the configuration gives {given}",
-        f"write dims: {wanted}" if wanted else "write dims: [ 1 ] with reshape { shape: [ ] }",
-    )
+        is_wrong = is_exact and any(size != 1 for size in given)
+        return _scalar(pair, given) if is_wrong else None
+    if is_batched and shape[0] != -1:
+        return _not_batched(pair, shape)
+    full = [-1, *given] if is_batched else given
+    return None if _fits(full, shape, pair.field, is_exact) else _different(pair, full, shape, is_batched)
 
 
-def _fits(given: Sequence[int], shape: Sequence[int], *, exactly: bool) -> bool:
+def _dims_of(tensor: Any) -> list[int]:
+    return list(tensor.reshape.shape) if tensor.HasField("reshape") else list(tensor.dims)
+
+
+def _fits(given: Sequence[int], shape: Sequence[int], field: str, is_exact: bool) -> bool:
     if len(given) != len(shape):
         return False
-    if exactly:
+    if field == "output" and is_exact:
         return list(given) == list(shape)
     return all(size in (-1, wanted) for wanted, size in zip(given, shape, strict=True))
 
 
-def _pairs(file: ModelFile, config: Any) -> Iterator[tuple[str, int, Any, ModelTensor]]:
-    for field, tensors in (("input", file.inputs), ("output", file.outputs)):
-        found = {each.name: each for each in tensors}
-        for index, tensor in enumerate(getattr(config, field)):
-            if tensor.name in found:
-                yield field, index, tensor, found[tensor.name]
+def _ragged(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
+    message = (
+        f'configuration expects model provides input with shape [-1] for ragged input "{pair.tensor.name}", '
+        f"model provides {list(shape)}"
+    )
+    return message, "remove allow_ragged_batch"
 
 
-def _type_name(tensor: Any) -> str:
-    enum = tensor.DESCRIPTOR.fields_by_name["data_type"].enum_type
-    value = enum.values_by_number.get(tensor.data_type)
-    return str(value.name) if value is not None else str(tensor.data_type)
+def _scalar(pair: _Pair, given: Sequence[int]) -> tuple[str, str]:
+    message = f'scalar tensor "{pair.tensor.name}", should only provide 1 in dims, got {list(given)}'
+    return message, "write dims: [ 1 ]"
 
 
-def _shapes(file: ModelFile) -> str:
-    return ", ".join(f"{each.name} {list(each.shape or ())}" for each in (*file.inputs, *file.outputs))
+def _not_batched(pair: _Pair, shape: Sequence[int]) -> tuple[str, str]:
+    message = (
+        f'tensor "{pair.tensor.name}": for the model to support batching the shape should have at least '
+        f"1 dimension and the first dimension must be -1; but shape expected by the model is {list(shape)}"
+    )
+    return message, "set max_batch_size: 0, or export the model with a variable first dimension"
 
+
+def _different(pair: _Pair, given: Sequence[int], shape: Sequence[int], is_batched: bool) -> tuple[str, str]:
+    message = (
+        f'tensor "{pair.tensor.name}": the model expects {len(shape)} dimensions (shape {list(shape)}) but '
+        f"the model configuration specifies {len(given)} dimensions (shape {list(given)})"
+    )
+    wanted = list(shape[1:] if is_batched else shape)
+    return message, f"write dims: {wanted}" if wanted else "write dims: [ 1 ] and reshape: { shape: [ ] }"
+
+
+# Parameters.
 
 _BOOLEANS = ("true", "on", "1", "false", "off", "0")
 _BOOLEAN_PARAMETERS = ("enable_mem_arena", "enable_mem_pattern")
@@ -240,33 +280,38 @@ _LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
 
 @rule("onnx-parameter", "onnx", source="onnxruntime_backend ModelState::ModelState", when=("parameters",))
 def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
-    """A parameter of the backend has a value that the backend can read.
+    """The values of the backend's parameters are numbers and booleans that it can read.
 
-    The backend reads a number from the beginning of the string and ignores the rest.
+    Of a number, the backend reads the beginning of the string and ignores the rest.
     """
-    for key in (each for each in _BOOLEAN_PARAMETERS if each in model.config_parameters):
+    for key in model.config_parameters:
         value = model.parameter(key)
-        if value.lower() not in _BOOLEANS:
-            yield Problem(
-                f'failed to convert "{value}" to boolean', ("parameters", key), 'write "true" or "false"'
-            )
-    for key in (each for each in _INTEGER_PARAMETERS if each in model.config_parameters):
-        value = model.parameter(key)
-        if _LEADING_INTEGER.match(value) is None:
-            yield Problem(
-                f'failed to convert "{value}" to integer', ("parameters", key), "write a whole number"
-            )
-        elif key == "execution_mode" and int(_LEADING_INTEGER.match(value)[0]) not in (0, 1):
-            message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
-            yield Problem(message, ("parameters", key), 'write "0" or "1"')
+        if key in _BOOLEAN_PARAMETERS and value.lower() not in _BOOLEANS:
+            message = f'failed to convert {key} "{value}" to boolean'
+            yield Problem(message, ("parameters", key), 'write "true" or "false"')
+        if key in _INTEGER_PARAMETERS:
+            yield from _integer_problems(key, value)
+
+
+def _integer_problems(key: str, value: str) -> Iterator[Problem]:
+    match = _LEADING_INTEGER.match(value)
+    if match is None:
+        message = f'failed to convert {key} "{value}" to integer'
+        yield Problem(message, ("parameters", key), "write a whole number")
+    elif key == "execution_mode" and int(match[0]) not in (0, 1):
+        message = f'execution_mode must be 0 (sequential) or 1 (parallel), got "{value}"'
+        yield Problem(message, ("parameters", key), 'write "0" or "1"')
 
 
 @rule("onnx-accelerator", "onnx", source="onnxruntime_backend ModelState::LoadModel", when=("optimization",))
 def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
-    """An execution accelerator on CPUs is OpenVINO, the only one that the backend knows there."""
+    """On CPUs, the only execution accelerator is OpenVINO.
+
+    The backend loads accelerators for GPUs by other names.
+    """
     accelerators = model.config.optimization.execution_accelerators.cpu_execution_accelerator
     for index, each in enumerate(accelerators):
         if each.name != "openvino":
             field = ("optimization", "execution_accelerators", "cpu_execution_accelerator", index, "name")
-            hint = 'write "openvino", or remove the accelerator'
-            yield Problem(f'unknown Execution Accelerator "{each.name}" is requested', field, hint)
+            message = f'unknown Execution Accelerator "{each.name}" is requested'
+            yield Problem(message, field, 'write "openvino", or remove the accelerator')

@@ -1,0 +1,88 @@
+"""The model files of the versions to load. Each rule reports the faults of one code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from constructs_triton.model_config.model_under_check import ModelUnderCheck
+from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.model_files import FaultCode
+
+__all__: list[str] = []
+
+_LOAD = "onnxruntime_backend ModelState::LoadModel"
+_RUNTIME = "ONNX Runtime"
+
+
+def _problems(model: ModelUnderCheck, code: FaultCode) -> Iterator[Problem]:
+    for file in model.model_files:
+        for fault in file.faults:
+            if fault.code == code:
+                path = model.place_of(file.path)
+                yield Problem(fault.message, hint=fault.hint, path=path)
+
+
+@rule("model-file-missing", "onnx", needs_files=True, source=_LOAD)
+def missing(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every loaded version contains its model file, ``model.onnx`` or ``default_model_filename``.
+
+    Case matters, and a link must lead to a file.
+    """
+    is_named = model.config is not None and bool(model.config.default_model_filename)
+    for problem in _problems(model, "model-file-missing"):
+        yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
+
+
+@rule("onnx-not-a-model", "onnx", needs_files=True, source=f"{_LOAD}, {_RUNTIME}")
+def not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a complete ONNX model.
+
+    A Git LFS pointer, a web page, a compressed file or an incomplete download is not.
+    """
+    yield from _problems(model, "onnx-not-a-model")
+
+
+@rule("onnx-version", "onnx", needs_files=True, source=_RUNTIME)
+def version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The ONNX Runtime of the image supports the model's IR version and operator sets.
+
+    An exporter that is newer than the image writes newer versions.
+    """
+    yield from _problems(model, "onnx-version")
+
+
+@rule("onnx-operator", "onnx", needs_files=True, source=_RUNTIME)
+def operator(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every operator is built into ONNX Runtime or is a function of the model.
+
+    Other operators need a library, which ``model_operations`` names.
+    """
+    yield from _problems(model, "onnx-operator")
+
+
+@rule("onnx-invalid-graph", "onnx", needs_files=True, source=_RUNTIME)
+def invalid_graph(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The graph is valid: every name is produced once, and operators accept their inputs.
+
+    The ``onnx`` package is needed to check the types of inputs and the attributes of operators.
+    """
+    yield from _problems(model, "onnx-invalid-graph")
+
+
+@rule("onnx-not-a-tensor", "onnx", needs_files=True, source="onnxruntime_backend InputOutputInfos")
+def not_a_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
+    """Every input and output of the model is a tensor, also those that the configuration omits.
+
+    Converted scikit-learn classifiers return a sequence of maps by default.
+    """
+    yield from _problems(model, "onnx-not-a-tensor")
+
+
+@rule("onnx-external-data", "onnx", needs_files=True, source=_RUNTIME)
+def external_data(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The files with the weights of a large model exist, and are complete.
+
+    ONNX Runtime looks for them in the folder of the model file. From image 26.02 on, they must not be outside
+    that folder.
+    """
+    yield from _problems(model, "onnx-external-data")

@@ -1,0 +1,210 @@
+"""Why ONNX Runtime does not load an ONNX model.
+
+The names of the rules (F4, I1, …) are those of ``onnx_file``. The words are close to ONNX Runtime's own, so
+that a search for its message finds ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path, PurePosixPath
+
+from constructs_triton.facts.onnx_operators import operator_attributes
+from constructs_triton.facts.onnxruntime import OnnxRuntime
+from constructs_triton.model_files.model_file import FileFault
+from constructs_triton.model_files.onnx_graph import ExternalData, OnnxGraph, OnnxModel, OnnxNode
+
+__all__ = ["invalid_graph", "not_a_model", "onnx_faults", "used_external_data"]
+
+_ONNX_DOMAINS = frozenset({"", "ai.onnx"})
+# Built into the runtime, but not in the list of its operators.
+_UNLISTED_DOMAINS = frozenset(
+    {
+        "ai.onnx.training",
+        "ai.onnx.preview.training",
+        "com.microsoft.nchwc",
+        "com.microsoft.experimental",
+        "com.ms.internal.nhwc",
+        "org.pytorch.aten",
+    }
+)
+_NEWEST_OPSET = 1_000
+
+
+def onnx_faults(
+    path: Path, model: OnnxModel, graph: OnnxGraph, runtime: OnnxRuntime, has_op_library: bool
+) -> Iterator[FileFault]:
+    """Yield why ``runtime`` does not load the model, as far as the file and its external data show."""
+    yield from _version_faults(model, runtime)
+    if not has_op_library:
+        yield from _operator_faults(model, graph)
+    yield from _graph_faults(graph)
+    yield from _type_faults(graph)
+    for external in used_external_data(graph):
+        yield from _external_faults(path, external, runtime)
+
+
+def not_a_model(reason: str) -> FileFault:
+    """Return the fault of a file that is not an ONNX model."""
+    hint = "export the model to this file again, as an uncompressed .onnx file"
+    return FileFault("onnx-not-a-model", reason, hint)
+
+
+def invalid_graph(reason: str) -> FileFault:
+    """Return the fault of a model whose graph is not valid."""
+    message = f"This is an invalid model: {reason}"
+    return FileFault("onnx-invalid-graph", message, "export the model again")
+
+
+# F5: versions.
+
+
+def _version_faults(model: OnnxModel, runtime: OnnxRuntime) -> Iterator[FileFault]:
+    name = f"ONNX Runtime {runtime.version} of the image"
+    if model.ir_version > runtime.max_ir_version:
+        message = f"Unsupported model IR version: {model.ir_version}"
+        hint = "export the model with an older onnx package, or use a newer image"
+        yield FileFault("onnx-version", f"{message}; {name} reads up to {runtime.max_ir_version}", hint)
+    if not model.opsets:
+        message = "Missing opset in the model"
+        yield FileFault("onnx-version", message, "export the model with opset_version")
+    limits = {"": runtime.max_opset, "ai.onnx": runtime.max_opset, "ai.onnx.ml": runtime.max_ml_opset}
+    for domain, version in model.opsets:
+        limit = limits.get(domain, version)
+        if version > limit:
+            message = f"opset {version} of {domain or 'ai.onnx'} is too new; {name} supports up to {limit}"
+            hint = f"export the model with opset {limit} of {domain or 'ai.onnx'}, or use a newer image"
+            yield FileFault("onnx-version", message, hint)
+
+
+# F6 and F7: operators.
+
+
+def _operator_faults(model: OnnxModel, graph: OnnxGraph) -> Iterator[FileFault]:
+    """Yield the first operator that is neither built in nor a function of the model."""
+    opsets = {"ai.onnx" if domain in _ONNX_DOMAINS else domain: version for domain, version in model.opsets}
+    for node in graph.all_nodes():
+        domain = "ai.onnx" if node.domain in _ONNX_DOMAINS else node.domain
+        if (node.domain, node.operator) in model.functions or domain in _UNLISTED_DOMAINS:
+            continue
+        fault = _operator_fault(node, domain, opsets.get(domain, _NEWEST_OPSET))
+        if fault is not None:
+            yield fault
+            return
+
+
+def _operator_fault(node: OnnxNode, domain: str, opset: int) -> FileFault | None:
+    known = operator_attributes(domain, node.operator, opset)
+    if known is None:
+        is_onnx = domain in ("ai.onnx", "ai.onnx.ml")
+        message = (
+            f"No Op registered for {node.operator} with domain_version of {opset} of {domain}"
+            if is_onnx
+            else f"{domain}:{node.operator} is not a registered function/op"
+        )
+        hint = "set model_operations.op_library_filename to the operator's library, or export without it"
+        return FileFault("onnx-operator", message, hint)
+    unknown = [name for name in node.attributes if name not in known]
+    if unknown:
+        return invalid_graph(f"Unrecognized attribute: {unknown[0]} for operator {node.operator}")
+    return None
+
+
+# F7: the graph.
+
+
+def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
+    """Yield the first fault of the graph's names."""
+    produced = Counter(name for node in graph.nodes for name in node.outputs if name)
+    given = {each.name for each in graph.inputs} | graph.initializers.keys()
+    known = given | produced.keys()
+    twice = [name for name, count in produced.items() if count > 1 or name in given]
+    unknown = [
+        (node.operator, name) for node in graph.nodes for name in node.reads() if name and name not in known
+    ]
+    absent = [each.name for each in graph.outputs if each.name not in known]
+    if twice:
+        yield invalid_graph(f'Duplicate definition of "{twice[0]}"')
+    elif unknown:
+        operator, name = unknown[0]
+        yield invalid_graph(f'the operator {operator} reads "{name}", which is not produced by any operator')
+    elif absent:
+        yield invalid_graph(f'the output "{absent[0]}" is not produced by any operator')
+    elif _has_cycle(graph):
+        yield invalid_graph("the graph is not acyclic")
+
+
+def _has_cycle(graph: OnnxGraph) -> bool:
+    producer = {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
+    order = TopologicalSorter(
+        {
+            index: [producer[name] for name in node.reads() if name in producer]
+            for index, node in enumerate(graph.nodes)
+        }
+    )
+    try:
+        order.prepare()
+    except CycleError:
+        return True
+    return False
+
+
+# F9: types.
+
+_NOT_TENSOR_HINTS = {
+    "sequence": "export it as a tensor; for scikit-learn, convert with options={'zipmap': False}",
+    "map": "export it as a tensor; for scikit-learn, convert with options={'zipmap': False}",
+}
+
+
+def _type_faults(graph: OnnxGraph) -> Iterator[FileFault]:
+    for side, values in (("input", graph.inputs), ("output", graph.outputs)):
+        for each in values:
+            if each.type_name != "tensor":
+                message = f'Unsupported ONNX Type: the {side} "{each.name}" is a {each.type_name}'
+                hint = _NOT_TENSOR_HINTS.get(each.type_name, "export it as a tensor")
+                yield FileFault("onnx-not-a-tensor", message, hint)
+
+
+# F8: external data.
+
+
+def used_external_data(graph: OnnxGraph) -> Iterator[ExternalData]:
+    """Yield the external data that the runtime reads: that of initializers which are used."""
+    read = {name for node in graph.all_nodes() for name in node.reads()}
+    read |= {each.name for each in graph.outputs}
+    for each in graph.all_graphs():
+        yield from (data for data in each.external_data if data.initializer in read or not data.initializer)
+
+
+def _external_faults(path: Path, external: ExternalData, runtime: OnnxRuntime) -> Iterator[FileFault]:
+    location = external.location
+    place = PurePosixPath(location)
+    if not location:
+        yield _external_fault(external, "names no file")
+    elif not runtime.external_data_outside_folder and (place.is_absolute() or ".." in place.parts):
+        yield _external_fault(external, f'is in "{location}", outside the folder of the model')
+    else:
+        yield from _size_faults(path.parent / location, external)
+
+
+def _size_faults(file: Path, external: ExternalData) -> Iterator[FileFault]:
+    try:
+        size = file.stat().st_size
+    except (OSError, ValueError):
+        yield _external_fault(external, f'is in "{external.location}", which does not exist')
+        return
+    needed = external.offset + (external.length or 0)
+    if size < needed:
+        reason = f'ends at byte {needed} of "{external.location}", which has only {size} bytes'
+        yield _external_fault(external, reason)
+
+
+def _external_fault(external: ExternalData, reason: str) -> FileFault:
+    message = f'the external data of "{external.initializer}" {reason}'
+    hint = (
+        "copy the model's data file into the folder of the .onnx file, under the name that it was saved with"
+    )
+    return FileFault("onnx-external-data", message, hint)
