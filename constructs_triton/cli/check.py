@@ -119,6 +119,7 @@ def _print_json(report: Report, answers: dict[str, str] | None) -> None:
     document: dict[str, object] = {
         "verdict": report.verdict,
         "findings": [finding.to_dict() for finding in report.findings],
+        "not_checked": list(report.not_checked),
     }
     if answers is not None:
         document["server"] = answers
@@ -130,6 +131,8 @@ def _print_text(report: Report, root: Path, answers: dict[str, str] | None) -> N
     for finding in report.findings:
         print("\n".join(_block(finding, root, paint)))
     print(paint(_summary(report), _BOLD))
+    for line in report.not_checked:
+        print(f"  {_visible(line)}")
     for name, answer in (answers or {}).items():
         print(f"server: {name}: {answer}")
 
@@ -186,9 +189,10 @@ def _visible(text: str) -> str:
 
 def _summary(report: Report) -> str:
     counts = f"{_plural(len(report.errors), 'error')}, {_plural(len(report.warnings), 'warning')}"
-    if report.verdict != "loads":
+    if report.verdict == "rejected":
         return f"{counts}: Triton rejects it"
-    return f"{counts}: {'Triton loads it, but it cannot be served' if report.errors else 'Triton loads it'}"
+    accepts = "Triton accepts what was checked" if report.not_checked else "Triton loads it"
+    return f"{counts}: {accepts}, but it cannot be served" if report.errors else f"{counts}: {accepts}"
 
 
 def _plural(count: int, word: str) -> str:

@@ -8,7 +8,7 @@ from functools import cache
 
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
-from constructs_triton.model_config.report import Report
+from constructs_triton.model_config.report import Report, Verdict
 from constructs_triton.model_config.rules import RULES, Problem, Rule
 
 __all__ = ["all_rules", "run_checks"]
@@ -51,7 +51,14 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
             rejected = rejected or (rule.rejects and is_loaded)
             findings.append(finding if is_loaded else _as_not_loaded(finding))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
-    return Report(repository, tuple(findings), "rejected" if rejected else "loads")
+    not_checked = tuple(line for name in sorted(context.loaded) for line in _not_checked(context, name))
+    verdict: Verdict = "rejected" if rejected else "loads"
+    return Report(repository, tuple(dict.fromkeys(findings)), verdict, not_checked)
+
+
+def _not_checked(context: RepositoryContext, name: str) -> tuple[str, ...]:
+    model = context.models.get(name)
+    return model.not_checked if model is not None else ()
 
 
 def _repository_findings(context: RepositoryContext) -> Iterator[tuple[Rule, Finding]]:

@@ -206,6 +206,23 @@ class ModelUnderCheck:
         )
 
     @cached_property
+    def not_checked(self) -> tuple[str, ...]:
+        """What of the model files is not checked: each file with the reason."""
+        if self.folder.is_ensemble or self.backend == "python":
+            return ()
+        if not self.target.local_files:
+            return (f"{self.folder.path}: model files not checked",)
+        if self.backend == "onnxruntime":
+            rows = [
+                (self.place_of(file.path), reason) for file in self.model_files for reason in file.not_checked
+            ]
+            return tuple(f"{place}: {reason}" for place, reason in rows)
+        places = (
+            self.folder.relative(version, self.completed.model_file) for version in self.versions_to_load
+        )
+        return tuple(f"{place.rstrip('/')}: content not checked" for place in places)
+
+    @cached_property
     def final_config(self) -> Any:
         """The configuration as the server completes it; the written one if the model file does not tell."""
         return self.completed_configs[0][1] if self.completed_configs else self.config

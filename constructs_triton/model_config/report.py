@@ -19,12 +19,14 @@ class Report:
     """The findings of a repository, and whether Triton would load it.
 
     ``verdict`` is ``"rejected"`` only if Triton rejects the repository. A model that loads but can never
-    serve on SageMaker is an error in ``findings``, and the verdict is still ``"loads"``.
+    serve on SageMaker is an error in ``findings``, and the verdict is still ``"loads"``. ``not_checked``
+    lists the model files whose content was not checked, each with the reason.
     """
 
     repository: str
     findings: tuple[Finding, ...]
     verdict: Verdict
+    not_checked: tuple[str, ...] = ()
 
     @cached_property
     def errors(self) -> tuple[Finding, ...]:

@@ -46,9 +46,8 @@ def onnx_faults(
         yield from _external_faults(path, external, runtime)
 
 
-def not_a_model(reason: str) -> FileFault:
+def not_a_model(reason: str, hint: str = "export or copy the model to this file again") -> FileFault:
     """Return the fault of a file that is not an ONNX model."""
-    hint = "export the model to this file again, as an uncompressed .onnx file"
     return FileFault("onnx-not-a-model", reason, hint)
 
 

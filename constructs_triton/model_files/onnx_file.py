@@ -23,6 +23,7 @@ from constructs_triton.model_files.onnx_faults import (
 from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from constructs_triton.model_files.onnx_shapes import Inference, infer
 from constructs_triton.model_files.protobuf_wire import MessageFile, MessageReader, TooLargeError, WireError
+from constructs_triton.model_files.wrong_content import recognize
 
 __all__ = ["describe_onnx"]
 
@@ -61,17 +62,27 @@ def describe_onnx(
     try:
         model = read_model(message)
     except WireError as error:
-        return ModelFile(path, "onnx", faults=(not_a_model(f"Protobuf parsing failed: {error}"),))
+        return _not_a_model(path, file, "Protobuf parsing failed", str(error))
     except TooLargeError as error:
         return ModelFile(path, "onnx", not_checked=(f"content not checked: {error}",))
     if model.graph is None:
-        return ModelFile(path, "onnx", faults=(not_a_model("ModelProto does not have a graph"),))
+        return _not_a_model(path, file, "ModelProto does not have a graph")
     runtime = onnx_runtime(image_version)
     faults = tuple(onnx_faults(path, model, model.graph, runtime, has_op_library))
     described = _signature(path, model, model.graph)
     if faults:
         return replace(described, faults=faults)
     return _with_inference(described, _inference(model, model.graph, message))
+
+
+def _not_a_model(path: Path, file: BinaryIO, message: str, reason: str = "") -> ModelFile:
+    """F4: name what the file is in place of a model, if it is known."""
+    wrong = recognize(file)
+    if wrong is not None:
+        fault = not_a_model(f"{message}: it is {wrong.description}", wrong.hint)
+    else:
+        fault = not_a_model(f"{message}: {reason}" if reason else message)
+    return ModelFile(path, "onnx", faults=(fault,))
 
 
 def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:

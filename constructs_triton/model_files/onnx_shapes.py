@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
 from constructs_triton.model_files.protobuf_wire import (
     Field,
     MessageReader,
     TooLargeError,
-    WireError,
     encode_varint,
 )
 
@@ -27,6 +24,7 @@ Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
 _LARGEST_SKELETON_BYTES = 64 << 20
 _MOST_MESSAGES_DEEP = 100
+_LONGEST_REASON = 300
 # Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements, documentation.
 _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
@@ -60,9 +58,13 @@ def infer(message: MessageReader) -> Inference:
         extra = "pip install 'constructs-triton[onnx]'"
         return Inference(not_checked=f"operators and output shapes not checked: run `{extra}`")
     try:
-        model = onnx.load_model_from_string(_skeleton(message))
-    except (TooLargeError, WireError, DecodeError) as error:
-        return Inference(not_checked=f"operators and output shapes not checked: {error}")
+        return _judged(onnx, onnx.load_model_from_string(_skeleton(message)))
+    except Exception as error:  # the package and its C++ code raise errors of many types
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+        return Inference(not_checked=f"operators and output shapes not checked: {reason}")
+
+
+def _judged(onnx: Any, model: Any) -> Inference:
     if _is_newer_than(onnx, model):
         reason = f"the installed onnx {onnx.__version__} is older than the model; upgrade it"
         return Inference(not_checked=f"operators and output shapes not checked: {reason}")
@@ -121,7 +123,7 @@ def _invalid_type(onnx: Any, model: Any) -> str | None:
     try:
         onnx.shape_inference.infer_shapes(model, check_type=True)
     except onnx.shape_inference.InferenceError as error:
-        return " ".join(str(error).split())[:300]
+        return " ".join(str(error).split())[:_LONGEST_REASON]
     return None
 
 
@@ -132,11 +134,7 @@ def _inferred(onnx: Any, model: Any) -> Inference:
     declared = {each.name: _shape(each) for each in model.graph.output}
     for each in model.graph.output:
         each.type.tensor_type.ClearField("shape")
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (RuntimeError, ValueError) as error:
-        reason = " ".join(str(error).split())[:100]
-        return Inference(not_checked=f"output shapes not checked: inference failed ({reason})")
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
     return Inference(
         {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
     )

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from check_twins.onnx_models import relu
 
 from constructs_triton.cli import main
 from constructs_triton.errors import ModelConfigError, RepositoryError
@@ -22,7 +23,7 @@ UNPLACED = Finding("other-code", Severity.WARNING, "m", "looks wrong")
 def repository(tmp_path: Path) -> ModelRepository:
     """A repository with one error and one warning."""
     (tmp_path / "m" / "1").mkdir(parents=True)
-    (tmp_path / "m" / "1" / "model.onnx").touch()
+    (tmp_path / "m" / "1" / "model.onnx").write_bytes(relu())
     (tmp_path / "m" / "config.pbtxt").write_text(CONFIG, encoding="utf-8")
     return ModelRepository.from_directory(tmp_path)
 

@@ -24,7 +24,7 @@ class _Pair(NamedTuple):
     """A tensor of the configuration, with its place, and the tensor of the model with the same name."""
 
     field: str
-    index: int
+    position: int
     tensor: Any
     found: ModelTensor
 
@@ -143,7 +143,7 @@ def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Probl
 def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with batching has no optional input.
 
-    The model's own default for the input has a fixed size.
+    The backend accepts ``optional: true`` only with ``max_batch_size: 0``.
     """
     for _, config in model.completed_configs:
         for index, each in enumerate(config.input):
@@ -171,7 +171,7 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                     f'configuration expects datatype {given} for {pair.field} "{pair.tensor.name}", '
                     f"model provides {wanted}"
                 )
-                yield Problem(message, (pair.field, pair.index, "data_type"), f"write {wanted}")
+                yield Problem(message, (pair.field, pair.position, "data_type"), f"write {wanted}")
 
 
 @rule("onnx-unsupported-type", "onnx", needs_files=True, source="onnxruntime_backend ConvertFromOnnxDataType")
@@ -187,8 +187,10 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
             if not type_name or (type_name == "TYPE_BF16" and not supports_bf16):
                 shown = type_name or "that of the model"
                 message = f'unsupported data type for "{pair.tensor.name}": {shown}'
-                hint = "export the model with a cast to FP16 or FP32"
-                yield Problem(message, (pair.field, pair.index), hint)
+                hint = "export the model with FP16 or FP32"
+                if type_name:
+                    hint += ", or use image 26.03 or newer"
+                yield Problem(message, (pair.field, pair.position), hint)
 
 
 # Dims.
@@ -210,7 +212,7 @@ def dims(model: ModelUnderCheck) -> Iterator[Problem]:
             is_exact = pair.field == "input" or file.has_inferred_shapes
             problem = _dims_problem(pair, config.max_batch_size > 0, is_exact)
             if problem is not None:
-                yield Problem(problem[0], (pair.field, pair.index, "dims"), problem[1])
+                yield Problem(problem[0], (pair.field, pair.position, "dims"), problem[1])
 
 
 def _dims_problem(pair: _Pair, is_batched: bool, is_exact: bool) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_twins.onnx_models import relu
 
 from constructs_triton.cli import main
 from constructs_triton.local import server_check
@@ -21,7 +22,7 @@ CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\n'
 def repository(tmp_path: Path) -> Path:
     """A repository with one error."""
     (tmp_path / "m" / "1").mkdir(parents=True)
-    (tmp_path / "m" / "1" / "model.onnx").touch()
+    (tmp_path / "m" / "1" / "model.onnx").write_bytes(relu())
     (tmp_path / "m" / "config.pbtxt").write_text(CONFIG, encoding="utf-8")
     return tmp_path
 
@@ -39,12 +40,26 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
     assert lines[-1] == "1 error, 0 warnings: Triton rejects it"
 
 
+def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The content of a TensorRT plan is not checked, so the summary does not say that Triton loads it."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "1" / "model.plan").write_bytes(b"ftrt")
+    (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "0 errors, 0 warnings: Triton accepts what was checked",
+        "  m/1/model.plan: content not checked",
+    ]
+    assert main(["check", str(tmp_path), "--no-files", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
+
+
 def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has exactly the documented fields."""
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "rejected"
-    assert set(document) == {"verdict", "findings"}
+    assert set(document) == {"verdict", "findings", "not_checked"}
     fields = {"code", "severity", "path", "line", "column", "message", "hint", "source"}
     assert {frozenset(finding) for finding in document["findings"]} == {frozenset(fields)}
 
@@ -90,7 +105,7 @@ def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.Ca
     """Two models are two archives of a multi-model endpoint; in one archive they are an error."""
     for name in ("m", "n"):
         (repository / name / "1").mkdir(parents=True, exist_ok=True)
-        (repository / name / "1" / "model.onnx").touch()
+        (repository / name / "1" / "model.onnx").write_bytes(relu())
         (repository / name / "config.pbtxt").write_text('backend: "onnxruntime"\n', encoding="utf-8")
     assert main(["check", str(repository), "--endpoint", "multi-model"]) == 0
     assert main(["check", str(repository), "--endpoint", "multi-model", "--archive"]) == 1

@@ -40,6 +40,13 @@ def test_outline_is_the_repository_with_holes_for_weights(archive: Path) -> None
     assert found.archive.path == archive
 
 
+def test_model_file_with_holes_is_not_judged(archive: Path) -> None:
+    """A check of an outline does not take the holes for a damaged model, and says so."""
+    report = outline_archive(archive).repository.check()
+    assert report.findings == ()
+    assert report.not_checked == ("net/1/model.onnx: content not checked: it is in an archive",)
+
+
 def test_unchanged_archive_is_read_once(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second outline comes from the cache and is equal."""
     first = outline_archive(archive)

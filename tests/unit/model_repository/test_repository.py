@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from check_twins.onnx_models import relu
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config.target import Target
@@ -149,6 +150,7 @@ def test_archive_name_is_free_in_a_multi_model_endpoint(tmp_path: Path) -> None:
         tmp_path,
         {"roberta/config.pbtxt": 'name: "nlp"\nbackend: "onnxruntime"\n', "roberta/1/model.onnx": ""},
     )
+    (repository.path / "roberta" / "1" / "model.onnx").write_bytes(relu())
     assert repository.check(Target(mode="multi-model")).findings == ()
     assert [e.code for e in repository.check(Target(default_model="roberta")).errors] == [
         "layout-name-differs"

@@ -1,0 +1,50 @@
+"""Recognizes what is often stored in place of a model file."""
+
+from __future__ import annotations
+
+from typing import BinaryIO, NamedTuple
+
+__all__ = ["WrongContent", "recognize"]
+
+_HEAD_BYTES = 512
+
+
+class WrongContent(NamedTuple):
+    """What the file is in place of a model, and the fix."""
+
+    description: str
+    hint: str
+
+
+_DECOMPRESS = WrongContent("a compressed file", "decompress it")
+_PICKLE = WrongContent("a Python pickle", "export the model in the format of the backend")
+_ZIP = WrongContent(
+    "a zip archive, as PyTorch and Keras write", "export the model in the format of the backend"
+)
+_SIGNATURES = {
+    b"version https://git-lfs.github.com/": WrongContent("a Git LFS pointer", "run `git lfs pull`"),
+    b"\x1f\x8b": _DECOMPRESS,
+    b"BZh": _DECOMPRESS,
+    b"\xfd7zXZ\0": _DECOMPRESS,
+    b"\x28\xb5\x2f\xfd": _DECOMPRESS,
+    b"PK\x03\x04": _ZIP,
+    b"\x80\x02": _PICKLE,
+    b"\x80\x03": _PICKLE,
+    b"\x80\x04": _PICKLE,
+    b"\x80\x05": _PICKLE,
+    b"\x89HDF\r\n": WrongContent("an HDF5 file", "export the model in the format of the backend"),
+    b"ftrt": WrongContent("a TensorRT plan", 'name it model.plan and set backend: "tensorrt"'),
+}
+
+
+def recognize(file: BinaryIO) -> WrongContent | None:
+    """Return what the file is in place of a model, or ``None``. Reads from the beginning."""
+    file.seek(0)
+    head = file.read(_HEAD_BYTES)
+    if not head:
+        return WrongContent("an empty file", "export or copy the model to this file again")
+    if not head.strip(b"\0"):
+        return WrongContent("a file of zeros", "export or copy the model to this file again")
+    if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
+        return WrongContent("a web page", "download the file itself; the page may tell why it was not sent")
+    return next((known for start, known in _SIGNATURES.items() if head.startswith(start)), None)

@@ -1,0 +1,180 @@
+"""Our verdict and the real server's on ONNX models, with and without the ``onnx`` package.
+
+``oracle_onnx/cases.tar.gz`` contains one repository for each case, ``oracle_onnx/verdicts.json`` the
+answer of the server (release 24.10 with ONNX Runtime 1.19.2, without a GPU) and the configuration that it
+completed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backports import tarfile
+from google.protobuf import json_format
+
+from constructs_triton.model_config import Report, new_model_config
+from constructs_triton.model_config.target import Mode, Target
+from constructs_triton.model_files import onnx_shapes
+from constructs_triton.model_repository import ModelRepository
+
+ORACLE = Path(__file__).parent / "oracle_onnx"
+VERDICTS: dict[str, dict[str, Any]] = json.loads((ORACLE / "verdicts.json").read_text(encoding="utf-8"))
+DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "unverifiable")
+
+MISSED = {
+    "bad_auto_disabled_none": "an option of the server disables completion",
+    "bad_platform_tensorrt_onnx_file": "the content of TensorRT plans is not checked",
+}
+"""What the server rejects and we do not, even with the ``onnx`` package."""
+
+NEEDS_INFERENCE = {
+    "bad_mbs0_output_fixed": "the model's output shape is inferred, so it is not known to be [-1, 4]",
+    "bad_op_type_not_allowed": "the types that an operator accepts are in the onnx package",
+    "bad_output_fixed_for_wild": "the output shape is inferred",
+    "bad_seq_fixed_everywhere": "the output shape is inferred",
+    "odd_declared_contradicts": "the declared shape is wrong, which only inference shows",
+    "odd_declared_rank_contradicts": "the declared rank is wrong, which only inference shows",
+}
+"""What the server rejects and we do not without the ``onnx`` package."""
+
+SAME_WORDS = {
+    "bad_all_one_broken": "Protobuf parsing failed",
+    "bad_auto_mbs_fixed": "model does not support batching while non-zero max_batch_size is specified",
+    "bad_auto_partial_input_missing": "configuration expects 1 inputs, model provides 2",
+    "bad_bad_attribute": "Unrecognized attribute: nonsense for operator Re",
+    "bad_bool_as_uint8": "configuration expects datatype TYPE_UINT8 for input",
+    "bad_cycle": "the graph is not acyclic",
+    "bad_ea_cpu_unknown": "unknown Execution Accelerator",
+    "bad_empty_file": "ModelProto does not have a graph",
+    "bad_full_dynamic_no_mbs_dims": "the model expects 2 dimensions",
+    "bad_ms_unknown": "com.microsoft:NoSuchThing",
+    "bad_one_input_without_batch": "for the model to support batching the shape should have at least 1",
+    "bad_onnx_named_ort": "ORT model verification failed",
+    "bad_optional_mbs": "is not supported for models that support batching",
+    "bad_output_misspelt": "unexpected inference output",
+    "bad_param_mem_pattern_word": "failed to convert",
+    "bad_ragged_shape": "configuration expects model provides input with shape [-1] for ragged input",
+    "bad_scalar_two": "should only provide 1 in",
+    "bad_sequence_output": "Unsupported ONNX Type",
+    "bad_symlink_dangling": "failed to stat file",
+    "bad_unknown_op": "No Op registered for Frobnicate with domain_version of 13",
+    "odd_no_opset": "Missing opset in the model",
+}
+"""Words that the server's message and ours have in common, so that a search for one finds the other."""
+
+OTHERWISE = {"ok_auto_default_mbs_16": "an option of the server sets the default of max_batch_size"}
+"""What the server completes otherwise."""
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Unpack the repositories."""
+    directory = tmp_path_factory.mktemp("oracle_onnx")
+    with tarfile.open(ORACLE / "cases.tar.gz") as archive:
+        archive.extractall(directory, filter="data")
+    return directory
+
+
+@pytest.fixture
+def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide the ``onnx`` package."""
+    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+
+
+def _target(name: str) -> Target:
+    case = VERDICTS[name]
+    mode: Mode = "single" if case["mode"] == "sme" else "multi-model"
+    return Target(mode=mode, gpu_count=0, default_model=case.get("default_model"), image_version="24.10")
+
+
+def _check(cases: Path, name: str) -> Report:
+    return ModelRepository.from_directory(cases / name).check(_target(name), is_packed=False)
+
+
+def test_archive_and_verdicts_hold_the_same_cases(cases: Path) -> None:
+    """Every case has a verdict, and every verdict has a case."""
+    assert {path.name for path in cases.iterdir()} == set(VERDICTS)
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_verdict_equals_the_servers(cases: Path, name: str) -> None:
+    """With the onnx package, only the listed cases have another verdict."""
+    report = _check(cases, name)
+    expected = "loads" if name in MISSED else VERDICTS[name]["verdict"]
+    assert report.verdict == expected, (VERDICTS[name]["error"], report.findings)
+
+
+@pytest.mark.usefixtures("without_onnx")
+@pytest.mark.parametrize("name", DECIDED)
+def test_verdict_without_the_onnx_package(cases: Path, name: str) -> None:
+    """Without the onnx package, some more cases are not rejected, and none that loads is rejected."""
+    report = _check(cases, name)
+    missed = name in MISSED or name in NEEDS_INFERENCE
+    assert report.verdict == ("loads" if missed else VERDICTS[name]["verdict"]), report.findings
+
+
+def test_agreement_is_as_high_as_promised() -> None:
+    """At least 97 percent of the cases agree with the onnx package, and 95 percent without it."""
+    assert 1 - len(MISSED) / len(DECIDED) >= 0.97
+    assert 1 - len(MISSED | NEEDS_INFERENCE) / len(DECIDED) >= 0.95
+
+
+def test_misses_are_cases_that_the_server_rejects() -> None:
+    """Each miss is rejected by the server, so the lists cannot hide a false error."""
+    assert {VERDICTS[name]["verdict"] for name in MISSED | NEEDS_INFERENCE} == {"rejected"}
+
+
+@pytest.mark.parametrize("name", [name for name in DECIDED if VERDICTS[name]["verdict"] == "rejected"])
+def test_refusal_has_a_place(cases: Path, name: str) -> None:
+    """Each error names a path that exists."""
+    for error in _check(cases, name).errors:
+        path = cases / name / error.path
+        assert error.path == "." or path.is_symlink() or path.exists()
+
+
+@pytest.mark.parametrize("name", sorted(SAME_WORDS))
+def test_message_has_the_words_of_the_server(cases: Path, name: str) -> None:
+    """A search for the server's message finds ours."""
+    words = SAME_WORDS[name]
+    assert words in VERDICTS[name]["error"]
+    assert any(words in error.message for error in _check(cases, name).errors)
+
+
+# --- completed configurations -----------------------------------------------------------------------------
+
+
+def _expected() -> dict[tuple[str, str], dict[str, Any]]:
+    """The completed configuration of each ONNX model, by case and model."""
+    found = {}
+    for name, case in VERDICTS.items():
+        configs = {case.get("default_model"): case["config"], **(case.get("steps") or {})}
+        for model, config in configs.items():
+            if case["verdict"] == "loads" and config and config.get("backend") == "onnxruntime":
+                found[name, model or ""] = config
+    return found
+
+
+EXPECTED = _expected()
+COMPARED = ("max_batch_size", "input", "output", "batch_input", "dynamic_batching")
+
+
+def _sorted_tensors(config: Any) -> dict[str, Any]:
+    values = json_format.MessageToDict(config, preserving_proto_field_name=True)
+    for field in ("input", "output"):
+        if field in values:
+            values[field].sort(key=lambda tensor: tensor["name"])
+    return {field: values[field] for field in COMPARED if field in values}
+
+
+@pytest.mark.parametrize(("name", "model"), sorted(key for key in EXPECTED if key[0] not in OTHERWISE))
+def test_completed_config_equals_the_servers(cases: Path, name: str, model: str) -> None:
+    """Tensors, batch size and batching are completed as by the server; the order of tensors is not fixed."""
+    context = ModelRepository.from_directory(cases / name)._context(
+        _target(name), is_packed=False, front_end=True, is_archive=False
+    )
+    under_check = context.models.get(model) or next(iter(context.models.values()))
+    server = json_format.ParseDict(EXPECTED[name, model], new_model_config(), ignore_unknown_fields=True)
+    assert _sorted_tensors(under_check.final_config) == _sorted_tensors(server)

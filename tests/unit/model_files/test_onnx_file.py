@@ -1,0 +1,314 @@
+"""What an ONNX file says of itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+import pytest
+from check_twins.onnx_models import ModelBytes, model, node, relu, tensor, with_default
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+from constructs_triton.model_files import ModelFile, ModelTensor, describe_onnx_model, onnx_shapes
+from constructs_triton.model_files.protobuf_wire import MessageFile
+
+
+def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:
+    path = folder / "model.onnx"
+    path.write_bytes(content)
+    return describe_onnx_model(path, image_version)
+
+
+def _fault(content: bytes, folder: Path, image_version: str | None = None) -> tuple[str, str]:
+    (fault,) = _described(content, folder, image_version).faults
+    return fault.code, fault.message
+
+
+# --- the signature ----------------------------------------------------------------------------------------
+
+
+def test_signature(tmp_path: Path) -> None:
+    """Names, types, shapes, versions and the batch dimension."""
+    found = _described(relu(), tmp_path)
+    assert found.inputs == (ModelTensor("X", "TYPE_FP32", (-1, 4)),)
+    assert found.outputs == (ModelTensor("Y", "TYPE_FP32", (-1, 4)),)
+    assert found.versions == {"ir": "8", "ai.onnx": "13"}
+    assert (found.format, found.has_batch_dimension, found.faults) == ("onnx", True, ())
+
+
+def test_input_with_a_default_is_optional(tmp_path: Path) -> None:
+    """An input that is also an initializer is optional, from IR version 4 on."""
+    assert [(each.name, each.is_optional) for each in _described(with_default(), tmp_path).inputs] == [
+        ("X", False),
+        ("K", True),
+    ]
+    old = onnx.load_model_from_string(with_default())
+    old.ir_version = 3
+    assert [each.name for each in _described(old.SerializeToString(), tmp_path).inputs] == ["X"]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "name"),
+    [
+        (TensorProto.UINT8, "TYPE_UINT8"),
+        (TensorProto.FLOAT16, "TYPE_FP16"),
+        (TensorProto.STRING, "TYPE_STRING"),
+        (TensorProto.BFLOAT16, "TYPE_BF16"),
+        (TensorProto.FLOAT8E4M3FN, ""),
+    ],
+)
+def test_data_types(data_type: int, name: str, tmp_path: Path) -> None:
+    """Types have Triton's names; those that Triton does not have are empty."""
+    content = model("", [node("Identity", ["X"], ["Y"])], [tensor("X", data_type)], [tensor("Y", data_type)])
+    assert _described(content, tmp_path).inputs[0].data_type == name
+
+
+def test_shape_without_rank_is_none(tmp_path: Path) -> None:
+    """A tensor without a shape has the shape None."""
+    inputs = [helper.make_tensor_value_info("X", TensorProto.FLOAT, None)]
+    content = model("", [node("Relu", ["X"], ["Y"])], inputs, [tensor("Y")])
+    assert _described(content, tmp_path).inputs[0].shape is None
+
+
+# --- inferred shapes --------------------------------------------------------------------------------------
+
+FLATTENED = model(
+    "Y = Flatten(X)",
+    [node("Flatten", ["X"], ["Y"])],
+    [tensor("X", dims=("batch", 2, 8))],
+    [tensor("Y", dims=("batch", "features"))],
+)
+CUSTOM = model(
+    "Y = com.microsoft:Gelu(X)",
+    [node("Gelu", ["X"], ["Y"], "com.microsoft")],
+    [tensor("X")],
+    [tensor("Y", dims=("batch", "features"))],
+    opsets={"": 13, "com.microsoft": 1},
+)
+
+
+def test_output_has_the_inferred_shape(tmp_path: Path) -> None:
+    """An output that is declared with a variable size has the size that the graph gives."""
+    found = _described(FLATTENED, tmp_path)
+    assert found.outputs[0].shape == (-1, 16)
+    assert found.has_inferred_shapes
+    assert found.not_checked == ()
+
+
+def test_without_the_onnx_package_the_declared_shape_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The result says what was not checked, and how to check it."""
+    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    found = _described(FLATTENED, tmp_path)
+    assert (found.outputs[0].shape, found.has_inferred_shapes) == ((-1, -1), False)
+    assert found.not_checked == (
+        "operators and output shapes not checked: run `pip install 'constructs-triton[onnx]'`",
+    )
+
+
+def test_an_older_onnx_package_does_not_judge_newer_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model with a newer operator set than the package knows is not refused."""
+    monkeypatch.setattr(onnx.helper, "OP_SET_ID_VERSION_MAP", {("ai.onnx", 12): 7})
+    (reason,) = _described(relu(), tmp_path).not_checked
+    assert "is older than the model; upgrade it" in reason
+
+
+def test_shapes_behind_other_operators_are_not_inferred(tmp_path: Path) -> None:
+    """Only ONNX Runtime knows the shapes of its own operators."""
+    found = _described(CUSTOM, tmp_path)
+    assert (found.outputs[0].shape, found.has_inferred_shapes, found.faults) == ((-1, -1), False, ())
+    assert found.not_checked == ("output shapes not checked: they depend on the operator com.microsoft:Gelu",)
+
+
+def test_unknown_output_shape_leaves_batching_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An output without a shape may have a batch dimension, which only inference shows."""
+    outputs = [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)]
+    content = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], outputs)
+    assert _described(content, tmp_path).has_batch_dimension is True
+    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    assert _described(content, tmp_path).has_batch_dimension is None
+
+
+def test_weights_are_not_read(tmp_path: Path) -> None:
+    """The copy of the model for inference does not contain large weights."""
+    path = tmp_path / "model.onnx"
+    path.write_bytes(relu(weights=1 << 20))
+    with path.open("rb") as file:
+        skeleton = onnx_shapes._skeleton(MessageFile(file).root())
+    assert len(skeleton) < 1000
+    assert onnx.load_model_from_string(skeleton).graph.initializer[0].dims == [1 << 20]
+
+
+# --- faults -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "ModelProto does not have a graph: it is an empty file"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "Protobuf parsing failed: it is a Git LFS pointer"),
+        (b"<!DOCTYPE html><html>", "Protobuf parsing failed: it is a web page"),
+        (b"\x1f\x8b\x08\0", "Protobuf parsing failed: it is a compressed file"),
+        (b"PK\x03\x04", "Protobuf parsing failed: it is a zip archive, as PyTorch and Keras write"),
+        (b"\0" * 100, "Protobuf parsing failed: it is a file of zeros"),
+        (relu()[:-3], "Protobuf parsing failed: a field is longer than what contains it"),
+        (relu() + b"\0", "Protobuf parsing failed: no field has the number 0"),
+    ],
+)
+def test_file_that_is_not_a_model(content: bytes, message: str, tmp_path: Path) -> None:
+    """What is in place of a model is named."""
+    assert _fault(content, tmp_path) == ("onnx-not-a-model", message)
+
+
+@pytest.mark.parametrize(("image_version", "limit"), [("24.10", 21), ("25.04", 22), ("26.05", 25)])
+def test_operator_set_of_the_image(image_version: str, limit: int, tmp_path: Path) -> None:
+    """Each image has the newest operator set of its ONNX Runtime; an unknown image is the newest."""
+    assert _described(relu(opset=limit), tmp_path, image_version).faults == ()
+    code, message = _fault(relu(opset=limit + 1), tmp_path, image_version)
+    assert (code, f"supports up to {limit}" in message) == ("onnx-version", True)
+    assert _described(relu(opset=26), tmp_path).faults == ()
+
+
+def _graph(*nodes: onnx.NodeProto, outputs: str = "Y") -> ModelBytes:
+    return model("", nodes, [tensor("X")], [tensor(outputs)])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (_graph(node("Relu", ["X"], ["Y"]), node("Abs", ["X"], ["Y"])), 'Duplicate definition of "Y"'),
+        (
+            _graph(node("Relu", ["Z"], ["Y"])),
+            'the operator Relu reads "Z", which is not produced by any operator',
+        ),
+        (_graph(node("Relu", ["X"], ["Z"])), 'the output "Y" is not produced by any operator'),
+        (
+            _graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])),
+            "the graph is not acyclic",
+        ),
+    ],
+)
+def test_invalid_graph(content: bytes, message: str, tmp_path: Path) -> None:
+    """Names that are defined twice or not at all, and cycles, are reported."""
+    code, found = _fault(content, tmp_path)
+    assert code == "onnx-invalid-graph"
+    assert message in found
+
+
+def test_type_that_an_operator_does_not_accept(tmp_path: Path) -> None:
+    """The onnx package knows which types an operator accepts."""
+    bad = model(
+        "",
+        [node("MatMul", ["X", "X"], ["Y"])],
+        [tensor("X", TensorProto.INT8)],
+        [tensor("Y", TensorProto.INT8)],
+    )
+    code, message = _fault(bad, tmp_path)
+    assert (code, "INT8" in message.upper()) == ("onnx-invalid-graph", True)
+
+
+def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
+    """An operator may be defined by the model itself, or by a library that the configuration names."""
+    proto = onnx.load_model_from_string(
+        model(
+            "",
+            [node("Twice", ["X"], ["Y"], "mine")],
+            [tensor("X")],
+            [tensor("Y")],
+            opsets={"": 13, "mine": 1},
+        )
+    )
+    path = tmp_path / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    assert [fault.code for fault in describe_onnx_model(path).faults] == ["onnx-operator"]
+    assert describe_onnx_model(path, has_op_library=True).faults == ()
+    body = [node("Add", ["a", "a"], ["b"])]
+    opsets = [helper.make_opsetid("", 13)]
+    proto.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, opsets))
+    assert _described(proto.SerializeToString(), tmp_path).faults == ()
+
+
+@pytest.mark.parametrize(
+    ("location", "image_version", "reason"),
+    [
+        ("", "24.10", "names no file"),
+        ("absent.bin", "24.10", 'is in "absent.bin", which does not exist'),
+        ("short.bin", "24.10", 'ends at byte 24 of "short.bin", which has only 20 bytes'),
+        ("../outside.bin", "26.05", 'is in "../outside.bin", outside the folder of the model'),
+        ("../outside.bin", "24.10", None),
+        ("whole.bin", "26.05", None),
+    ],
+)
+def test_external_data(location: str, image_version: str, reason: str | None, tmp_path: Path) -> None:
+    """The data file exists, is long enough and, in newer images, is beside the model."""
+    folder = tmp_path / "1"
+    folder.mkdir()
+    (folder / "short.bin").write_bytes(b"\0" * 20)
+    (folder / "whole.bin").write_bytes(b"\0" * 24)
+    (tmp_path / "outside.bin").write_bytes(b"\0" * 24)
+    weights = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=[4])
+    weights.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", "8"), ("length", "16")):
+        weights.external_data.add(key=key, value=value)
+    content = model(
+        "", [node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")], initializers=[weights]
+    )
+    faults = _described(content, folder, image_version).faults
+    assert [fault.message for fault in faults] == ([f'the external data of "W" {reason}'] if reason else [])
+
+
+# --- the file ---------------------------------------------------------------------------------------------
+
+
+def test_missing_file_names_the_file_that_is_there(tmp_path: Path) -> None:
+    """The hint says to rename another .onnx file, or where to copy the model."""
+    (fault,) = describe_onnx_model(tmp_path / "model.onnx").faults
+    assert fault.hint == f'copy the model to "{tmp_path.name}/model.onnx"'
+    (tmp_path / "resnet.onnx").write_bytes(relu())
+    (fault,) = describe_onnx_model(tmp_path / "model.onnx").faults
+    assert fault.hint == 'rename "resnet.onnx" to "model.onnx", or set default_model_filename: "resnet.onnx"'
+
+
+def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
+    """A folder contains model.onnx."""
+    folder = tmp_path / "model.onnx"
+    folder.mkdir()
+    (folder / "model.onnx").write_bytes(relu())
+    assert describe_onnx_model(folder).inputs[0].name == "X"
+
+
+def test_link_to_nothing_and_named_pipe_are_missing_files(tmp_path: Path) -> None:
+    """Neither waits nor raises."""
+    (tmp_path / "link.onnx").symlink_to("absent")
+    os.mkfifo(tmp_path / "pipe.onnx")
+    (link,) = describe_onnx_model(tmp_path / "link.onnx").faults
+    assert link.message.endswith("is a link to a file that does not exist")
+    (pipe,) = describe_onnx_model(tmp_path / "pipe.onnx").faults
+    assert pipe.code == "model-file-missing"
+
+
+def test_ort_format(tmp_path: Path) -> None:
+    """A file with the suffix .ort must be in ONNX Runtime's own format."""
+    path = tmp_path / "model.ort"
+    path.write_bytes(b"\0\0\0\0ORTM")
+    assert (describe_onnx_model(path).format, describe_onnx_model(path).faults) == ("ort", ())
+    path.write_bytes(relu())
+    assert describe_onnx_model(path).faults[0].message == "ORT model verification failed"
+
+
+@settings(deadline=None)
+@given(position=st.integers(0, len(FLATTENED) - 1), replacement=st.binary(min_size=1, max_size=4))
+def test_damaged_models_are_described(
+    position: int, replacement: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever bytes of a model are changed, describing it raises no error."""
+    content = bytearray(FLATTENED)
+    content[position : position + len(replacement)] = replacement
+    found = _described(bytes(content), tmp_path_factory.getbasetemp())
+    assert found.format == "onnx"
