@@ -13,10 +13,17 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_app, make_stack, resources, synthesize, write_model
+from cdk_apps import add_repository, make_app, make_stack, policies, resources, synthesize, write_model
 from stack_update import before_cleanup, lost_grants
 
-from constructs_triton import DataCapture, InstanceType, TritonEndpoint, TritonMultiModelEndpoint
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CoreDump,
+    DataCapture,
+    InstanceType,
+    TritonEndpoint,
+    TritonMultiModelEndpoint,
+)
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.permissions.statement_size import statement_length
 from constructs_triton.errors import InvalidValueError
@@ -197,3 +204,48 @@ def test_replaced_bucket_replaces_the_policy(tmp_path: Path) -> None:
     path = write_models(tmp_path, 1, "a")
     before, after = (captured_template(path, name) for name in ("captured-1", "captured-2"))
     assert lost_grants(before, after) == set()
+
+
+# Permissions that some requests need besides the obvious one.
+
+
+def test_uploads_in_parts_may_use_the_key(tmp_path: Path) -> None:
+    """Amazon S3 needs kms:Decrypt for an upload in parts, in addition to kms:GenerateDataKey."""
+    stack = make_stack()
+    bucket = s3.Bucket(stack, "Bucket", encryption=s3.BucketEncryption.KMS)
+    endpoint = TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=add_repository(stack, write_models(tmp_path, 1, "a")),
+        model="model_0",
+        instance_type=GPU,
+        async_inference=AsyncInferenceConfig(bucket=bucket),
+        core_dump=CoreDump(bucket=bucket),
+    )
+    caller = iam.User(stack, "Caller")
+    endpoint.grant_invoke_async(caller)
+    actions = [set(as_list(each["Action"])) for each in all_statements(synthesize(stack))]
+    writing = [each for each in actions if "kms:GenerateDataKey" in each]
+    assert len(writing) == 3  # core dumps, responses and the caller's requests
+    assert all("kms:Decrypt" in each for each in writing)
+    assert all("s3:AbortMultipartUpload" in each for each in actions if "s3:PutObject" in each)
+
+
+def test_tagged_archives_can_be_copied(tmp_path: Path) -> None:
+    """CopyObject copies tags, so S3 asks for the permissions to read and write them."""
+    template = repository_template(write_models(tmp_path, 1, "a"))
+    found = {each.get("Sid"): as_list(each["Action"]) for each in all_statements(template)}
+    assert "s3:GetObjectTagging" in found["ReadArchives"]
+    assert "s3:PutObjectTagging" in found["PlaceArchives"]
+
+
+def all_statements(template: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        statement
+        for policy in policies(template).values()
+        for statement in policy["Properties"]["PolicyDocument"]["Statement"]
+    ]
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
