@@ -85,8 +85,8 @@ TWINS: dict[str, Twin] = {
         one(HEAD, **{"m/1/labels.txt": "->/dev/null"}), one(HEAD, **{"m/1/labels.txt": "cat"})
     ),
     "layout-special-file: config.pbtxt": Twin(
-        {"m/config.pbtxt": "->/dev/zero", "m/1/model.onnx": "x"},
-        {"m/config.pbtxt": ONNX, "m/1/model.onnx": "x"},
+        {"m/config.pbtxt": "->/dev/zero", "m/1/model.onnx": relu()},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
     "backend-unknown": Twin({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
