@@ -119,6 +119,7 @@ class _CheckRun:
                 [str(self.installation.executable), *self._flags(prefix)],
                 env={
                     "HOME": str(self.directory / "home"),
+                    "PYTHONDONTWRITEBYTECODE": "1",  # the models are links to the user's files
                     "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
                     "LD_LIBRARY_PATH": self.installation.library_path(python),
                 },

@@ -5,7 +5,8 @@ Source: triton core, BuildEnsembleGraph and ValidateEnsembleSchedulingConfig.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -88,7 +89,8 @@ class EnsembleGraph:
     @cached_property
     def unused_inputs(self) -> tuple[str, ...]:
         """Inputs of the ensemble that no step uses."""
-        return tuple(name for name in self.inputs if name not in self.tensors)
+        used = {*self.producers, *self.readers}
+        return tuple(name for name in self.inputs if name not in used)
 
     @cached_property
     def in_cycle(self) -> tuple[str, ...]:
@@ -99,16 +101,27 @@ class EnsembleGraph:
     def ready_tensors(self, given: Iterable[str]) -> set[str]:
         """Return ``given`` and the tensors that can be computed from it."""
         ready = set(given)
-        waiting = list(self.steps)
-        while waiting:
-            still = [step for step in waiting if not ready.issuperset(step.input_map.values())]
-            if len(still) == len(waiting):
-                break
-            for step in waiting:
-                if step not in still:
-                    ready.update(step.output_map.values())
-            waiting = still
+        for step in self._in_order(ready):
+            ready.update(step.output_map.values())
         return ready
+
+    def _in_order(self, given: Iterable[str]) -> Iterator[Step]:
+        """Yield each step when its inputs are in ``given`` or are outputs of steps before it."""
+        missing = {step.index: set(step.input_map.values()).difference(given) for step in self.steps}
+        waiting = deque(step for step in self.steps if not missing[step.index])
+        known = set(given)
+        while waiting:
+            step = waiting.popleft()
+            yield step
+            for tensor in dict.fromkeys(step.output_map.values()):
+                for reader in () if tensor in known else dict.fromkeys(self._readers_of(tensor)):
+                    missing[reader].discard(tensor)
+                    if not missing[reader]:
+                        waiting.append(self.steps[reader])
+                known.add(tensor)
+
+    def _readers_of(self, tensor: str) -> Iterator[int]:
+        return (step.index for step in self.readers.get(tensor, ()))
 
     def joins_decoupled_branches(self, decoupled_models: Collection[str]) -> tuple[Step, ...]:
         """Return steps with inputs from different decoupled models.
@@ -119,12 +132,7 @@ class EnsembleGraph:
         """
         labels = dict.fromkeys(self.inputs, 0)
         conflicting = []
-        waiting = list(self.steps)
-        while waiting:
-            step = next((step for step in waiting if labels.keys() >= set(step.input_map.values())), None)
-            if step is None:
-                break
-            waiting.remove(step)
+        for step in self._in_order(self.inputs):
             branches = {labels[tensor] for tensor in step.input_map.values()}
             if len(branches) > 1:
                 conflicting.append(step)
@@ -170,10 +178,10 @@ def _names(tensors: Iterable[Any]) -> tuple[str, ...]:
 
 
 def _group(pairs: Iterable[tuple[str, Step]]) -> dict[str, tuple[Step, ...]]:
-    found: dict[str, tuple[Step, ...]] = {}
+    found: dict[str, list[Step]] = {}
     for tensor, step in pairs:
-        found[tensor] = (*found.get(tensor, ()), step)
-    return found
+        found.setdefault(tensor, []).append(step)
+    return {tensor: tuple(steps) for tensor, steps in found.items()}
 
 
 def _escape(text: str) -> str:

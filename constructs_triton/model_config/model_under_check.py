@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from constructs_triton.facts.images import image_version
 from constructs_triton.model_config.backends import Backend, infer_backend
 from constructs_triton.model_config.completion import complete_from_onnx, is_complete
+from constructs_triton.model_config.cycles import find_cycles
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_source import PythonSource
@@ -73,19 +74,34 @@ class RepositoryContext:
         """Every model by name."""
         return {name: ModelUnderCheck(folder, self) for name, folder in self.folders.items()}
 
-    def is_decoupled(self, name: str) -> bool:
-        """Whether a model, or any step of it at any depth, is decoupled."""
-        seen: set[str] = set()
-        waiting = [name]
+    @cached_property
+    def decoupled(self) -> frozenset[str]:
+        """Models that are decoupled, or have a decoupled step at any depth."""
+        users: dict[str, list[str]] = {}
+        for folder in self.folders.values():
+            for step in folder.step_models:
+                users.setdefault(step, []).append(folder.name)
+        found: set[str] = set()
+        waiting = [name for name, folder in self.folders.items() if _is_decoupled(folder)]
         while waiting:
-            folder = self.folders.get(waiting.pop())
-            if folder is None or folder.name in seen or folder.config is None:
-                continue
-            if folder.config.model_transaction_policy.decoupled:
-                return True
-            seen.add(folder.name)
-            waiting.extend(folder.step_models)
-        return False
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += users.get(name, ())
+        return frozenset(found)
+
+    @cached_property
+    def in_model_cycle(self) -> frozenset[str]:
+        """Ensembles that are a step of themselves, directly or through other ensembles."""
+        steps = {
+            name: [step for step in folder.step_models if step in self.folders]
+            for name, folder in self.folders.items()
+        }
+        return frozenset(find_cycles(steps))
+
+
+def _is_decoupled(folder: ModelFolder) -> bool:
+    return folder.config is not None and bool(folder.config.model_transaction_policy.decoupled)
 
 
 class ModelUnderCheck:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -119,7 +119,7 @@ class ModelRepository:
             InvalidValueError: there is no model of that name.
         """
         self.model(model_name)
-        return _closure(model_name, self.models)
+        return _closure((model_name,), self.models)
 
     def top_level_models(self) -> list[str]:
         """Return the names of the models that are not only steps of an ensemble, in alphabetical order.
@@ -167,9 +167,9 @@ class ModelRepository:
             directories=self._directories,
             root=self.root_model,
             target=endpoint,
-            loaded=frozenset(name for top in served for name in _closure(top, models)),
+            loaded=frozenset(_closure(served, models)),
             served=served,
-            archives=self._archives(served, models, is_packed, is_archive),
+            archives=self._archives(served, models, is_packed, is_archive) if front_end else (),
             front_end=front_end,
             is_packed=is_packed,
             is_archive=is_archive,
@@ -202,12 +202,12 @@ class ModelRepository:
         if not is_packed and (len(served) == 1 or (is_archive and served)):
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)
-        return tuple(ArchiveContent(name, tuple(_closure(name, models))) for name in served)
+        return tuple(ArchiveContent(name, tuple(_closure((name,), models))) for name in served)
 
 
-def _closure(model_name: str, models: Mapping[str, ModelFolder]) -> list[str]:
+def _closure(model_names: Iterable[str], models: Mapping[str, ModelFolder]) -> list[str]:
     reached: set[str] = set()
-    waiting = [model_name]
+    waiting = list(model_names)
     while waiting:
         name = waiting.pop()
         if name in models and name not in reached:

@@ -49,14 +49,7 @@ def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Otherwise ensembles may be nested.
     """
-    reached: set[str] = set()
-    waiting = list(model.folder.step_models)
-    while waiting:
-        name = waiting.pop()
-        if name in model.context.folders and name not in reached:
-            reached.add(name)
-            waiting.extend(model.context.folders[name].step_models)
-    if model.name in reached:
+    if model.name in model.context.in_model_cycle:
         yield Problem(
             "circular dependency between ensembles: this one is a step of itself", STEPS, "remove that step"
         )
@@ -271,7 +264,7 @@ def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
 
     One of them may send many responses and the other only one.
     """
-    decoupled = {name for name in model.folder.step_models if model.context.is_decoupled(name)}
+    decoupled = model.context.decoupled.intersection(model.folder.step_models)
     for step in model.graph.joins_decoupled_branches(decoupled) if decoupled else ():
         message = f"{step.title} receives inputs originated from different decoupled models"
         yield Problem(message, (*STEPS, step.index))

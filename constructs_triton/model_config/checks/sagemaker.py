@@ -223,7 +223,7 @@ def decoupled_stream(model: ModelUnderCheck) -> Iterator[Problem]:
 
 def _served_decoupled(model: ModelUnderCheck) -> bool:
     context = model.context
-    return context.front_end and model.name in context.served and context.is_decoupled(model.name)
+    return context.front_end and model.name in context.served and model.name in context.decoupled
 
 
 def _can_stream(model: ModelUnderCheck) -> bool:
@@ -234,7 +234,7 @@ def _can_stream(model: ModelUnderCheck) -> bool:
 def _decoupled_message(model: ModelUnderCheck) -> str:
     if model.config.model_transaction_policy.decoupled:
         return "a decoupled model cannot respond on SageMaker"
-    steps = [name for name in model.folder.step_models if model.context.is_decoupled(name)]
+    steps = [name for name in model.folder.step_models if name in model.context.decoupled]
     return f"an ensemble with decoupled steps cannot respond on SageMaker, got {quoted(steps)}"
 
 

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import random
+import time
+from pathlib import Path
+
 from constructs_triton.model_config import EnsembleGraph, parse_model_config
+from constructs_triton.model_config.cycles import find_cycles
+from constructs_triton.model_repository import ModelRepository
 
 
 def step(model: str, reads: dict[str, str], writes: dict[str, str]) -> str:
@@ -80,3 +86,53 @@ def test_mermaid_escapes_names() -> None:
     """Quotes and angle brackets in names cannot break the diagram."""
     odd = EnsembleGraph("p", ('a"<b',), (), ())
     assert odd.to_mermaid() == 'flowchart LR\n  in0(["a#quot;#lt;b"])'
+
+
+def test_long_chain_is_ordered_in_linear_time() -> None:
+    """Thousands of steps in the opposite order of their tensors are ordered."""
+    count = 3000
+    names = ["IN", *(f"t{index}" for index in range(count - 1)), "OUT"]
+    steps = [step("a", {"X": names[index]}, {"Y": names[index + 1]}) for index in range(count)]
+    chain = graph(*reversed(steps))
+    start = time.process_time()
+    assert chain.in_cycle == ()
+    assert chain.joins_decoupled_branches({"a"}) == ()
+    assert time.process_time() - start < 2
+
+
+def test_cycle_of_many_ensembles_is_found_in_linear_time(tmp_path: Path) -> None:
+    """Each ensemble of the cycle is reported, and an ensemble that only leads to it is not."""
+    count = 400
+    for index in range(count + 1):
+        (tmp_path / f"e{index}/1").mkdir(parents=True)
+        following = (index + 1) % count if index < count else 0
+        tensor = "data_type: TYPE_FP32 dims: 1"
+        io = f'input {{ name: "IN" {tensor} }} output {{ name: "OUT" {tensor} }}'
+        scheduled = step(f"e{following}", {"IN": "IN"}, {"OUT": "OUT"})
+        text = f'platform: "ensemble" {io} ensemble_scheduling {{ {scheduled} }}'
+        (tmp_path / f"e{index}/config.pbtxt").write_text(text)
+    findings = ModelRepository.from_directory(tmp_path).check().findings
+    assert {finding.code for finding in findings} == {"ensemble-model-cycle"}
+    assert len(findings) == count
+
+
+def test_cycles_of_a_graph_agree_with_a_search_from_each_node() -> None:
+    """Random graphs have the cycles that a slow search finds."""
+    rng = random.Random(1)
+    for _ in range(300):
+        nodes = [str(index) for index in range(rng.randint(1, 8))]
+        edges = {node: rng.sample(nodes, rng.randint(0, min(3, len(nodes)))) for node in nodes}
+        assert find_cycles(edges) == {node for node in nodes if node in reach(edges, edges[node])}
+    long = {str(index): [str((index + 1) % 100_000)] for index in range(100_000)}
+    assert len(find_cycles(long)) == 100_000
+
+
+def reach(edges: dict[str, list[str]], start: list[str]) -> set[str]:
+    found: set[str] = set()
+    waiting = list(start)
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found.add(node)
+            waiting += edges[node]
+    return found
