@@ -119,7 +119,6 @@ class _CheckRun:
                 [str(self.installation.executable), *self._flags(prefix)],
                 env={
                     "HOME": str(self.directory / "home"),
-                    "PYTHONDONTWRITEBYTECODE": "1",  # the models are links to the user's files
                     "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
                     "LD_LIBRARY_PATH": self.installation.library_path(python),
                 },
@@ -187,7 +186,7 @@ def _copy(model: ModelFolder, target: Path) -> str:
     target.mkdir()
     for name in model.entries:
         if name != CONFIG_FILE:
-            (target / name).symlink_to((model.directory / name).resolve())
+            _mirror(model.directory / name, target / name)
     content = model.read(CONFIG_FILE)
     if content is None:
         return ""
@@ -202,6 +201,22 @@ def _copy(model: ModelFolder, target: Path) -> str:
             content, note = format_model_config(changed).encode(), " (without its instance groups on GPUs)"
     (target / CONFIG_FILE).write_bytes(content)
     return note
+
+
+def _mirror(source: Path, target: Path) -> None:
+    """Create the same folders with links to the files, so that Python writes its bytecode beside the links."""
+    if source.is_symlink() or not source.is_dir():
+        target.symlink_to(source.resolve())
+        return
+    target.mkdir()
+    for folder, folders, files in os.walk(source):
+        place = target / Path(folder).relative_to(source)
+        for name in [*files, *folders]:
+            path = Path(folder, name)
+            if name in folders and not path.is_symlink():
+                (place / name).mkdir()
+            else:
+                (place / name).symlink_to(path.resolve())
 
 
 def _compile_stand_in(directory: Path, backend: str) -> None:

@@ -130,6 +130,15 @@ class EnsembleGraph:
 
         Source: triton core, ValidateEnsembleConfig, decouple_label.
         """
+        return self._decouple_labels(decoupled_models)[1]
+
+    def has_outputs_of_different_branches(self, decoupled_models: Collection[str]) -> bool:
+        """Return whether outputs come from different decoupled models. Source: as above."""
+        labels = self._decouple_labels(decoupled_models)[0]
+        return len({labels[name] for name in self.outputs if name in labels}) > 1
+
+    def _decouple_labels(self, decoupled_models: Collection[str]) -> tuple[dict[str, int], tuple[Step, ...]]:
+        """Label each tensor with the decoupled step that it comes from; return steps with several labels."""
         labels = dict.fromkeys(self.inputs, 0)
         conflicting = []
         for step in self._in_order(self.inputs):
@@ -139,7 +148,7 @@ class EnsembleGraph:
             label = step.index + 1 if step.model_name in decoupled_models else min(branches, default=0)
             for tensor in step.output_map.values():
                 labels.setdefault(tensor, label)
-        return tuple(conflicting)
+        return labels, tuple(conflicting)
 
     # --- printing -----------------------------------------------------------------------------------------
 

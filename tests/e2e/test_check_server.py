@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,13 @@ def test_command_prints_the_answers_of_the_server(
     assert main(["check", str(tmp_path), "--server", "--json"]) == 0
     article = json.loads(capsys.readouterr().out)
     assert article["server"] == {"ok_minimal": "loads"}
+
+
+def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> None:
+    """The models are links to the user's files, so the server must not write bytecode beside them."""
+    for folder in models.rglob("__pycache__"):
+        shutil.rmtree(folder)
+    before = sorted(models.rglob("*"))
+    ask_server(models)
+    assert sorted(models.rglob("*")) == before
+    assert not list(models.rglob("__pycache__"))

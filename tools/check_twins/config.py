@@ -107,6 +107,7 @@ TWINS: dict[str, Twin] = {
     "backend-of-ensemble: default_model_filename": graph(
         ONE_STEP + 'default_model_filename: "model.onnx"\n', ONE_STEP
     ),
+    "backend-misspelled: NUL": Twin(one(HEAD.replace('"python"', '"a\\0"')), one(HEAD)),
     "backend-runtime": added('runtime: "libtriton_nope.so"\n', 'runtime: "libtriton_python.so"\n'),
     "backend-of-ensemble": graph(ONE_STEP + 'backend: "python"\n', ONE_STEP),
     "backend-ensemble-platform": Twin(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),

@@ -11,6 +11,7 @@ from check_twins.repositories import (
     JOIN,
     MAPPED,
     ONE_STEP,
+    TWO_OUTPUTS,
     Twin,
     X,
     ensemble,
@@ -77,6 +78,10 @@ TWINS: dict[str, Twin] = {
     "ensemble-batch-axis": Twin(
         ensemble(ONE_STEP, a=f'backend: "python"\n{IO}'),
         ensemble(ONE_STEP, a='backend: "python"\n' + IO.replace("[ 4 ]", "[ -1, 4 ]")),
+    ),
+    "ensemble-decoupled-branches: outputs": Twin(
+        ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), a=HEAD + DECOUPLED, b=HEAD),
+        ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), b=HEAD),
     ),
     "ensemble-decoupled-branches": Twin(
         ensemble(pipe(step("a", "X", "t"), joined("t", "X")), a=HEAD + DECOUPLED, j=JOIN),

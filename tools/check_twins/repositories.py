@@ -47,6 +47,7 @@ CLASS = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
 X = '{ name: "X" data_type: TYPE_FP32 dims: [ 4 ] }'
 Y = '{ name: "Y" data_type: TYPE_FP32 dims: [ 4 ] }'
 IO = f"input [ {X} ]\noutput [ {Y} ]\n"
+TWO_OUTPUTS = f"input [ {X} ]\noutput [ {Y}, {Y.replace('Y', 'Z', 1)} ]\n"
 HEAD = f'backend: "python"\nmax_batch_size: 8\n{IO}'
 
 

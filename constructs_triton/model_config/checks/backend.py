@@ -185,6 +185,8 @@ def misspelled(model: ModelUnderCheck) -> Iterator[Problem]:
     backend by one letter, or by two swapped letters.
     """
     name = model.config.backend
+    if "\0" in name:
+        yield Problem(f"unable to find backend library for backend {name!r}", ("backend",), "remove the \\0")
     if not name or name in _COMMON_BACKENDS or len(name) < 4:
         return
     guess = closest(name, _COMMON_BACKENDS)

@@ -98,17 +98,22 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
 
     The rule skips models whose backend completes inputs and outputs.
     """
-    for step, step_model in steps(model):
-        if step_model.completes_tensors:
+    for step in model.graph.steps:
+        step_model = model.context.models.get(step.model_name)
+        if step_model is None or step_model.completes_tensors or _has_no_readable_config(step_model):
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
-            names = [tensor.name for tensor in getattr(step_model.final_config, field)]
+            names = [tensor.name for tensor in getattr(step_model.final_config, field, ())]
             for key in sorted(given):
                 if key not in names:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
                     message = f"{step.title} {field}_map: {mapped}"
                     hint = did_you_mean(key, names, f"write one of the model's {field}s: {quoted(names)}")
                     yield Problem(message, (*STEPS, step.index, f"{field}_map", key), hint)
+
+
+def _has_no_readable_config(model: ModelUnderCheck) -> bool:
+    return model.config is None and model.folder.has_config
 
 
 @rule(
@@ -260,7 +265,7 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     hint="read from only one decoupled model in each step",
 )
 def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
-    """No step reads tensors that come from different decoupled models.
+    """No step reads tensors that come from different decoupled models, and all outputs come from the same.
 
     One of them may send many responses and the other only one.
     """
@@ -268,3 +273,6 @@ def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
     for step in model.graph.joins_decoupled_branches(decoupled) if decoupled else ():
         message = f"{step.title} receives inputs originated from different decoupled models"
         yield Problem(message, (*STEPS, step.index))
+    if decoupled and model.graph.has_outputs_of_different_branches(decoupled):
+        message = "the outputs of the ensemble originate from different decoupled models"
+        yield Problem(message, ("output",), "write all outputs in steps after the same decoupled model")

@@ -78,7 +78,7 @@ def default_model_absent(context: RepositoryContext) -> Iterator[Problem]:
     The start script of the image rejects a name without a folder.
     """
     name = context.target.default_model
-    if not _is_single(context) or name is None or name in context.directories:
+    if not _is_single(context) or name is None or name.rstrip("/") in context.directories:
         return
     hint = did_you_mean(name, context.folders, f"set it to one of {quoted(context.folders)}")
     message = "Directory with provided SAGEMAKER_TRITON_DEFAULT_MODEL_NAME does not exist"

@@ -136,3 +136,23 @@ def reach(edges: dict[str, list[str]], start: list[str]) -> set[str]:
             found.add(node)
             waiting += edges[node]
     return found
+
+
+def test_step_without_configuration_has_no_tensors(tmp_path: Path) -> None:
+    """A Python step that has neither config.pbtxt nor auto_complete_config makes its ensemble fail."""
+    scheduled = step("b", {"X": "IN"}, {"Y": "OUT"})
+    tensor = "data_type: TYPE_FP32 dims: 1"
+    files = {
+        "a/config.pbtxt": f'platform: "ensemble" input {{ name: "IN" {tensor} }} '
+        f'output {{ name: "OUT" {tensor} }} ensemble_scheduling {{ {scheduled} }}',
+        "b/1/model.py": "class TritonPythonModel:\n    def execute(self, requests): ...\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(content)
+    (tmp_path / "a/1").mkdir()
+    report = ModelRepository.from_directory(tmp_path).check()
+    found = [finding.message for finding in report.findings if finding.code == "ensemble-unknown-tensor"]
+    assert len(found) == 2
+    assert 'step 1 ("b") input_map: ensemble tensor "IN" is mapped to non-existing input "X"' in found
+    assert report.verdict == "rejected"
