@@ -204,7 +204,7 @@ def _copy(model: ModelFolder, target: Path) -> str:
 
 
 def _mirror(source: Path, target: Path) -> None:
-    """Create the same folders with links to the files, so that Python writes its bytecode beside the links."""
+    """Create the same folders with links to the files. Python writes its bytecode beside the links."""
     if source.is_symlink() or not source.is_dir():
         target.symlink_to(source.resolve())
         return
