@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test acceptance account-check examples mutants numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -92,6 +92,11 @@ COUNT ?= 300
 SEED ?= 1
 mutants: $(INSTALLED) $(NODE_INSTALLED) ## change the package at random and report which changes no test notices
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m mutants run --count $(COUNT) --seed $(SEED)
+
+# An input that fails is saved below tests/fuzz/cases; commit it with its fix.
+SECONDS ?= 600
+fuzz: $(INSTALLED) ## read mutated input with fresh seeds for SECONDS, and save what fails
+	$(BIN)/python tools/fuzz.py $(SECONDS)
 
 synth: $(INSTALLED) $(NODE_INSTALLED) ## synthesize app.py to cdk.out
 	npx cdk synth --quiet

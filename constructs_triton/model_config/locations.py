@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import Counter
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 
 from constructs_triton.model_config.text_spellings import STRING_OR_COMMENT
 
@@ -23,7 +24,23 @@ _TOKEN = re.compile(rf"{STRING_OR_COMMENT.pattern}|-\s*[\w.][\w.+-]*|[\w.][\w.+-
 _QUOTES = ("'", '"')
 
 Place = tuple[int, int]
-Places = dict[FieldPath, Place]
+
+
+@dataclass(slots=True)
+class _Value:
+    """One value of a field, with its block if it is a message."""
+
+    place: Place
+    block: dict[str, _Field] | None = None
+
+
+@dataclass(slots=True)
+class _Field:
+    """All values of one field of a block. ``keys`` has the index of each entry of a map."""
+
+    place: Place
+    values: list[_Value] = dataclass_field(default_factory=list)
+    keys: dict[str, int] = dataclass_field(default_factory=dict)
 
 
 class Locations:
@@ -31,17 +48,29 @@ class Locations:
 
     def __init__(self, text: str) -> None:
         try:
-            self._places = _Walker(text).block()[0]
+            self._root = _Walker(text).block()[0]
         except Exception:  # a finding without a place is better than none
-            self._places = {}
+            self._root = {}
 
     def find(self, path: FieldPath) -> Place | None:
         """Return the place of a field, or of the nearest enclosing field that is in the file."""
-        for length in range(len(path), 0, -1):
-            place = self._places.get(path[:length])
-            if place is not None:
+        place: Place | None = None
+        block: dict[str, _Field] | None = self._root
+        rest = list(reversed(path))
+        while rest and block is not None:
+            field = block.get(str(rest.pop()))
+            if field is None:
                 return place
-        return None
+            place = field.place
+            index = 0
+            if rest and (isinstance(rest[-1], int) or rest[-1] in field.keys):
+                chosen = rest.pop()
+                index = chosen if isinstance(chosen, int) else field.keys[chosen]
+                if index >= len(field.values):
+                    return place
+                place = field.values[index].place
+            block = field.values[index].block if field.values else None
+        return place
 
 
 class _Tokens:
@@ -74,54 +103,44 @@ class _Tokens:
 
 
 class _Walker:
-    """Reads one file; the paths that a method returns start at the block that it has read."""
+    """Reads one file."""
 
     def __init__(self, text: str) -> None:
         self._tokens = _Tokens(text)
 
-    def block(self) -> tuple[Places, str | None]:
-        """Return the places up to the end of a block or file, and the key if it is an entry of a map."""
-        places: Places = {}
-        counts: Counter[str] = Counter()
+    def block(self) -> tuple[dict[str, _Field], str | None]:
+        """Return the fields up to the end of a block or file, and the key if it is an entry of a map."""
+        fields: dict[str, _Field] = {}
         key: str | None = None
         while self._tokens.token not in ("}", ">", ""):
             name = self._tokens.token
-            value = self._field(name, places, counts)
+            value = self._read_field(fields)
             if name == "key":
                 key = value
         self._tokens.next()
-        return places, key
+        return fields, key
 
-    def _field(self, name: str, places: Places, counts: Counter[str]) -> str | None:
+    def _read_field(self, fields: dict[str, _Field]) -> str | None:
         place, value = self._tokens.place(), None
-        places.setdefault((name,), place)
-        self._tokens.next()
+        field = fields.setdefault(self._tokens.next(), _Field(place))
         self._tokens.skip(":")
         if self._tokens.skip("["):
             while self._tokens.token and not self._tokens.skip("]"):
-                self._value(name, places, counts, self._tokens.place())
+                self._read_value(field, self._tokens.place())
                 self._tokens.skip(",")
         else:
-            value = self._value(name, places, counts, place)
+            value = self._read_value(field, place)
         self._tokens.skip(",", ";")
         return value
 
-    def _value(self, name: str, places: Places, counts: Counter[str], place: Place) -> str | None:
-        index = counts[name]
-        counts[name] += 1
-        places[(name, index)] = place
-        if self._tokens.token not in ("{", "<"):
+    def _read_value(self, field: _Field, place: Place) -> str | None:
+        value = _Value(place)
+        field.values.append(value)
+        if not self._tokens.skip("{", "<"):
             return self._scalar()
-        self._tokens.next()
-        inner, key = self.block()
-        # Found by index, the first also without one, and an entry of a map also by its key.
-        prefixes: list[FieldPath] = [(name, index), *([(name,)] if index == 0 else [])]
+        value.block, key = self.block()
         if key is not None:
-            places[(name, key)] = place
-            prefixes.append((name, key))
-        for prefix in prefixes:
-            for path, inner_place in inner.items():
-                places.setdefault((*prefix, *path), inner_place)
+            field.keys[key] = len(field.values) - 1
         return None
 
     def _scalar(self) -> str:

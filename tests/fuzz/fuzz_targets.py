@@ -1,0 +1,190 @@
+"""What reads bytes of unknown origin, with valid samples to mutate."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import shutil
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from constructs_triton.client.model_index import ModelIndex
+from constructs_triton.client.server_sent_events import iterate_events
+from constructs_triton.custom_resource_handlers.model_sync.index import Index
+from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
+from constructs_triton.errors import ConstructsTritonError
+from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.locations import Locations
+from constructs_triton.model_config.packed_environment import packed_python
+from constructs_triton.model_config.python_source import PythonSource
+from constructs_triton.model_config.text import parse_model_config
+from constructs_triton.model_repository import ModelRepository, inspect_archive
+from constructs_triton.planning.measurements import read_measurements
+from constructs_triton.wire.responses import decode_response
+
+__all__ = ["TARGETS", "FuzzTarget"]
+
+PROJECT = Path(__file__).resolve().parents[2]
+ORACLE = PROJECT / "tests" / "contract" / "oracle" / "cases.tar.gz"
+
+
+@dataclass(frozen=True)
+class FuzzTarget:
+    """``read`` gets the bytes and an empty folder; it may raise only ``errors``."""
+
+    name: str
+    samples: Callable[[], list[bytes]]
+    read: Callable[[bytes, Path], object]
+    errors: tuple[type[Exception], ...] = (ConstructsTritonError,)
+
+
+# --- samples ----------------------------------------------------------------------------------------------
+
+
+def _oracle(suffix: str) -> Iterator[bytes]:
+    with tarfile.open(ORACLE) as archive:
+        for member in archive:
+            file = archive.extractfile(member) if member.name.endswith(suffix) else None
+            if file is not None and 0 < member.size < 20_000:
+                yield file.read()
+
+
+@cache
+def configurations() -> list[bytes]:
+    """Configurations of the cases that the real server has decided, and of the project's own models."""
+    return [*_oracle("config.pbtxt"), *(path.read_bytes() for path in PROJECT.glob("assets/**/config.pbtxt"))]
+
+
+@cache
+def sources() -> list[bytes]:
+    """Python models."""
+    return [*_oracle("model.py"), *(path.read_bytes() for path in PROJECT.glob("assets/**/model.py"))]
+
+
+def tar_streams() -> list[bytes]:
+    """An archive in each format, with long names and extended headers."""
+    return [_tar(tar_format) for tar_format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)]
+
+
+def _tar(tar_format: int) -> bytes:
+    stream = io.BytesIO()
+    files = {"net/config.pbtxt": b'backend: "onnxruntime"\n', "net/1/model.onnx": bytes(700)}
+    with tarfile.open(fileobj=stream, mode="w", format=tar_format) as archive:
+        for name, content in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            info.pax_headers = {"comment": "a comment", "mtime": "1.5"}
+            archive.addfile(info, io.BytesIO(content))
+        if tar_format != tarfile.USTAR_FORMAT:
+            archive.addfile(tarfile.TarInfo("net/1/" + "long/" * 40 + "name"))
+        link = tarfile.TarInfo("net/1/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc"
+        archive.addfile(link)
+    return stream.getvalue()
+
+
+def _environments() -> list[bytes]:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("lib/python3.11/site.py"))
+    return [stream.getvalue(), gzip.compress(stream.getvalue(), mtime=0)]
+
+
+def _tables() -> list[bytes]:
+    return [path.read_bytes() for path in PROJECT.glob("examples/*/*/benchmark.csv")]
+
+
+# --- readers ----------------------------------------------------------------------------------------------
+
+
+def _read_configuration(content: bytes, _: Path) -> None:
+    parse_model_config(content)
+    Locations(content.decode("utf-8", "replace")).find(("input", 0, "dims"))
+
+
+def _check_repository(content: bytes, folder: Path) -> None:
+    (folder / "m" / "1").mkdir(parents=True)
+    (folder / "m" / "config.pbtxt").write_bytes(content)
+    ModelRepository.from_directory(folder).check()
+    ModelFolder("m", folder / "m").locate(("input", 0))
+
+
+def _read_archive(content: bytes, folder: Path) -> None:
+    path = folder / "a.tar.gz"
+    path.write_bytes(content)
+    try:
+        unpack(path, folder / "unpacked")
+    except ConstructsTritonError:
+        assert [entry.name for entry in folder.iterdir()] == ["a.tar.gz"], "something is left behind"
+    shutil.rmtree(folder / "unpacked", ignore_errors=True)
+    inspect_archive(path)
+
+
+def _read_tar(content: bytes, folder: Path) -> None:
+    _read_archive(gzip.compress(_with_checksums(content), 1, mtime=0), folder)
+
+
+def _with_checksums(content: bytes) -> bytes:
+    """Correct the checksums, so that damaged headers are read."""
+    fixed = bytearray(content)
+    for start in range(0, len(fixed) - 511, 512):
+        if fixed[start + 257 : start + 262] == b"ustar":
+            total = sum(fixed[start : start + 148]) + sum(fixed[start + 156 : start + 512]) + 256
+            fixed[start + 148 : start + 156] = b"%06o\0 " % total
+    return bytes(fixed)
+
+
+def _read_environment(content: bytes, folder: Path) -> None:
+    (folder / "env.tar.gz").write_bytes(content)
+    packed_python(str(folder / "env.tar.gz"))
+
+
+def _read_source(content: bytes, _: Path) -> None:
+    source = PythonSource("m/1/model.py", content)
+    assert source.binds_model in (True, False)
+    assert source.lacks_execute in (True, False)
+    assert source.may_complete in (True, False)
+
+
+def _read_csv(content: bytes, folder: Path) -> None:
+    (folder / "a.csv").write_bytes(content)
+    read_measurements(folder / "a.csv")
+
+
+def _read_events(content: bytes, _: Path) -> None:
+    whole = list(iterate_events([content]))
+    assert list(iterate_events(content[at : at + 1] for at in range(len(content)))) == whole
+
+
+def _read_response(content: bytes, _: Path) -> None:
+    decode_response(content, "application/json")
+    decode_response(content, "")
+
+
+INDEX = b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "x"}, "retired": {"b": 1.5}}'
+MANIFEST = (
+    b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
+)
+RESPONSE = b"""{"model_name": "m", "outputs": [
+ {"name": "Y", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]},
+ {"name": "S", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}"""
+EVENTS = b': c\n\ndata: {"a": 1}\r\n\r\ndata: x\ndata: y\n\nevent: z\rdata:\xc3\xbc\r\r'
+
+TARGETS = (
+    FuzzTarget("configuration", configurations, _read_configuration),
+    FuzzTarget("repository", configurations, _check_repository),
+    FuzzTarget("tar", tar_streams, _read_tar),
+    FuzzTarget("gzip", lambda: [gzip.compress(each, mtime=0) for each in tar_streams()], _read_archive),
+    FuzzTarget("environment", _environments, _read_environment),
+    FuzzTarget("python", sources, _read_source),
+    FuzzTarget("index", lambda: [INDEX], lambda content, _: Index.from_json(content), (ValueError,)),
+    FuzzTarget("client-index", lambda: [INDEX], lambda content, _: ModelIndex.from_json(content)),
+    FuzzTarget("manifest", lambda: [MANIFEST], lambda content, _: Manifest.from_json(content), (ValueError,)),
+    FuzzTarget("response", lambda: [RESPONSE], _read_response),
+    FuzzTarget("events", lambda: [EVENTS], _read_events),
+    FuzzTarget("csv", _tables, _read_csv),
+)
