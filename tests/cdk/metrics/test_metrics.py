@@ -90,6 +90,13 @@ def test_metric_is_where_it_is_published(endpoint: VariantMetrics, method: str) 
     assert found.period.to_seconds() == 60
 
 
+@pytest.mark.parametrize("method", PUBLISHED)
+def test_every_method_takes_the_options(endpoint: VariantMetrics, method: str) -> None:
+    """Options that are given replace the defaults."""
+    metric = getattr(endpoint, method)(statistic="Minimum", period=cdk.Duration.minutes(5), label="mine")
+    assert (metric.statistic, metric.period.to_minutes(), metric.label) == ("Minimum", 5, "mine")
+
+
 @pytest.mark.parametrize("method", QUEUE)
 def test_queue_belongs_to_the_endpoint(stack: cdk.Stack, method: str) -> None:
     """The backlog has no variant, so an endpoint with several variants has the method too."""

@@ -44,6 +44,15 @@ def notes(graph: dict[str, Any]) -> dict[str, float]:
     return {each["label"]: each["value"] for each in graph["annotations"]["horizontal"]}
 
 
+def test_two_graphs_fill_a_row(stack: cdk.Stack) -> None:
+    """A dashboard has 24 columns, and each graph is 12 columns wide."""
+    TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard()
+    body = json.loads(flat(only(synthesize(stack), "AWS::CloudWatch::Dashboard")["DashboardBody"]))
+    widths = [each["width"] for each in body["widgets"] if each["type"] == "metric"]
+    assert widths
+    assert set(widths) == {12}
+
+
 def test_real_time_endpoint(stack: cdk.Stack) -> None:
     """The dashboard shows traffic, latency in milliseconds, errors, utilization and instances."""
     TritonEndpoint.from_endpoint_name(stack, "Endpoint", "bert").add_dashboard(

@@ -54,6 +54,13 @@ def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.Captu
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]
 
 
+def test_last_line_is_shown_if_it_does_not_end(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A finding in the last line of a file is shown with a caret too if no line break follows."""
+    (repository / "m" / "config.pbtxt").write_text(CONFIG.rstrip("\n"), encoding="utf-8")
+    assert main(["check", str(repository)]) == 1
+    assert "   2 | max_batch_size: -1" in capsys.readouterr().out.splitlines()
+
+
 def test_json_contains_verdict_and_findings(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON has exactly the documented fields."""
     assert main(["check", str(repository), "--endpoint", "single", "--gpus", "0", "--json"]) == 1

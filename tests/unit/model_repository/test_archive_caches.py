@@ -13,7 +13,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
 from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
 from constructs_triton.model_repository.digest_cache import DigestCache
-from constructs_triton.model_repository.members import Member, collect_members
+from constructs_triton.model_repository.members import FileState, Member, collect_members
 
 __all__ = ["own_cache"]
 
@@ -130,3 +130,12 @@ def test_cache_size_is_a_number_of_bytes(text: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", text)
     with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a whole number"):
         cache_bytes()
+
+
+@pytest.mark.parametrize(("age_ns", "is_kept"), [(2_000_000_000, False), (2_000_000_001, True)])
+def test_digest_is_kept_of_files_older_than_two_seconds(tmp_path: Path, age_ns: int, is_kept: bool) -> None:
+    """The age is that of the file when it was read."""
+    member = Member("a", 0o644, str(tmp_path / "a"), FileState(1, 2, 3, 10**18, 10**18))
+    cache = DigestCache(tmp_path / "c")
+    cache.add([member], {"a": b"digest"}, read_since_ns=10**18 + age_ns)
+    assert cache.find([member]) == ({"a": b"digest"} if is_kept else {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -85,4 +86,23 @@ def test_upload_is_abandoned_after_twenty_minutes(
             named = {"Bucket": "models", "Key": "p/a.tar.gz", "UploadId": "1"}
             stub.add_response("abort_multipart_upload", {}, named)
         Placement(client, "models", "p/", "owner")._abort_abandoned("p/a.tar.gz")
+        stub.assert_no_pending_responses()
+
+
+def test_eight_parts_are_copied_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No part of eight is finished before all of them have begun."""
+    begun = threading.Barrier(8, timeout=10)
+
+    def copy_part(*_: object) -> str:
+        begun.wait()
+        return "etag"
+
+    monkeypatch.setattr(Placement, "_copy_part", copy_part)
+    monkeypatch.setattr(Placement, "_finished_parts", lambda *_: {})
+    client = boto3.client("s3")
+    origin = {"ContentLength": 8 * placement.MULTIPART_CHUNK_BYTES}
+    with Stubber(client) as stub:
+        stub.add_response("complete_multipart_upload", {})
+        place = Placement(client, "models", "p/", "owner", uploads={"p/a": "1"})
+        place._copy_in_parts(Source("assets", "a"), "p/a", origin)
         stub.assert_no_pending_responses()

@@ -113,3 +113,35 @@ def test_a_user_without_permissions_keeps_user_and_group() -> None:
     if ": unshare" in done.stderr:
         pytest.skip("no user namespaces here")
     assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+#: Creates a folder in a parent that must not change, and prints what this process then sees in the parent.
+ADD_TO_PARENT = """
+import pathlib, runpy, sys
+names = runpy.run_path(sys.argv[1])
+parent = pathlib.Path(sys.argv[2])
+names["_unshare"](names["_CLONE_NEWNS"])
+names["_mount"]("none", pathlib.Path("/"), names["_MS_REC"] | names["_MS_PRIVATE"])
+names["_add_to_parent"](parent / "ml", parent.with_name("host"))
+print(*sorted(str(path.relative_to(parent)) for path in parent.rglob("*")))
+print((parent / "file").read_text(), (parent / "link").readlink(), (parent / "folder" / "inner").read_text())
+"""
+
+
+# The condition is not needs_mounts: an error in the code under test would skip the test.
+@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no namespaces here: {NO_NETWORK}")
+def test_a_new_folder_hides_nothing_of_its_parent(tmp_path: Path) -> None:
+    """The parent's files, folders and links stay visible; the folder exists for this process only."""
+    parent = tmp_path / "opt"
+    (parent / "folder").mkdir(parents=True)
+    (parent / "folder" / "inner").write_text("2")
+    (parent / "file").write_text("1")
+    (parent / "link").symlink_to("file")
+    done = subprocess.run(
+        [sys.executable, "-c", ADD_TO_PARENT, namespaces.__file__, str(parent)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["file folder folder/inner link ml", "1 file 2"]
+    assert sorted(path.name for path in parent.iterdir()) == ["file", "folder", "link"]

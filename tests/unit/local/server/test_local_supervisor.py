@@ -9,9 +9,20 @@ from typing import Any
 
 import pytest
 
+from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the supervisor needs Linux")
+
+
+REASON = why_unavailable() if sys.platform == "linux" else "seccomp is only in Linux"
+#: Binds as Triton's front end does; the exit code is 0 if the socket has become a Unix socket.
+FRONT_END = """
+import socket, sys
+server = socket.socket()
+server.bind(("0.0.0.0", 8080))
+sys.exit(server.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) != socket.AF_UNIX)
+"""
 
 
 def start_request(folder: Path, *argv: str, mounted_models: Path | None = None) -> dict[str, Any]:
@@ -65,3 +76,11 @@ def test_failed_preparation_is_in_the_log(tmp_path: Path) -> None:
     _, exit_code = asyncio.run(run_once(tmp_path, request))
     assert exit_code == 71
     assert (tmp_path / "server.log").read_text().startswith("error: ")
+
+
+@pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
+def test_server_with_a_private_address_listens_on_a_socket_file(tmp_path: Path) -> None:
+    """The supervisor answers the bind of the front end with a Unix socket in the server's folder."""
+    request = {**start_request(tmp_path, sys.executable, "-I", "-c", FRONT_END), "private_port": 8080}
+    _, exit_code = asyncio.run(run_once(tmp_path, request))
+    assert (exit_code, (tmp_path / SOCKET_NAME).is_socket()) == (0, True)

@@ -144,6 +144,19 @@ def test_model_known_by_name_alone_is_mapped_by_hand() -> None:
     assert _maps(built)[1] == ("elsewhere", {"in": "pixels"}, {"out": "score"})
 
 
+def test_batch_size_is_inferred_from_the_known_models() -> None:
+    """A step that is only a name does not limit the batch size."""
+    built = (
+        Ensemble("e")
+        .input("image")
+        .step(DECODE)
+        .step("elsewhere", inputs={"in": "pixels"}, outputs={"out": "score"})
+        .output("score", data_type="TYPE_FP32", dims=[1])
+        .to_config()
+    )
+    assert built.max_batch_size == 8
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

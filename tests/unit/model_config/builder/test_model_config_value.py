@@ -186,9 +186,10 @@ def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
             'backend: "dali" parameters { key: "num_threads" value { string_value: "4" } }',
         ),
         (
-            FilBackend(model_type="xgboost_json", output_class=True, threshold=0.3),
+            FilBackend(model_type="xgboost_json", output_class=True, predict_proba=False, threshold=0.3),
             'backend: "fil" parameters { key: "model_type" value { string_value: "xgboost_json" } } '
             'parameters { key: "output_class" value { string_value: "true" } } '
+            'parameters { key: "predict_proba" value { string_value: "false" } } '
             'parameters { key: "threshold" value { string_value: "0.3" } }',
         ),
         (
