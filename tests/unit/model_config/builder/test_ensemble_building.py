@@ -268,6 +268,19 @@ def test_unused_input_is_named_with_its_line() -> None:
     ), lines
 
 
+def test_misspelled_tensor_gets_the_name_that_is_read() -> None:
+    """The hint for an unused tensor is a similar name that a step reads and nothing writes."""
+    unfinished = (
+        Ensemble("e")
+        .input("image")
+        .step(DECODE, outputs={"pixels": "pixelz"})
+        .step(CLASSIFY, inputs={"pixels": "pixels"})
+        .output("logits")
+    )
+    with pytest.raises(InvalidValueError, match='"pixelz" is unused; did you mean "pixels"'):
+        unfinished.to_config()
+
+
 def test_calls_do_not_change_what_they_are_called_on() -> None:
     """Each call returns a new ensemble, so several can share their first steps."""
     begun = Ensemble("e").input("image").step(DECODE)
