@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from constructs_triton.model_config.builder.description import ConfigDescription
+    from constructs_triton.model_config.folder import ModelFolder
 
 _PIPE_WIDTH = 160
 
@@ -27,7 +28,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = actions.add_parser(
         "show",
         help="print settings and tensors as tables, and the graph of an ensemble",
-        description="Print the settings and tensors of each model, and the graph of an ensemble.",
+        description=(
+            "Print the settings and tensors of each model as Triton completes them when it loads the model, "
+            "and the graph of an ensemble. What config.pbtxt does not contain is marked as filled in."
+        ),
     )
     show.add_argument(
         "path", type=Path, metavar="PATH", help="a config.pbtxt, a model's folder, or a model repository"
@@ -55,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
-    if path.is_dir() and not (path / "config.pbtxt").is_file():
+    if path.is_dir() and not _is_model(path):
         return _of_repository(path, model)
     if model is not None:
         raise InvalidValueError(
@@ -64,26 +68,43 @@ def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
     return iter([_described_file(path)])
 
 
+def _is_model(path: Path) -> bool:
+    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415 - --help needs none of it
+
+    return (path / "config.pbtxt").is_file() or bool(ModelFolder(path.name, path).versions)
+
+
 def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]:
     from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - --help needs none of it
 
     repository = ModelRepository.from_directory(path)
     folders = [repository.model(model)] if model is not None else list(repository.models.values())
-    with_config = [folder for folder in folders if folder.has_config]
-    if not with_config:
-        raise InvalidValueError(
-            f"{path}: contains no config.pbtxt; pass a model's folder or a model repository"
-        )
-    return (_described_file(folder.directory / "config.pbtxt") for folder in with_config)
+    if not folders:
+        raise InvalidValueError(f"{path}: contains no model; pass a model's folder or a model repository")
+    return (_described_folder(folder) for folder in folders)
 
 
 def _described_file(path: Path) -> ConfigDescription:
     from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
     from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
+    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415
 
+    folder = (path if path.is_dir() else path.parent).resolve()
+    if path.is_dir() or path.name == "config.pbtxt":
+        return _described_folder(ModelFolder(folder.name, folder))
     config = ModelConfig.read(path).to_message()
-    folder = path if path.is_dir() else path.parent
-    return ConfigDescription(config.name or folder.resolve().name, config)
+    return ConfigDescription(config.name or folder.name, config)
+
+
+def _described_folder(folder: ModelFolder) -> ConfigDescription:
+    from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
+    from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
+    from constructs_triton.model_config.loaded_config import complete  # noqa: PLC0415
+
+    if folder.has_config:
+        ModelConfig.read(folder.directory)  # raises what is wrong with the file
+    loaded = complete(folder)
+    return ConfigDescription(loaded.config.name, loaded.config, loaded.filled_in, loaded.notes)
 
 
 # --- how to show it ---------------------------------------------------------------------------------------
@@ -111,15 +132,18 @@ def _print_tables(described: list[ConfigDescription]) -> None:
 def _print_one(console: Console, item: ConfigDescription) -> None:
     console.print(item.name, style="bold")
     if item.settings:
-        console.print(_table(("field", "value"), item.settings))
+        rows = [(name, value, "filled in" if name in item.filled_in else "") for name, value in item.settings]
+        console.print(_table(("field", "value", ""), rows))
     if item.tensors:
-        rows = [
+        tensors = [
             (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
             for tensor in item.tensors
         ]
-        console.print(_table(("tensor", "name", "data_type", "shape", "notes"), rows))
+        console.print(_table(("tensor", "name", "data_type", "shape", "notes"), tensors))
     if item.graph is not None:
         console.print(item.graph.to_text(), soft_wrap=True)
+    for note in item.notes:
+        console.print(f"note: {note}", soft_wrap=True)
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from constructs_triton.model_config.backends import Backend
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_files import ModelFile, ModelTensor
 
-__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_from_onnx", "is_complete"]
+__all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_core", "complete_from_onnx", "is_complete"]
 
 DEFAULT_MAX_BATCH_SIZE = 4
 """The ``max_batch_size`` that the backend sets if the model supports batching and none is written."""
@@ -79,3 +80,45 @@ def _add(tensor: Any, found: ModelTensor, is_batched: bool) -> None:
 def _number(tensor: Any, data_type: str) -> int:
     values = tensor.DESCRIPTOR.fields_by_name["data_type"].enum_type.values_by_name
     return int(values[data_type].number)
+
+
+# What Triton's core completes for every backend.
+
+_TWO_INSTANCES_ON_CPU = frozenset({"onnxruntime", "tensorflow"})
+_SEQUENCE_IDLE_MICROSECONDS = 1_000_000
+
+
+def complete_core(config: Any, backend: Backend, gpu_count: int | None) -> None:
+    """Set what Triton's core sets in the configuration of a model, in place.
+
+    ``gpu_count`` is the number of GPUs of the machine; without it, instance groups are left as they are.
+    Source: triton core r24.10, model_config_utils.cc, AutoCompleteBackendFields and NormalizeModelConfig.
+    """
+    config.backend, config.platform, config.default_model_filename = backend
+    if not config.HasField("version_policy"):
+        config.version_policy.latest.num_versions = 1
+    for memory in (config.optimization.input_pinned_memory, config.optimization.output_pinned_memory):
+        if not memory.ListFields():
+            memory.enable = True
+    if config.HasField("sequence_batching"):
+        sequences = config.sequence_batching
+        sequences.max_sequence_idle_microseconds = (
+            sequences.max_sequence_idle_microseconds or _SEQUENCE_IDLE_MICROSECONDS
+        )
+    _prefer_full_batches(config)
+    if gpu_count is not None:
+        _complete_instances(config, gpu_count)
+
+
+def _complete_instances(config: Any, gpu_count: int) -> None:
+    groups = config.instance_group
+    if not groups:
+        has_two = not gpu_count and config.backend in _TWO_INSTANCES_ON_CPU
+        groups.add(name=config.name, count=2 if has_two else 1)
+    for index, group in enumerate(groups):
+        group.name = group.name or f"{config.name}_{index}"
+        group.count = group.count or 1
+        if group.kind == group.KIND_AUTO:
+            group.kind = group.KIND_GPU if gpu_count else group.KIND_CPU
+        if group.kind == group.KIND_GPU and not group.gpus:
+            group.gpus.extend(range(gpu_count))

@@ -29,10 +29,15 @@ class TensorDescription:
 
 @dataclass(frozen=True)
 class ConfigDescription:
-    """The content of a ``ModelConfig`` message; ``name`` is that of the folder if the file has none."""
+    """The content of a ``ModelConfig`` message; ``name`` is that of the folder if the file has none.
+
+    ``filled_in`` are the fields that Triton sets when it loads the model. ``notes`` say what is unknown.
+    """
 
     name: str
     config: Any
+    filled_in: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def settings(self) -> list[tuple[str, str]]:
@@ -53,7 +58,8 @@ class ConfigDescription:
             dims = tuple(tensor.dims)
             batch = ("batch",) if self.config.max_batch_size > 0 else ()
             data_type = data_type_name(tensor.data_type) if tensor.data_type else ""
-            notes = ", ".join(_notes(tensor))
+            filled_in = ["filled in"] if direction in self.filled_in else []
+            notes = ", ".join([*_notes(tensor), *filled_in])
             yield TensorDescription(direction, tensor.name, data_type, dims, (*batch, *dims), notes)
 
     @property
@@ -69,6 +75,8 @@ class ConfigDescription:
             "name": self.name,
             "config": _plain(self.config),
             "tensors": [vars(tensor) for tensor in self.tensors],
+            "filled_in": sorted(self.filled_in),
+            "notes": list(self.notes),
         }
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from check_twins.onnx_models import relu
 
 from constructs_triton.cli import config
 from constructs_triton.errors import ConstructsTritonError
@@ -67,6 +68,33 @@ def test_repository_shows_graphs_as_text(models: Path, capsys: pytest.CaptureFix
     assert "model" in lines
 
 
+def test_what_triton_fills_in_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Tensors and batching come from an ONNX file; fields that the configuration contains are not marked."""
+    (tmp_path / "net" / "1").mkdir(parents=True)
+    (tmp_path / "net" / "1" / "model.onnx").write_bytes(relu())
+    lines = [" ".join(line.split()) for line in _show(capsys, tmp_path / "net").splitlines()]
+    assert lines[0] == "net"
+    assert {"max_batch_size 4 filled in", "backend onnxruntime filled in"} <= set(lines)
+    assert "input X TYPE_FP32 [batch, 4] filled in" in lines
+    (tmp_path / "net" / "config.pbtxt").write_text("max_batch_size: 16\n")
+    (model,) = json.loads(_show(capsys, tmp_path, "--json"))["models"]
+    assert "max_batch_size" not in model["filled_in"]
+    assert {"input", "output", "dynamic_batching", "name"} <= set(model["filled_in"])
+    assert model["config"]["dynamic_batching"] == {"preferred_batch_size": [16]}
+
+
+def test_what_is_unknown_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A model file that is damaged, or that only its backend reads, is named below the tables."""
+    for name, file in (("a", "model.onnx"), ("b", "model.plan")):
+        (tmp_path / name / "1").mkdir(parents=True)
+        (tmp_path / name / "1" / file).write_bytes(b"")
+    notes = [line for line in _show(capsys, tmp_path).splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: a/1/model.onnx: ModelProto does not have a graph: it is an empty file",
+        "note: the tensorrt backend may complete tensors and max_batch_size from the model file",
+    ]
+
+
 def test_mermaid_prints_only_the_graph(models: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """``--mermaid`` prints a flowchart that can be pasted unchanged."""
     out = _show(capsys, models, "--model", "chain", "--mermaid")
@@ -90,7 +118,7 @@ def test_json_has_the_field_names_of_the_schema(models: Path, capsys: pytest.Cap
         (["model", "--mermaid"], "contains no ensemble, got model"),
         (["model", "--model", "x"], "is one model, not a repository, got 'x'; leave it out"),
         ([".", "--model", "modle"], "got 'modle'; did you mean \"model\"?"),
-        (["model/1"], "contains no config.pbtxt"),
+        (["model/1"], "contains no model"),
     ],
 )
 def test_wrong_request_is_refused(
