@@ -94,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     retention_days = getattr(arguments, "prune_after_days", None)
     if retention_days is not None and retention_days < 1:
         raise InvalidValueError(
-            f"--prune-after-days: must be at least 1, got {retention_days:g}; during an update an "
-            "endpoint may still load an archive whose name was removed today"
+            f"--prune-after-days: must be at least 1, got {retention_days:g}; use 1 or more, because "
+            "during an update an endpoint may still load an archive whose name was removed today"
         )
     actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
     return actions[arguments.action](arguments, _prefix(arguments))

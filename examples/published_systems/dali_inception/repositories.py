@@ -120,7 +120,7 @@ def _ensemble(name: str, preprocessing: ModelConfig, classifier: ModelConfig) ->
 
 
 def _twin_labels() -> bytes:
-    import sys  # noqa: PLC0415 - the network's module lies beside the models, in no package
+    import sys  # noqa: PLC0415 - the network's module is beside the models, in no package
 
     sys.path.insert(0, str(NETWORK))
     from network import label_of  # noqa: PLC0415 - found by the line above

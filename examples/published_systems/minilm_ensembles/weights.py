@@ -43,7 +43,7 @@ def fetch() -> Path:
             try:
                 unpacked.rename(model)  # whole or not at all
             except OSError:
-                if not model.is_dir():  # else somebody else was faster, with the same bytes
+                if not model.is_dir():  # else another process was faster, with the same bytes
                     raise
     return model
 
