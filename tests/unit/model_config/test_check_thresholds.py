@@ -131,9 +131,12 @@ def test_versions_are_loaded_newest_first(policy: str, loaded: tuple[str, ...], 
 
 def test_number_of_an_unknown_data_type_is_located(tmp_path: Path) -> None:
     """The finding has the line and the column of the field, not those of the tensor."""
-    config = 'backend: "python"\ninput [ { name: "X"\n  dims: [ 1 ]\n  data_type: 99 } ]\n'
+    config = (
+        'backend: "python"\ninput [ { name: "W" data_type: TYPE_FP32 dims: [ 1 ] },\n'
+        '{ name: "X"\n  dims: [ 1 ]\n  data_type: 99 } ]\n'
+    )
     (finding,) = _findings(config, Target(), tmp_path, "tensor-data-type-number")
-    assert (finding.line, finding.column) == (4, 3)
+    assert (finding.line, finding.column) == (5, 3)
 
 
 def test_a_rule_can_be_called_by_its_name() -> None:
