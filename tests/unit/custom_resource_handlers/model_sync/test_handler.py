@@ -163,7 +163,7 @@ def test_failed_create_can_be_deleted(s3: Any, cloudformation: CloudFormation) -
     failed_id = cloudformation.responses[0]["PhysicalResourceId"]
     handler.handler(event | {"RequestType": "Delete", "PhysicalResourceId": failed_id}, Context())
     assert [response["Status"] for response in cloudformation.responses] == ["FAILED", "SUCCESS"]
-    assert "KeyError: 'TargetModel'" in cloudformation.responses[0]["Reason"]
+    assert "must list archives with Name, SourceKey and TargetModel" in cloudformation.responses[0]["Reason"]
 
 
 def test_response_is_sent_again_until_it_is_accepted(
