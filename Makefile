@@ -47,7 +47,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 test: lint types pytest numpy2 ## lint, types and all tests but the slowest, in under ten minutes
 
 SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
-	README.md CHANGELOG.md CONTRIBUTING.md
+	README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
