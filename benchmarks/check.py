@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from google.protobuf import text_format
+from onnx import TensorProto, helper
 
 from constructs_triton.model_config import new_model_config
 from constructs_triton.model_config.target import Target
@@ -100,14 +101,30 @@ ensemble_scheduling {{
 """
 
 
+def onnx_model() -> bytes:
+    """Return a model with the tensors of CLASSIFIER: the mean of each image, 1,000 times."""
+    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["batch", 3, 224, 224])
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["batch", 1000])
+    weights = helper.make_tensor("weights", TensorProto.FLOAT, [1, 1000], [1.0] * 1000)
+    nodes = [
+        helper.make_node("ReduceMean", ["pixels"], ["mean"], axes=[2, 3], keepdims=0),
+        helper.make_node("ReduceMean", ["mean"], ["score"], axes=[1], keepdims=1),
+        helper.make_node("MatMul", ["score", "weights"], ["scores"]),
+    ]
+    graph = helper.make_graph(nodes, "classifier", [pixels], [scores], [weights])
+    opsets = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString())
+
+
+ONNX_MODEL = onnx_model()
 KINDS = {
-    "ensemble": (ENSEMBLE, "", ""),
-    "preprocess": (PREPROCESS, "model.py", PYTHON_MODEL),
-    "postprocess": (PREPROCESS, "model.py", PYTHON_MODEL),
-    "classifier": (CLASSIFIER, "model.onnx", "weights"),
-    "detector": (CLASSIFIER, "model.onnx", "weights"),
-    "segmenter": (CLASSIFIER, "model.onnx", "weights"),
-    "embedder": (CLASSIFIER, "model.onnx", "weights"),
+    "ensemble": (ENSEMBLE, "", b""),
+    "preprocess": (PREPROCESS, "model.py", PYTHON_MODEL.encode()),
+    "postprocess": (PREPROCESS, "model.py", PYTHON_MODEL.encode()),
+    "classifier": (CLASSIFIER, "model.onnx", ONNX_MODEL),
+    "detector": (CLASSIFIER, "model.onnx", ONNX_MODEL),
+    "segmenter": (CLASSIFIER, "model.onnx", ONNX_MODEL),
+    "embedder": (CLASSIFIER, "model.onnx", ONNX_MODEL),
 }
 
 
@@ -123,7 +140,7 @@ def write_repository(directory: Path, models: int) -> list[str]:
             (version.parent / "config.pbtxt").write_text(text, encoding="utf-8")
             texts.append(text)
             if file:
-                (version / file).write_text(content, encoding="utf-8")
+                (version / file).write_bytes(content)
     return texts
 
 
