@@ -10,7 +10,7 @@ from typing import Any
 
 import aws_cdk as cdk
 
-from constructs_triton import ModelSource, TritonModelRepository
+from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
 
 ENVIRONMENT = cdk.Environment(account="123456789012", region="eu-west-1")
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}
@@ -70,6 +70,16 @@ def make_stack(environment: cdk.Environment | None = ENVIRONMENT) -> cdk.Stack:
 
 def add_repository(scope: cdk.Stack, path: Path, id: str = "Models", **props: Any) -> TritonModelRepository:
     return TritonModelRepository(scope, id, source=ModelSource.from_directory(path), **props)
+
+
+def add_endpoint(scope: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEndpoint:
+    """Add an endpoint of the model ``model``, on one ``ml.g5.xlarge`` unless ``props`` says otherwise."""
+    if not (path / "model").exists():
+        write_model(path, "model")
+    options = {"instance_type": InstanceType.of("ml.g5.xlarge"), **props}
+    return TritonEndpoint(
+        scope, id, model_repository=add_repository(scope, path, f"{id}Models"), model="model", **options
+    )
 
 
 def synthesize(stack: cdk.Stack) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_stepfunctions_tasks as tasks
-from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+from cdk_apps import add_repository, flat, only, resources, synthesize, write_model
 
 from constructs_triton import (
     InstanceType,
@@ -19,11 +19,6 @@ from constructs_triton import (
 from constructs_triton.errors import InvalidValueError
 
 ARN = "arn:aws:sagemaker:us-east-1:210987654321:endpoint/digits"
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def test_by_name(stack: cdk.Stack) -> None:

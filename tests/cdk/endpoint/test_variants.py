@@ -42,11 +42,6 @@ GB = 10**9
 
 
 @pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
-
-
-@pytest.fixture
 def path(tmp_path: Path) -> Path:
     return write_repository(tmp_path / "models")
 

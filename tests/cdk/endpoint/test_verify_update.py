@@ -10,35 +10,16 @@ import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
 from cdk_apps import (
     ENVIRONMENT,
-    add_repository,
+    add_endpoint,
     make_app,
-    make_stack,
     only,
     resources,
     synthesize,
-    write_model,
 )
 
-from constructs_triton import Deployment, InstanceType, TritonEndpoint
+from constructs_triton import Deployment, TritonEndpoint
 
 CHECK, ENDPOINT, ALARM = "Custom::TritonUpdateCheck", "AWS::SageMaker::Endpoint", "AWS::CloudWatch::Alarm"
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
-
-
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    write_model(path, "model")
-    return TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        model="model",
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        **props,
-    )
 
 
 def orders(stack: cdk.Stack) -> cloudwatch.Alarm:
@@ -55,7 +36,7 @@ def errors(stack: cdk.Stack, endpoint: TritonEndpoint, **props: Any) -> cloudwat
 
 def test_check_compares_the_endpoint_with_its_configuration(stack: cdk.Stack, tmp_path: Path) -> None:
     """The check refers to both, so it runs after each update that changes the configuration."""
-    make_endpoint(stack, tmp_path, verify_update=True)
+    add_endpoint(stack, tmp_path, verify_update=True)
     template = synthesize(stack)
     (endpoint,) = resources(template, ENDPOINT)
     (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
@@ -66,7 +47,7 @@ def test_check_compares_the_endpoint_with_its_configuration(stack: cdk.Stack, tm
 
 def test_function_may_only_describe_this_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     """Besides writing its log, the function has one permission, which exists before the check."""
-    make_endpoint(stack, tmp_path, verify_update=True)
+    add_endpoint(stack, tmp_path, verify_update=True)
     template = synthesize(stack)
     ((name, policy),) = (
         (name, each)
@@ -97,7 +78,7 @@ def test_endpoints_with_rollback_alarms_are_checked(
     """By default alarms of the deployment and alarms that are added later switch the check on, once."""
     alarms = [orders(stack)] if has_alarms else []
     deployment = Deployment.all_at_once(alarms=alarms)
-    endpoint = make_endpoint(stack, tmp_path, deployment=deployment, verify_update=verify_update)
+    endpoint = add_endpoint(stack, tmp_path, deployment=deployment, verify_update=verify_update)
     if has_alarms:
         endpoint.add_rollback_alarms(*alarms)
     assert len(resources(synthesize(stack), CHECK)) == int(is_checked)
@@ -108,7 +89,7 @@ def test_endpoints_with_rollback_alarms_are_checked(
 
 def test_alarm_of_a_named_endpoint_is_created_first(stack: cdk.Stack, tmp_path: Path) -> None:
     """The alarm uses the literal name, the endpoint refers to the alarm, and no alarm name is needed."""
-    endpoint = make_endpoint(stack, tmp_path, endpoint_name="digits")
+    endpoint = add_endpoint(stack, tmp_path, endpoint_name="digits")
     (variant,) = endpoint.variants
     slow = variant.metric_model_latency().create_alarm(stack, "Slow", threshold=1, evaluation_periods=1)
     endpoint.add_rollback_alarms(errors(stack, endpoint, alarm_name="digits-5xx"), slow)
@@ -127,7 +108,7 @@ def test_alarm_in_another_stack(tmp_path: Path, alarm_name: str | None) -> None:
     """By its name, the endpoint's stack does not wait for the other one; without a name it does."""
     app = make_app()
     serving, watching = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Watching"))
-    endpoint = make_endpoint(serving, tmp_path, endpoint_name="digits")
+    endpoint = add_endpoint(serving, tmp_path, endpoint_name="digits")
     endpoint.add_rollback_alarms(errors(watching, endpoint, alarm_name=alarm_name))
     app.synth()
     assert serving.dependencies == ([] if alarm_name else [watching])
@@ -135,7 +116,7 @@ def test_alarm_in_another_stack(tmp_path: Path, alarm_name: str | None) -> None:
 
 def test_scaling_waits_for_a_named_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
     """A literal name changes metrics only: the scalable target still refers to the endpoint."""
-    endpoint = make_endpoint(stack, tmp_path, endpoint_name="digits")
+    endpoint = add_endpoint(stack, tmp_path, endpoint_name="digits")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     template = synthesize(stack)
     (name,) = resources(template, ENDPOINT)

@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_cloudwatch as cloudwatch
-from cdk_apps import make_stack, only, synthesize
+from cdk_apps import only, synthesize
 
 from constructs_triton import InstanceType, TritonEndpoint
 from constructs_triton.cdk.metrics.metrics import VariantMetrics, variant_metric
@@ -50,11 +50,6 @@ QUEUE = {
     "metric_approximate_age_of_oldest_request": "Maximum",
     "metric_has_backlog_without_capacity": "Average",
 }
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 @pytest.fixture

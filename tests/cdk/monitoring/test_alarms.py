@@ -12,14 +12,12 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_sns as sns
 from cdk_apps import (
     ENVIRONMENT,
-    add_repository,
+    add_endpoint,
     flat,
     make_app,
-    make_stack,
     only,
     resources,
     synthesize,
-    write_model,
 )
 
 from constructs_triton import (
@@ -33,11 +31,6 @@ from constructs_triton.errors import InvalidValueError
 
 ALARM = "AWS::CloudWatch::Alarm"
 GPU = InstanceType.of("ml.g5.12xlarge")
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def imported(
@@ -193,17 +186,9 @@ def test_actions_are_attached_to_each(stack: cdk.Stack) -> None:
         endpoint.add_alarms("Six", actions=[action] * 6)
 
 
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    write_model(path, "model")
-    repository = add_repository(stack, path)
-    return TritonEndpoint(
-        stack, "Endpoint", model_repository=repository, model="model", instance_type=GPU, **props
-    )
-
-
 def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path) -> None:
     """With ``endpoint_name``, the alarms are created first and the endpoint refers to them."""
-    endpoint = make_endpoint(stack, tmp_path, endpoint_name="bert")
+    endpoint = add_endpoint(stack, tmp_path, endpoint_name="bert")
     alarms = endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(250))
     endpoint.add_rollback_alarms(*alarms.rollback_alarms)
     template = synthesize(stack)
@@ -217,7 +202,7 @@ def test_endpoint_rolls_back_on_its_own_alarms(stack: cdk.Stack, tmp_path: Path)
 
 def test_named_alarms_roll_back_an_endpoint_without_a_name(stack: cdk.Stack, tmp_path: Path) -> None:
     """With ``alarm_name_prefix``, the endpoint is created first and names the alarms."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     alarms = endpoint.add_alarms(alarm_name_prefix="bert")
     endpoint.add_rollback_alarms(*alarms.rollback_alarms)
     deployment = only(synthesize(stack), "AWS::SageMaker::Endpoint")["DeploymentConfig"]
@@ -229,7 +214,7 @@ def test_named_alarms_roll_back_an_endpoint_without_a_name(stack: cdk.Stack, tmp
 
 def test_rollback_without_any_name_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Endpoint and alarms would depend on each other; the message has both fixes."""
-    alarms = make_endpoint(stack, tmp_path).add_alarms()
+    alarms = add_endpoint(stack, tmp_path).add_alarms()
     with pytest.raises(InvalidValueError, match="would depend on each other; set alarm_name_prefix"):
         _ = alarms.rollback_alarms
 
@@ -244,7 +229,7 @@ def test_alarms_in_another_stack(tmp_path: Path) -> None:
     """A monitoring stack imports the endpoint's name from its stack."""
     app = make_app()
     serving, monitoring = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("Serving", "Monitoring"))
-    endpoint = make_endpoint(serving, tmp_path)
+    endpoint = add_endpoint(serving, tmp_path)
     TritonAlarms(monitoring, "Alarms", endpoint=endpoint)
     found = app.synth().get_stack_artifact(monitoring.artifact_id).template
     alarms = resources(found, ALARM).values()

@@ -7,7 +7,7 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
-from cdk_apps import flat, make_stack, only, synthesize
+from cdk_apps import flat, only, synthesize
 
 from constructs_triton import (
     InstanceType,
@@ -17,11 +17,6 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.errors import InvalidValueError
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def graphs(stack: cdk.Stack) -> dict[str, dict[str, Any]]:

@@ -28,11 +28,6 @@ GPU = InstanceType.of("ml.g5.xlarge")
 
 
 @pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
-
-
-@pytest.fixture
 def path(tmp_path: Path) -> Path:
     write_model(tmp_path / "models", "model")
     return tmp_path / "models"

@@ -8,9 +8,9 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+from cdk_apps import add_endpoint, flat, only, resources, synthesize
 
-from constructs_triton import InstanceType, TritonEndpoint, TritonVariant
+from constructs_triton import InstanceType, TritonVariant
 from constructs_triton.errors import InvalidValueError
 
 PUBLISHED_POLICY = {
@@ -27,26 +27,6 @@ PUBLISHED_POLICY = {
 }
 
 
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
-
-
-def make_endpoint(
-    stack: cdk.Stack, path: Path, instance_type: str = "ml.g5.xlarge", id: str = "Endpoint", **props: Any
-) -> TritonEndpoint:
-    if not (path / "model").exists():
-        write_model(path, "model")
-    return TritonEndpoint(
-        stack,
-        id,
-        model_repository=add_repository(stack, path, f"{id}Models"),
-        model="model",
-        instance_type=InstanceType.of(instance_type),
-        **props,
-    )
-
-
 def policy(stack: cdk.Stack) -> dict[str, Any]:
     properties = only(synthesize(stack), "AWS::ApplicationAutoScaling::ScalingPolicy")
     result: dict[str, Any] = properties["TargetTrackingScalingPolicyConfiguration"]
@@ -55,7 +35,7 @@ def policy(stack: cdk.Stack) -> dict[str, Any]:
 
 def test_fraction_is_recognized_as_a_percentage(stack: cdk.Stack, tmp_path: Path) -> None:
     """A target of 0.6 raises an error that proposes 60, and 60 is accepted."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
     message = r"^target_utilization_percent: must be from 1 to 100 percent, got 0\.6; did you mean 60\?$"
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=0.6)
@@ -67,7 +47,7 @@ def test_low_utilization_target_is_a_warning(
     stack: cdk.Stack, tmp_path: Path, percent: float, warnings: int
 ) -> None:
     """A target below 10 percent is allowed with a warning; 10 percent has none."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
     count.scale_on_cpu_utilization("Cpu", target_utilization_percent=percent)
     found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp("almost idle"))
     assert len(found) == warnings
@@ -75,7 +55,7 @@ def test_low_utilization_target_is_a_warning(
 
 def test_misspelt_keyword_has_a_suggestion(stack: cdk.Stack, tmp_path: Path) -> None:
     """The suggestion comes from the method's keywords and from those of all policies."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=5)
     misspelt: dict[str, Any] = {"target_utilization": 60}
     with pytest.raises(
         TypeError, match=r"^scale_on_gpu_utilization\(\) got .*mean \"target_utilization_percent"
@@ -88,7 +68,7 @@ def test_misspelt_keyword_has_a_suggestion(stack: cdk.Stack, tmp_path: Path) -> 
 
 def test_gpu_policy_equals_the_published_example(stack: cdk.Stack, tmp_path: Path) -> None:
     """The default is 60 percent, with cooldowns of 600 s in and 200 s out."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
     configuration = policy(stack)
     dimensions = configuration["CustomizedMetricSpecification"].pop("Dimensions")
@@ -99,7 +79,7 @@ def test_gpu_policy_equals_the_published_example(stack: cdk.Stack, tmp_path: Pat
 
 def test_scalable_target_has_the_service_linked_role(stack: cdk.Stack, tmp_path: Path) -> None:
     """The target refers to the endpoint, and no role is created for it."""
-    endpoint = make_endpoint(stack, tmp_path, variant_name="blue")
+    endpoint = add_endpoint(stack, tmp_path, variant_name="blue")
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     template = synthesize(stack)
     target = only(template, "AWS::ApplicationAutoScaling::ScalableTarget")
@@ -119,14 +99,14 @@ def test_gpu_target_counts_the_gpus(
     stack: cdk.Stack, tmp_path: Path, instance_type: str, target: int
 ) -> None:
     """The maximum of the metric is 100 times the GPUs, so 60 percent of four GPUs is 240."""
-    endpoint = make_endpoint(stack, tmp_path, instance_type)
+    endpoint = add_endpoint(stack, tmp_path, instance_type=InstanceType.of(instance_type))
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
     assert policy(stack)["TargetValue"] == target
 
 
 def test_unknown_type_needs_gpu_count(stack: cdk.Stack, tmp_path: Path) -> None:
     """An instance type newer than the table is accepted with its number of GPUs."""
-    endpoint = make_endpoint(stack, tmp_path, "ml.g99.4xlarge")
+    endpoint = add_endpoint(stack, tmp_path, instance_type=InstanceType.of("ml.g99.4xlarge"))
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     with pytest.raises(
         InvalidValueError,
@@ -148,16 +128,16 @@ def test_utilization_out_of_range_is_refused(
     stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
     """The hint for 0 is a usual value, because a target of 1 percent would keep instances idle."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_gpu_utilization("Gpu", **given)
 
 
 def test_gpu_policy_needs_a_gpu(stack: cdk.Stack, tmp_path: Path) -> None:
     """A policy on a metric that is never published would never act."""
-    count = make_endpoint(stack, tmp_path, "ml.c5.xlarge").auto_scale_instance_count(
-        min_capacity=1, max_capacity=2
-    )
+    count = add_endpoint(
+        stack, tmp_path, instance_type=InstanceType.of("ml.c5.xlarge")
+    ).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match="has no NVIDIA GPU"):
         count.scale_on_gpu_utilization("Gpu")
 
@@ -172,7 +152,7 @@ def test_gpu_policy_needs_a_gpu(stack: cdk.Stack, tmp_path: Path) -> None:
 )
 def test_invocations_target(stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], target: float) -> None:
     """Requests per second become invocations per minute, times the safety factor."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     count.scale_on_invocations_per_instance("Calls", **given)
     configuration = policy(stack)
     assert configuration["TargetValue"] == target
@@ -202,7 +182,7 @@ def test_invocations_target_is_refused(
     stack: cdk.Stack, tmp_path: Path, given: dict[str, Any], message: str
 ) -> None:
     """The target must be above 0 and set in one way only."""
-    count = make_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
+    count = add_endpoint(stack, tmp_path).auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match=message):
         count.scale_on_invocations_per_instance("Calls", **given)
 
@@ -217,14 +197,14 @@ def test_invocations_target_is_refused(
 )
 def test_bounds_are_checked(stack: cdk.Stack, tmp_path: Path, bounds: tuple[int, int], message: str) -> None:
     """The bounds have at least one instance and contain the initial count."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     with pytest.raises(InvalidValueError, match=message):
         endpoint.auto_scale_instance_count(min_capacity=bounds[0], max_capacity=bounds[1])
 
 
 def test_deployment_keeps_the_count_and_nothing_else(stack: cdk.Stack, tmp_path: Path) -> None:
     """With scaling, a deployment keeps the instance count, and applies a changed weight or capture."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     properties = only(synthesize(stack), "AWS::SageMaker::Endpoint")
     assert properties["RetainAllVariantProperties"] is True
@@ -236,14 +216,14 @@ def test_deployment_keeps_the_count_and_nothing_else(stack: cdk.Stack, tmp_path:
 
 def test_without_scaling_a_deployment_sets_the_count(stack: cdk.Stack, tmp_path: Path) -> None:
     """Without scaling, a deployment sets the instance count of the template."""
-    make_endpoint(stack, tmp_path)
+    add_endpoint(stack, tmp_path)
     assert "RetainAllVariantProperties" not in only(synthesize(stack), "AWS::SageMaker::Endpoint")
 
 
 def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> None:
     """Two endpoints with two policies each are in one stack."""
     for name in ("A", "B"):
-        endpoint = make_endpoint(stack, tmp_path, id=name)
+        endpoint = add_endpoint(stack, tmp_path, id=name)
         count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
         count.scale_on_gpu_utilization("Gpu", disable_scale_in=True)
         count.scale_on_invocations_per_instance("Calls", target_invocations_per_minute=100)
@@ -252,7 +232,7 @@ def test_several_policies_and_endpoints(stack: cdk.Stack, tmp_path: Path) -> Non
 
 def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """A variant has one scalable target; the error says where to add further policies."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
     with pytest.raises(InvalidValueError, match="add policies to the result of the first call"):
         endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
@@ -262,7 +242,7 @@ def test_second_scaling_of_a_variant_is_refused(stack: cdk.Stack, tmp_path: Path
 def test_two_variants_of_one_endpoint_scale(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each variant has its own IDs, target and metric dimensions."""
     green = TritonVariant(variant_name="green", instance_type=InstanceType.of("ml.g5.12xlarge"))
-    endpoint = make_endpoint(stack, tmp_path, variants=[TritonVariant(variant_name="blue"), green])
+    endpoint = add_endpoint(stack, tmp_path, variants=[TritonVariant(variant_name="blue"), green])
     for variant in endpoint.variants:
         count = variant.auto_scale_instance_count(min_capacity=1, max_capacity=2)
         count.scale_on_gpu_utilization("Gpu")

@@ -11,29 +11,12 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_repository, flat, make_stack, statements, synthesize, write_model
+from cdk_apps import add_endpoint, add_repository, flat, statements, synthesize, write_model
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
 from constructs_triton.errors import InvalidValueError
 
 NATIVE = "AWS::ApplicationAutoScaling::"
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
-
-
-def make_endpoint(stack: cdk.Stack, path: Path, **props: Any) -> TritonEndpoint:
-    write_model(path, "model")
-    return TritonEndpoint(
-        stack,
-        "Endpoint",
-        model_repository=add_repository(stack, path),
-        model="model",
-        instance_type=InstanceType.of("ml.g5.xlarge"),
-        **props,
-    )
 
 
 def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -46,7 +29,7 @@ def by_type(template: dict[str, Any], kind: str) -> dict[str, Any]:
 
 def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.Stack, tmp_path: Path) -> None:
     """The sweeper comes first, then the gate, then the endpoint, then its targets and policies."""
-    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    endpoint = add_endpoint(stack, tmp_path, scaling_guard=True)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     count.scale_on_gpu_utilization("Gpu")
     template = synthesize(stack)
@@ -72,7 +55,7 @@ def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.St
 
 def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path) -> None:
     """Scaling is CloudFormation's own unless the guard was asked for."""
-    endpoint = make_endpoint(stack, tmp_path)
+    endpoint = add_endpoint(stack, tmp_path)
     endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
     template = synthesize(stack)
     kinds = {each["Type"] for each in template["Resources"].values()}
@@ -82,7 +65,7 @@ def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path
 
 def test_only_variants_of_endpoints_can_be_deregistered(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each change to Application Auto Scaling is bound to SageMaker's namespace and dimension."""
-    make_endpoint(stack, tmp_path, scaling_guard=True)
+    add_endpoint(stack, tmp_path, scaling_guard=True)
     statements = [
         statement
         for each in synthesize(stack)["Resources"].values()
@@ -103,7 +86,7 @@ def test_guard_may_do_what_scaling_needs(stack: cdk.Stack, tmp_path: Path) -> No
 
     The service calls CloudWatch and SageMaker with the rights of its caller.
     """
-    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    endpoint = add_endpoint(stack, tmp_path, scaling_guard=True)
     found = statements(synthesize(stack))
     sids = ("ScaleEndpoint", "TrackMetrics", "CreateServiceLinkedRole")
     scaled, tracked, role = (found[sid] for sid in sids)
@@ -149,7 +132,7 @@ def test_guard_may_register_and_deregister(
     stack: cdk.Stack, tmp_path: Path, sid: str, operations: list[str]
 ) -> None:
     """Each call that the guard's function makes to Application Auto Scaling is allowed."""
-    make_endpoint(stack, tmp_path, scaling_guard=True)
+    add_endpoint(stack, tmp_path, scaling_guard=True)
     allowed = statements(synthesize(stack))[sid]["Action"]
     given = [allowed] if isinstance(allowed, str) else allowed
     assert given == [f"application-autoscaling:{operation}" for operation in operations]
@@ -157,7 +140,7 @@ def test_guard_may_register_and_deregister(
 
 def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
     """The aspect also finds a step policy that was added to CDK's own scalable target."""
-    endpoint = make_endpoint(stack, tmp_path, scaling_guard=True)
+    endpoint = add_endpoint(stack, tmp_path, scaling_guard=True)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     action = appscaling.StepScalingAction(count, "Steps", scaling_target=count.scalable_target)
     action.add_adjustment(adjustment=1, lower_bound=0)
@@ -168,7 +151,7 @@ def test_step_policy_added_past_the_construct_is_an_error(stack: cdk.Stack, tmp_
 def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Step policies are refused, also for a backlog: their alarms would refer to a deleted policy."""
     bucket = s3.Bucket(stack, "Bucket")
-    endpoint = make_endpoint(
+    endpoint = add_endpoint(
         stack, tmp_path, scaling_guard=True, async_inference=AsyncInferenceConfig(bucket=bucket)
     )
     count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=5)

@@ -8,7 +8,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
-from cdk_apps import add_repository, flat, make_stack, only, resources, synthesize, write_model
+from cdk_apps import add_repository, flat, only, resources, synthesize, write_model
 from syrupy.assertion import SnapshotAssertion
 
 from constructs_triton import InstanceType, TritonEndpoint
@@ -16,11 +16,6 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning import Measurement, Plan, Requirement, plan_all
 
 POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def make_plan(instance_type: str = "ml.g5.xlarge") -> Plan:

@@ -8,7 +8,7 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
-from cdk_apps import make_stack, only, resources, synthesize
+from cdk_apps import only, resources, synthesize
 
 from constructs_triton import InstanceType, TritonScalableInstanceCount
 from constructs_triton.cdk.metrics.metrics import variant_metric
@@ -17,11 +17,6 @@ from constructs_triton.errors import InvalidValueError
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
 DIMENSIONS = [{"Name": "EndpointName", "Value": "bert"}, {"Name": "VariantName", "Value": "blue"}]
 POLICY, TARGET = "AWS::ApplicationAutoScaling::ScalingPolicy", "AWS::ApplicationAutoScaling::ScalableTarget"
-
-
-@pytest.fixture
-def stack() -> cdk.Stack:
-    return make_stack()
 
 
 def make_count(

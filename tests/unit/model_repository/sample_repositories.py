@@ -1,15 +1,13 @@
-"""Sample repositories for the tests of packing, and an own cache for each test."""
+"""Sample repositories for the tests of packing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-import pytest
-
 from constructs_triton.model_repository import ModelRepository
 
-__all__ = ["ENSEMBLE_CONFIG", "own_cache", "write_repository"]
+__all__ = ["ENSEMBLE_CONFIG", "write_repository"]
 
 ENSEMBLE_CONFIG = b"""
 platform: "ensemble"
@@ -19,14 +17,6 @@ ensemble_scheduling { step [{
   model_name: "net" model_version: -1
   input_map { key: "x" value: "x" } output_map { key: "y" value: "y" } }] }
 """
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache for each test, so that none uses the developer's cache."""
-    directory = tmp_path / "cache"
-    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(directory))
-    return directory
 
 
 def write_repository(root: Path, files: Mapping[str, bytes]) -> ModelRepository:

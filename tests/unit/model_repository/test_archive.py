@@ -11,13 +11,11 @@ import zlib
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository.archive import BLOCK_BYTES, write_archive
 from constructs_triton.model_repository.members import Member, collect_members
-
-__all__ = ["own_cache"]
 
 
 @pytest.fixture

@@ -7,15 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
 from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
 from constructs_triton.model_repository.digest_cache import DigestCache
 from constructs_triton.model_repository.members import FileState, Member, collect_members
-
-__all__ = ["own_cache"]
 
 MARK = b"a digest that no content has...."
 LATER_NS = 10**10

@@ -10,12 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository import inspect_archive, pack
-
-__all__ = ["own_cache"]
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b"class TritonPythonModel: ...\n"}
 

@@ -8,15 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository import archive_outline as outline
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.model_repository.partial_folder import partial_folder
-
-__all__ = ["own_cache"]
 
 CONFIG = b'backend: "onnxruntime"\n'
 WEIGHTS = bytes(range(256)) * 4096 * 4  # 4 MiB, of which no check looks at more than the beginning

@@ -8,14 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sample_repositories import ENSEMBLE_CONFIG, own_cache, write_repository
+from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack, packing
 from constructs_triton.model_repository.cached_repository import CachedRepository
 from constructs_triton.model_repository.packing import find_packed
-
-__all__ = ["own_cache"]
 
 REAL_CLOCK = time.time_ns
 

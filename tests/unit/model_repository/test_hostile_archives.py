@@ -14,15 +14,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.model_repository import inspect_archive
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.model_repository.tar_reader import UnpackLimits
-
-__all__ = ["own_cache"]
 
 CONFIG = b'backend: "onnxruntime"\n'
 FILES = {"net/config.pbtxt": CONFIG, "net/1/model.onnx": bytes(3000)}

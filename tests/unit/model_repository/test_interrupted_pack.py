@@ -10,12 +10,10 @@ import sys
 import time
 from pathlib import Path
 
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.model_repository import inspect_archive, pack
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
-
-__all__ = ["own_cache"]
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}
 

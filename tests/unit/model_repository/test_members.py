@@ -7,12 +7,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from sample_repositories import own_cache, write_repository
+from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.members import collect_members
-
-__all__ = ["own_cache"]
 
 MODEL = {"m/config.pbtxt": b"", "m/1/model.py": b""}
 

@@ -11,7 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from sample_repositories import ENSEMBLE_CONFIG, own_cache, write_repository
+from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository import (
@@ -22,8 +22,6 @@ from constructs_triton.model_repository import (
     pack,
 )
 from constructs_triton.model_repository.archive import BLOCK_BYTES
-
-__all__ = ["own_cache"]
 
 PYTHON_CONFIG = b"""
 backend: "python"

@@ -13,22 +13,16 @@ from sync_requests import (
     SOURCE,
     CloudFormation,
     Context,
-    cloudformation,
     content,
-    faults,
     index,
     keys,
     make_event,
     put_archive,
-    s3,
-    s3_url,
 )
 
 from constructs_triton.custom_resource_handlers import response, retries
 from constructs_triton.custom_resource_handlers.model_sync import handler, placement
 from constructs_triton.custom_resource_handlers.response import CustomResourceError
-
-__all__ = ["cloudformation", "faults", "s3", "s3_url"]
 
 
 def test_create_places_every_archive(s3: Any, cloudformation: CloudFormation) -> None:

@@ -16,13 +16,10 @@ from sync_requests import (
     DESTINATION,
     CloudFormation,
     Context,
-    cloudformation,
     index,
     keys,
     make_event,
     put_archive,
-    s3,
-    s3_url,
 )
 
 from constructs_triton.client.model_index import ModelIndex
@@ -31,8 +28,6 @@ from constructs_triton.custom_resource_handlers.model_sync.index import Index, r
 from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
 from constructs_triton.custom_resource_handlers.model_sync.placement import SyncError
 from constructs_triton.custom_resource_handlers.model_sync.pruning import empty_prefix
-
-__all__ = ["cloudformation", "s3", "s3_url"]
 
 
 def deploy(s3: Any, cloudformation: CloudFormation, *archives: dict[str, Any], **properties: Any) -> None:

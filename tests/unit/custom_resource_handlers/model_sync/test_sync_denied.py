@@ -12,19 +12,13 @@ from sync_requests import (
     DESTINATION,
     CloudFormation,
     Context,
-    cloudformation,
-    faults,
     keys,
     make_event,
     put_archive,
-    s3,
-    s3_url,
 )
 
 from constructs_triton.custom_resource_handlers import retries
 from constructs_triton.custom_resource_handlers.model_sync import handler, placement
-
-__all__ = ["cloudformation", "faults", "s3", "s3_url"]
 
 PART = 5 * 1024**2
 OPERATIONS = [

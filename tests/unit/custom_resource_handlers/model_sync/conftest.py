@@ -1,0 +1,7 @@
+"""The fixtures of the function's tests, which ``sync_requests`` defines."""
+
+from __future__ import annotations
+
+from sync_requests import cloudformation, faults, s3, s3_url
+
+__all__ = ["cloudformation", "faults", "s3", "s3_url"]
