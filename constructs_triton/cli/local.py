@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--tritonserver", type=Path, metavar="PATH",
                     help="tritonserver executable to use instead of the one of nvidia-pytriton, "
                          "for example for other backends")
+    up.add_argument("--no-stand-ins", action="store_true",
+                    help="refuse models whose backend the server does not have, instead of running them "
+                         "with the framework's Python package")
     up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
                     help="memory of each multi-model endpoint in MiB; above it, the least recently used "
                          "model is unloaded (default: 70 percent of the free memory, shared equally)")
@@ -123,6 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
         uses_private_mounts=not arguments.no_private_mounts,
         allows_open_ports=arguments.allow_open_ports,
         until_stdin_closes=arguments.until_stdin_closes,
+        uses_stand_ins=not arguments.no_stand_ins,
     )
     LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
     return 0

@@ -32,6 +32,8 @@ from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
+from constructs_triton.local.stand_ins.frameworks import PACKAGES
+from constructs_triton.local.stand_ins.stand_ins import StandIns
 
 __all__ = ["LocalRun", "RunOptions"]
 
@@ -65,6 +67,7 @@ class RunOptions:
     uses_private_mounts: bool = True
     allows_open_ports: bool = False
     until_stdin_closes: bool = False
+    uses_stand_ins: bool = True
 
 
 @dataclass(slots=True)
@@ -121,7 +124,7 @@ class LocalRun:
         """Find the server, the Python and the features of this machine that all endpoints share."""
         options, report = self.options, self.report
         installation = find_installation(options.tritonserver)
-        python = inspect_python(options.python)
+        python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
         needed = [installation.executable, python.executable]
         has_addresses = has_private_addresses(report, allows_open_ports=options.allows_open_ports)
         isolated = [_label(*pair) for pair in _pairs(specs) if pair[1].container.is_isolated]
@@ -134,6 +137,7 @@ class LocalRun:
             has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
             has_private_addresses=has_addresses,
             has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
+            stand_ins=StandIns(python.packages, python.executable) if options.uses_stand_ins else None,
             run_folders=(scratch,),
         )
 

@@ -1,9 +1,10 @@
 """Loads the models of a repository in the Triton server and returns its answers.
 
 The models are loaded one after the other. A server that does not answer (the Python backend waits forever
-without ``model.py``) is stopped, and a new one continues with the next model. Backends that nvidia-pytriton
-does not contain are replaced by stand-ins that do nothing, compiled with the system's C compiler. Triton's
-core then checks the configuration, but the model file is not checked.
+without ``model.py``) is stopped, and a new one continues with the next model. Models of backends that
+nvidia-pytriton does not contain are loaded by the stand-ins of the local run. Where a stand-in cannot run,
+an empty backend takes its place, compiled with the system's C compiler: Triton's core then checks the
+configuration, but the model file is not checked.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.installation import TritonInstallation, find_installation, inspect_python
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
+from constructs_triton.local.stand_ins.frameworks import PACKAGES
+from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config import format_model_config
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
@@ -34,16 +37,16 @@ from constructs_triton.model_repository import ModelRepository
 
 __all__ = ["ask_server"]
 
-STAND_INS = frozenset(
+BACKENDS = frozenset(
     {"dali", "fil", "onnxruntime", "openvino", "pytorch", "tensorflow", "tensorrt", "tensorrtllm", "vllm"}
 )
-"""Backends of NVIDIA's images that stand-ins replace. The server reports any other name as missing."""
+"""Backends of NVIDIA's images that are replaced. The server reports any other name as missing."""
 
 _KIND_GPU = 1
 _SOCKET_NAME = "http.sock"
 _START_SECONDS, _LOAD_SECONDS = 60.0, 30.0
 # The only required function. It responds without outputs, because a warm-up waits for a response.
-_STAND_IN_SOURCE = """
+_EMPTY_SOURCE = """
 void *TRITONBACKEND_ResponseNew(void **response, void *request);
 void *TRITONBACKEND_ResponseSend(void *response, unsigned int flags, void *error);
 void *TRITONBACKEND_RequestRelease(void *request, unsigned int flags);
@@ -65,11 +68,12 @@ void *TRITONBACKEND_ModelInstanceExecute(void *instance, void **requests, unsign
 def ask_server(path: Path) -> dict[str, str]:
     """Return the server's answer for each model: ``"loads"``, or ``"rejected: "`` and its message.
 
-    An answer says if a stand-in was used. Without a GPU, instance groups on GPUs are removed first.
+    An answer says if another backend was used. Without a GPU, instance groups on GPUs are removed first.
 
     Raises:
         MissingDependencyError: nvidia-pytriton is not installed.
-        LocalEndpointError: the server does not start, or a stand-in needs a C compiler and there is none.
+        LocalEndpointError: the server does not start, or an empty backend needs a C compiler and there is
+            none.
     """
     repository = ModelRepository.from_directory(path)
     with tempfile.TemporaryDirectory(prefix="constructs-triton-check-") as folder:
@@ -92,20 +96,17 @@ class _CheckRun:
     @classmethod
     def prepare(cls, repository: ModelRepository, directory: Path) -> _CheckRun:
         installation = find_installation()
-        make_backends(directory / "backends", installation, inspect_python())
+        python = inspect_python(packages=PACKAGES)
+        make_backends(directory / "backends", installation, python)
         (directory / "models").mkdir()
         (directory / "home").mkdir()
         for entry in repository.path.iterdir():
             if entry.name not in repository.models:
                 (directory / "models" / entry.name).symlink_to(entry.resolve())
         notes = {name: _copy(model, directory / "models" / name) for name, model in repository.models.items()}
-        for name, model in repository.models.items():
-            backend = infer_backend(model).backend
-            if backend in STAND_INS and backend not in installation.backend_names():
-                _compile_stand_in(directory / "backends" / backend, backend)
-                notes[name] += (
-                    f" (a stand-in for the backend {backend} was used: only the configuration was checked)"
-                )
+        stand_ins = StandIns(python.packages, python.executable)
+        for name, note in _replace_backends(repository, directory / "backends", stand_ins):
+            notes[name] += note
         return cls(directory, notes, installation)
 
     @contextmanager
@@ -181,6 +182,29 @@ class _CheckRun:
             connection.close()
 
 
+def _replace_backends(
+    repository: ModelRepository, backends: Path, stand_ins: StandIns
+) -> Iterator[tuple[str, str]]:
+    """Add the backends that are not installed; yield each model that needs one, with a note.
+
+    A stand-in is used if it can run all models of its backend.
+    """
+    installed = {path.name for path in backends.iterdir()}
+    for backend in sorted(BACKENDS - installed):
+        models = [each for each in repository.models.values() if infer_backend(each).backend == backend]
+        if all(stand_ins.can_run(model, backend) for model in models):
+            for model in models:
+                yield (
+                    model.name,
+                    f" (loaded by {stand_ins.describe(model, backend)} in place of the backend {backend})",
+                )
+        else:
+            _compile_empty_backend(backends / backend, backend)
+            note = f" (an empty backend {backend} was used: only the configuration was checked)"
+            yield from ((model.name, note) for model in models)
+    stand_ins.place(backends)
+
+
 def _copy(model: ModelFolder, target: Path) -> str:
     """Link the model's files, write a configuration for this machine, and return a note of the change."""
     target.mkdir()
@@ -219,15 +243,13 @@ def _mirror(source: Path, target: Path) -> None:
                 (place / name).symlink_to(path.resolve())
 
 
-def _compile_stand_in(directory: Path, backend: str) -> None:
-    if directory.exists():
-        return
+def _compile_empty_backend(directory: Path, backend: str) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
-        raise LocalEndpointError(f"backend {backend}: its stand-in needs a C compiler; install gcc")
+        raise LocalEndpointError(f"backend {backend}: its replacement needs a C compiler; install gcc")
     directory.mkdir()
-    source = directory / "stand_in.c"
-    source.write_text(_STAND_IN_SOURCE, encoding="ascii")
+    source = directory / "empty_backend.c"
+    source.write_text(_EMPTY_SOURCE, encoding="ascii")
     library = directory / f"libtriton_{backend}.so"
     done = subprocess.run(
         [compiler, "-shared", "-fPIC", "-o", str(library), str(source)],
@@ -236,7 +258,9 @@ def _compile_stand_in(directory: Path, backend: str) -> None:
         check=False,
     )
     if done.returncode:
-        raise LocalEndpointError(f"backend {backend}: its stand-in cannot be compiled: {done.stderr.strip()}")
+        raise LocalEndpointError(
+            f"backend {backend}: its replacement cannot be compiled: {done.stderr.strip()}"
+        )
 
 
 def _reason(text: str) -> str:

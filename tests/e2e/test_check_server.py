@@ -33,11 +33,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_server_decides_each_model(models: Path) -> None:
-    """A model that raises is rejected with the server's message; a stand-in replaces TensorRT."""
+    """A model that raises is rejected with the server's message; an empty backend replaces TensorRT."""
     answers = ask_server(models)
     assert set(answers) == set(CASES)
     assert answers["ok_minimal"] == "loads"
-    assert answers["foreign_trt_good"].startswith("loads (a stand-in for the backend tensorrt")
+    assert answers["foreign_trt_good"].startswith("loads (an empty backend tensorrt")
     assert "max_batch_size" in answers["bad_auto_conflict"]
     assert "weights missing" in answers["bad_py_init_raises"]
     assert answers["bad_warmup_shape"].startswith("rejected: ")

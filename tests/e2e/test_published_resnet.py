@@ -49,7 +49,7 @@ def test_server_accepts_both_configurations(assembly: Path) -> None:
     """Triton's core accepts the configurations of the TorchScript and TensorRT models, with the warm-up."""
     for folder in ("resnet50_pt", "resnet50_trt"):
         (answer,) = ask_server(assembly.parent / "build" / folder).values()
-        assert answer.startswith("loads (a stand-in for the backend")
+        assert answer.startswith("loads (an empty backend")
 
 
 def test_articles_invocations_are_answered(endpoint: LocalEndpoint, pixels: Any) -> None:

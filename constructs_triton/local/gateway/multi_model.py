@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import aiohttp
 
-from constructs_triton.errors import ArchiveError, LocalEndpointError
+from constructs_triton.errors import ArchiveError, LocalEndpointError, MissingDependencyError
 from constructs_triton.local.gateway.runtime_errors import (
     RuntimeApiError,
     model_error,
@@ -29,7 +29,6 @@ from constructs_triton.local.gateway.runtime_errors import (
     validation_error,
 )
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
-from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.memory import session_bytes
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.server.unpacking import unpack
@@ -225,12 +224,12 @@ class MultiModelContainer:
     def _prepare(self, model: Path) -> None:
         settings = self._server.settings
         try:
-            refuse_known_hangs(model, Target(mode="multi-model"), settings.python.version)
-        except LocalEndpointError as error:
             # Servers since 25.09 answer this, while the bundled server would wait forever.
+            refuse_known_hangs(model, Target(mode="multi-model"), settings.python.version)
+            self._server.prepare_models(model, "")
+        except (LocalEndpointError, MissingDependencyError) as error:
             shutil.rmtree(model.parent, ignore_errors=True)
             raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
-        prepare_models(model, settings.report)
 
     def _directory(self, target_model: str) -> Path:
         return self._server.models_directory / _hash(target_model)

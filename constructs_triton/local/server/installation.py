@@ -11,9 +11,11 @@ import os
 import platform
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from constructs_triton.errors import LocalEndpointError, MissingDependencyError
 from constructs_triton.local.server.libpython import find_libpython, install_command, soname
@@ -27,23 +29,34 @@ _OLDEST_GLIBC = (2, 35)
 _NEWEST_PYTHON = (3, 12)
 _STUB = "triton_python_backend_stub"
 _PROBE = """
-import importlib.metadata as metadata, json, sys, sysconfig
-try:
-    numpy = metadata.version("numpy")
-except metadata.PackageNotFoundError:
-    numpy = None
-libdir = sysconfig.get_config_var("LIBDIR")
-print(json.dumps({"version": sys.version_info[:2], "libdir": libdir, "numpy": numpy}))
+import importlib.metadata as metadata, importlib.util, json, sys, sysconfig
+def version(distributions):
+    for name in distributions:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            pass
+    return None
+packages = {}
+for module, distributions in json.loads(sys.argv[1]).items():
+    if importlib.util.find_spec(module) is not None:
+        packages[module] = version(distributions) or "of unknown version"
+libdir, numpy = sysconfig.get_config_var("LIBDIR"), version(["numpy"])
+print(json.dumps({"version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages}))
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPython:
-    """The Python environment of the models. ``bin`` must be the first folder in the server's PATH."""
+    """The Python environment of the models. ``bin`` must be the first folder in the server's PATH.
+
+    ``packages`` has the versions of the packages that :func:`inspect_python` was asked for.
+    """
 
     executable: Path
     version: tuple[int, int]
     library_directory: Path | None
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def bin(self) -> Path:
@@ -155,17 +168,20 @@ def _installed_server(path: Path) -> TritonInstallation:
     return TritonInstallation(executable, root / "backends", root / "lib", None)
 
 
-def inspect_python(executable: Path | None = None) -> ModelPython:
+def inspect_python(
+    executable: Path | None = None, packages: Mapping[str, Sequence[str]] | None = None
+) -> ModelPython:
     """Check that an interpreter can run the models, and return it.
 
     ``executable`` defaults to the running interpreter. With NumPy 2 models load, but every request fails.
+    ``packages`` are modules to look for, each with the distributions that may contain it.
 
     Raises:
         MissingDependencyError: NumPy below 2, libpython or a matching ``python3`` is missing.
         LocalEndpointError: ``executable`` is not a Python interpreter.
     """
     path = Path(os.path.abspath(executable or sys.executable))  # noqa: PTH100 - resolving leaves the venv
-    found = _probe(path)
+    found = _probe(path, packages or {})
     version = (int(found["version"][0]), int(found["version"][1]))
     _require_numpy(path, version, found["numpy"])
     _require_python3(path)
@@ -174,12 +190,13 @@ def inspect_python(executable: Path | None = None) -> ModelPython:
         raise MissingDependencyError(
             f"{path}: its shared library {soname(version)} is missing; run `{install_command(version)}`"
         )
-    return ModelPython(path, version, library.directory)
+    return ModelPython(path, version, library.directory, found["packages"])
 
 
-def _probe(path: Path) -> dict[str, str]:
+def _probe(path: Path, packages: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    command = [path, "-c", _PROBE, json.dumps(packages)]
     try:
-        done = subprocess.run([path, "-c", _PROBE], capture_output=True, text=True, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout))
     except (OSError, subprocess.CalledProcessError, ValueError) as error:
         # The exception of a failed command contains the whole program.

@@ -1,6 +1,7 @@
 """Fits the unpacked copy of a model repository to this machine.
 
-GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs.
+GPU instance groups run on the CPU, and no group has more instances than the machine has CPUs. A stand-in has
+one instance by default, because each is a process with its own copy of the model.
 
 Only the copy changes, never the archive. A ``config.pbtxt`` that cannot be parsed is left unchanged, so that
 the server rejects it with its own message.
@@ -10,24 +11,21 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import LocalEndpointError, ModelConfigError
+from constructs_triton.local.stand_ins.stand_ins import StandIns
+from constructs_triton.model_config.backends import infer_backend
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.text import format_model_config, parse_model_config
+from constructs_triton.model_repository import ModelRepository
 from constructs_triton.regular_files import read_regular
 
-__all__ = ["count_python_instances", "prepare_models", "require_backends"]
+__all__ = ["count_python_instances", "models_to_load", "prepare_models", "require_backends"]
 
-#: The backend that the server infers from ``platform`` (triton core AutoCompleteBackendFields).
-_PLATFORM_BACKENDS = {
-    "onnxruntime_onnx": "onnxruntime",
-    "pytorch_libtorch": "pytorch",
-    "tensorflow_graphdef": "tensorflow",
-    "tensorflow_savedmodel": "tensorflow",
-    "tensorrt_plan": "tensorrt",
-}
+_ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 
 
 def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str, Any]:
@@ -55,30 +53,80 @@ def _names(models: Iterable[str]) -> str:
     return ", ".join(sorted(name or "the model at the archive's root" for name in models))
 
 
-def require_backends(configs: Mapping[str, Any], default_model: str, installed: frozenset[str]) -> None:
-    """Check that the server has the backend of a model and, for an ensemble, of its steps.
+def models_to_load(repository: Path, default_model: str) -> list[ModelFolder]:
+    """Return the default model with, for an ensemble, all its steps. An empty name means all models."""
+    found = ModelRepository.from_directory(repository)
+    if default_model:
+        return (
+            [found.models[name] for name in found.closure(default_model)]
+            if default_model in found.models
+            else []
+        )
+    root = [] if found.root_model is None else [found.root_model]
+    return [*root, *found.models.values()]
 
-    An empty ``default_model`` means all models.
+
+def require_backends(
+    models: Iterable[ModelFolder],
+    installed: frozenset[str],
+    stand_ins: StandIns | None,
+    report: Callable[[str], None],
+) -> list[ModelFolder]:
+    """Return the models that stand-ins replace; each other model's backend is installed.
+
+    ``report`` prints the stand-in of each model. Without ``stand_ins`` none is used.
 
     Raises:
-        LocalEndpointError: a backend is not installed.
+        LocalEndpointError: a backend is not installed and has no stand-in.
+        MissingDependencyError: a stand-in's package is not installed.
     """
-    for name in sorted(_closure(configs, default_model) if default_model else configs):
-        backend = _backend(configs[name]) if name in configs else ""
-        if backend and backend not in installed:
-            raise LocalEndpointError(
-                f"{name}: needs the backend {backend!r}, but this Triton server has only "
-                f"{', '.join(sorted(installed))}; set --tritonserver to a server that has it (NVIDIA's "
-                "Triton image has /opt/tritonserver/bin/tritonserver), run an endpoint without this model "
-                "with --endpoint NAME, or write the model for the Python backend"
-            )
+    replaced = []
+    for model in models:
+        backend = "" if model.is_ensemble else infer_backend(model).backend
+        if not backend or backend in installed:
+            continue
+        if stand_ins is None or not stand_ins.knows(backend):
+            raise LocalEndpointError(_missing(model.name, backend, installed, stand_ins))
+        stand_ins.require(model, backend, report)
+        replaced.append(model)
+        if not (model.config and model.config.instance_group):
+            _set_one_instance(model)
+    return replaced
 
 
-def count_python_instances(configs: Mapping[str, Any], default_model: str) -> int:
-    """Return how many processes the Python models have at least; a group without a count has one."""
-    names = _closure(configs, default_model) if default_model else set(configs)
-    chosen = [configs[name] for name in names if name in configs and configs[name].backend == "python"]
-    return sum(max(1, sum(max(1, group.count) for group in config.instance_group)) for config in chosen)
+def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
+    has = ", ".join(sorted(installed))
+    if stand_ins is not None:
+        has += f" and stand-ins for {', '.join(stand_ins.backends())}"
+    return (
+        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; set --tritonserver "
+        "to a server that has it (NVIDIA's Triton image has /opt/tritonserver/bin/tritonserver), run an "
+        "endpoint without this model with --endpoint NAME, or write the model for the Python backend"
+    )
+
+
+def _set_one_instance(model: ModelFolder) -> None:
+    """Write the default of most backends. That of ONNX models is two instances."""
+    path = model.directory / CONFIG_FILE
+    if model.config is not None:
+        path.write_text(f"{format_model_config(model.config)}{_ONE_INSTANCE}", encoding="utf-8")
+    elif not model.has_config and model.path != ".":
+        path.write_text(_ONE_INSTANCE, encoding="ascii")
+
+
+def count_python_instances(models: Iterable[ModelFolder], replaced: Sequence[ModelFolder]) -> int:
+    """Return how many processes the Python models and the stand-ins have at least.
+
+    A group without a count has one.
+    """
+    names = {model.name for model in replaced}
+    chosen = [model for model in models if model.name in names or infer_backend(model).backend == "python"]
+    return sum(_count(model.config) for model in chosen)
+
+
+def _count(config: Any | None) -> int:
+    groups = [] if config is None else config.instance_group
+    return max(1, sum(max(1, group.count) for group in groups))
 
 
 def _has_gpu() -> bool:
@@ -110,20 +158,3 @@ def _limit(config: Any, cpus: int) -> bool:
     for group in groups:
         group.count = cpus
     return bool(groups)
-
-
-def _backend(config: Any) -> str:
-    return str(config.backend) or _PLATFORM_BACKENDS.get(config.platform, "")
-
-
-def _closure(configs: Mapping[str, Any], name: str) -> set[str]:
-    """Return the model and, for ensembles, all their steps."""
-    found: set[str] = set()
-    waiting = [name]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            steps = configs[name].ensemble_scheduling.step if name in configs else ()
-            waiting += [step.model_name for step in steps]
-    return found

@@ -23,6 +23,7 @@ from constructs_triton.local.server.installation import ModelPython, TritonInsta
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import (
     count_python_instances,
+    models_to_load,
     prepare_models,
     require_backends,
 )
@@ -34,6 +35,7 @@ from constructs_triton.local.server.server_log import error_excerpt, stub_failur
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
 __all__ = ["ServerSettings", "TritonServer", "finish"]
@@ -66,6 +68,8 @@ class ServerSettings:
     has_private_addresses: bool = False
     #: Whether servers with network isolation run without a network.
     has_network_isolation: bool = False
+    #: Replacements for backends that the server does not have; ``None`` for none.
+    stand_ins: StandIns | None = None
     #: Folders of the whole run, which the supervisors delete when it ends.
     run_folders: tuple[Path, ...] = ()
 
@@ -173,6 +177,8 @@ class TritonServer:
     def _prepare(self) -> None:
         installation, python = self.settings.installation, self.settings.python
         make_backends(self.directory / "backends", installation, python)
+        if self.settings.stand_ins is not None:
+            self.settings.stand_ins.place(self.directory / "backends")
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
         if self.container.archive is not None:
@@ -180,9 +186,22 @@ class TritonServer:
             unpack(self.container.archive, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
             refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
-            configs = prepare_models(model, self.settings.report)
-            require_backends(configs, default_model, installation.backend_names())
-            self._fit_to_machine(count_python_instances(configs, default_model))
+            self.prepare_models(model, default_model)
+
+    def prepare_models(self, repository: Path, default_model: str) -> None:
+        """Fit unpacked models to this machine and to the backends of the server.
+
+        Raises:
+            LocalEndpointError: a backend is not installed and has no stand-in.
+            MissingDependencyError: a stand-in's package is not installed.
+        """
+        settings = self.settings
+        prepare_models(repository, settings.report)
+        models = models_to_load(repository, default_model)
+        installed = settings.installation.backend_names()
+        replaced = require_backends(models, installed, settings.stand_ins, settings.report)
+        if not self.container.is_multi_model:
+            self._fit_to_machine(count_python_instances(models, replaced))
 
     def _fit_to_machine(self, instances: int) -> None:
         """Set shared memory and threads for this number of Python model processes."""

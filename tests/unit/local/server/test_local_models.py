@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from constructs_triton.errors import ArchiveError, LocalEndpointError
+from constructs_triton.errors import ArchiveError, LocalEndpointError, MissingDependencyError
 from constructs_triton.local.server import local_model
 from constructs_triton.local.server.local_model import (
     count_python_instances,
+    models_to_load,
     prepare_models,
     require_backends,
 )
 from constructs_triton.local.server.memory import fit_shared_memory
 from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.text import parse_model_config
 
 GPU = 'backend: "python"\ninstance_group [ { count: 2 kind: KIND_GPU gpus: [ 0, 1 ] }, { gpus: [ 1 ] } ]\n'
@@ -71,21 +73,24 @@ ENSEMBLE = (
 def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> None:
     """A step of the ensemble counts, another model that is never loaded does not."""
     repository = _write(tmp_path, whole=ENSEMBLE, net='platform: "onnxruntime_onnx"', other='backend: "dali"')
-    configs = prepare_models(repository, print)
+    models = models_to_load(repository, "whole")
     with pytest.raises(
         LocalEndpointError, match=r"net: needs the backend 'onnxruntime'.* python; .*--tritonserver"
     ):
-        require_backends(configs, "whole", frozenset({"python"}))
-    require_backends(configs, "whole", frozenset({"python", "onnxruntime"}))
+        require_backends(models, frozenset({"python"}), None, print)
+    assert require_backends(models, frozenset({"python", "onnxruntime"}), None, print) == []
 
 
 def test_python_instances_are_counted_as_the_server_starts_them(tmp_path: Path) -> None:
     """Only models that are loaded count; a group without a count, and a model without a group, have one."""
     two = 'backend: "python" instance_group [ { count: 2 kind: KIND_CPU } ]'
     ensemble = ENSEMBLE.replace('"net"', '"two"')
-    configs = prepare_models(_write(tmp_path, whole=ensemble, two=two, other='backend: "python"'), print)
-    assert count_python_instances(configs, "whole") == 2
-    assert count_python_instances(configs, "") == 3
+    repository = _write(tmp_path, whole=ensemble, two=two, other='backend: "python"', net='backend: "dali"')
+    assert count_python_instances(models_to_load(repository, "whole"), []) == 2
+    everything = models_to_load(repository, "")
+    assert count_python_instances(everything, []) == 3
+    assert count_python_instances(everything, [each for each in everything if each.name == "net"]) == 4
+    assert models_to_load(repository, "absent") == []
 
 
 def test_too_small_a_shared_memory_is_named_before_the_start() -> None:
@@ -162,12 +167,12 @@ def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
     """Also for a step of an ensemble, and for a backend that follows from the platform."""
     onnx = 'platform: "onnxruntime_onnx"\n'
     ensemble = 'platform: "ensemble"\nensemble_scheduling { step { model_name: "onnx" } }\n'
-    configs = prepare_models(_write(tmp_path, onnx=onnx, both=ensemble, cpu=CPU), lambda _: None)
-    installed = frozenset({"python", "identity"})
-    require_backends(configs, "cpu", installed | {"ensemble"})
+    repository = _write(tmp_path, onnx=onnx, both=ensemble, cpu=CPU)
+    installed = frozenset({"python", "identity", "ensemble"})
+    require_backends(models_to_load(repository, "cpu"), installed, None, print)
     for default in ("both", "onnx", ""):
         with pytest.raises(LocalEndpointError, match="needs the backend 'onnxruntime'") as refused:
-            require_backends(configs, default, installed | {"ensemble"})
+            require_backends(models_to_load(repository, default), installed, None, print)
         for words in (
             "has only ensemble, identity, python",
             "--tritonserver",
@@ -175,3 +180,52 @@ def test_a_missing_backend_names_every_way_out(tmp_path: Path) -> None:
             "Python backend",
         ):
             assert words in str(refused.value)
+
+
+STAND_INS = StandIns({"onnxruntime": "1.20"}, Path("/models/bin/python"))
+
+
+def test_a_stand_in_takes_the_place_of_a_missing_backend(tmp_path: Path) -> None:
+    """It is reported, and has one instance unless the configuration sets instances."""
+    given = 'backend: "onnxruntime"\ninstance_group [ { count: 2 } ]\n'
+    repository = _write(tmp_path, net='platform: "onnxruntime_onnx"', given=given, cpu=CPU)
+    (repository / "bare" / "1").mkdir(parents=True)
+    (repository / "bare" / "1" / "model.onnx").touch()
+    printed: list[str] = []
+    models = models_to_load(repository, "")
+    replaced = require_backends(models, frozenset({"python"}), STAND_INS, printed.append)
+    assert [model.name for model in replaced] == ["bare", "given", "net"]
+    assert printed[2] == "net: backend onnxruntime is replaced by onnxruntime 1.20 on the CPU"
+    counts = [each.instance_group[0].count for each in prepare_models(repository, print).values()]
+    assert counts == [1, 0, 2, 1]
+    assert (repository / "given" / "config.pbtxt").read_text() == given
+
+
+def test_a_missing_package_is_named_with_the_command_that_installs_it(tmp_path: Path) -> None:
+    """The command installs it for the Python of the models."""
+    models = models_to_load(_write(tmp_path, net='backend: "onnxruntime"'), "net")
+    stand_ins = StandIns({}, Path("/models/bin/python"))
+    with pytest.raises(MissingDependencyError, match=r"run `/models/bin/python -m pip install onnxruntime`"):
+        require_backends(models, frozenset({"python"}), stand_ins, print)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        'sequence_batching { state { input_name: "a" output_name: "b" data_type: TYPE_FP32 dims: 1 } }',
+        'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }',
+        'input { name: "x" data_type: TYPE_FP32 dims: -1 allow_ragged_batch: true }',
+    ],
+)
+def test_what_no_stand_in_can_do_is_an_error(tmp_path: Path, lines: str) -> None:
+    """Implicit state and ragged batches need the real backend."""
+    models = models_to_load(_write(tmp_path, net=f'backend: "onnxruntime"\n{lines}'), "net")
+    with pytest.raises(MissingDependencyError, match=r"net: .* no stand-in .* --tritonserver"):
+        require_backends(models, frozenset({"python"}), STAND_INS, print)
+
+
+def test_a_backend_without_stand_in_lists_those_that_have_one(tmp_path: Path) -> None:
+    """The error names the installed backends and the stand-ins."""
+    models = models_to_load(_write(tmp_path, net='backend: "kaldi"'), "net")
+    with pytest.raises(LocalEndpointError, match=r"only python and stand-ins for onnxruntime"):
+        require_backends(models, frozenset({"python"}), STAND_INS, print)

@@ -1,0 +1,1 @@
+"""Stand-ins: CPU replacements for Triton backends that the local server does not have."""

@@ -1,0 +1,123 @@
+"""Compares a configuration with an ONNX model, with the messages of the backend.
+
+Source: onnxruntime_backend r24.10, src/onnxruntime.cc, ValidateInputs and ValidateOutputs.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Sequence
+
+from .model_config import Config, TensorInfo, count_inputs, dims_of
+
+_WITHOUT_DATA_TYPE = frozenset({"TYPE_INVALID", "TYPE_BF16"})
+
+
+def check_inputs(config: Config, required: Sequence[TensorInfo], optional: Sequence[TensorInfo]) -> None:
+    """Raise ``ValueError`` if the configuration's inputs do not fit. ``optional`` ones have a default."""
+    model, expected = config["name"], count_inputs(config)
+    if expected != len(required):
+        raise ValueError(
+            f"unable to load model '{model}', configuration expects {expected} inputs, "
+            f"model provides {len(required)}"
+        )
+    known = {each.name: each for each in (*required, *optional)}
+    _check_controls(config, known)
+    for tensor in config["input"]:
+        if tensor.get("optional") and config["max_batch_size"]:
+            raise ValueError(
+                f"unable to load model '{model}', optional input '{tensor['name']}' is not supported for "
+                "models that support batching"
+            )
+        found = _find(tensor, known, "input")
+        _check_type(model, tensor, found, "input")
+        if tensor.get("allow_ragged_batch"):
+            _check_ragged(model, found)
+        else:
+            _check_dims(config, tensor, found, is_exact=False)
+
+
+def check_outputs(config: Config, outputs: Sequence[TensorInfo]) -> None:
+    """Raise ``ValueError`` if the configuration's outputs do not fit. Outputs may be left out."""
+    known = {each.name: each for each in outputs}
+    computed = {name for each in config.get("batch_output", []) for name in each["target_name"]}
+    for tensor in config["output"]:
+        found = _find(tensor, known, "output")
+        _check_type(config["name"], tensor, found, "output")
+        if tensor["name"] not in computed:
+            _check_dims(config, tensor, found, is_exact=True)
+
+
+def _find(tensor: Config, known: Dict[str, TensorInfo], side: str) -> TensorInfo:
+    if tensor["name"] not in known:
+        raise ValueError(
+            f"unexpected inference {side} '{tensor['name']}', allowed {side}s are: {', '.join(known)}"
+        )
+    return known[tensor["name"]]
+
+
+def _check_controls(config: Config, known: Dict[str, TensorInfo]) -> None:
+    """Each control of a sequence is an input with one value for each request."""
+    for control in config.get("sequence_batching", {}).get("control_input", []):
+        found = _find(control, known, "input")
+        shape = found.shape[1:] if config["max_batch_size"] else found.shape
+        if shape not in ((1,), (-1,)):
+            raise ValueError(
+                f"unable to load model '{config['name']}', sequence control '{found.name}' must have shape "
+                f"[1], model provides {list(shape)}"
+            )
+        for each in control["control"]:
+            wanted = _control_type(each)
+            if wanted != found.data_type:
+                raise ValueError(
+                    f"unable to load model '{config['name']}', configuration expects datatype {wanted} for "
+                    f"sequence control '{found.name}', model provides {found.data_type}"
+                )
+
+
+def _control_type(control: Config) -> str:
+    lists = {"int32": "TYPE_INT32", "fp32": "TYPE_FP32", "bool": "TYPE_BOOL"}
+    given = [name for key, name in lists.items() if control.get(f"{key}_false_true")]
+    return given[0] if given else str(control["data_type"])
+
+
+def _check_type(model: str, tensor: Config, found: TensorInfo, side: str) -> None:
+    if tensor["data_type"] in _WITHOUT_DATA_TYPE:
+        raise ValueError(
+            f"unsupported datatype {tensor['data_type']} for {side} '{found.name}' for model '{model}'"
+        )
+    if tensor["data_type"] != found.data_type:
+        raise ValueError(
+            f"unable to load model '{model}', configuration expects datatype {tensor['data_type']} for "
+            f"{side} '{found.name}', model provides {found.data_type or 'TYPE_INVALID'}"
+        )
+
+
+def _check_ragged(model: str, found: TensorInfo) -> None:
+    if found.shape != (-1,):
+        raise ValueError(
+            f"unable to load model '{model}', configuration expects model provides input with shape [-1] for "
+            f"ragged input '{found.name}', model provides {list(found.shape)}"
+        )
+
+
+def _check_dims(config: Config, tensor: Config, found: TensorInfo, *, is_exact: bool) -> None:
+    where = f"model '{config['name']}', tensor '{found.name}'"
+    given = dims_of(tensor)
+    if not found.shape:
+        if any(size != 1 for size in given):
+            raise ValueError(f"{where}: scalar tensor, should only provide 1 in model configuration")
+        return
+    if config["max_batch_size"]:
+        if found.shape[0] != -1:
+            raise ValueError(
+                f"{where}: for the model to support batching the shape should have at least 1 dimension and "
+                f"the first dimension must be -1; but shape expected by the model is {list(found.shape)}"
+            )
+        given = [-1, *given]
+    if len(given) != len(found.shape) or not all(
+        size == wanted or (wanted == -1 and not is_exact) for size, wanted in zip(given, found.shape)
+    ):
+        raise ValueError(
+            f"{where}: the model expects {len(found.shape)} dimensions (shape {list(found.shape)}) but the "
+            f"model configuration specifies {len(given)} dimensions (shape {given})"
+        )

@@ -1,0 +1,181 @@
+"""ONNX models on this machine: ONNX Runtime takes the place of the server's backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+from local_assembly import ADDING_MODEL, write_archive
+from onnx_samples import STRING, constant, linear_model, node, tensor, write_onnx
+from triton_server import needs_server
+
+from constructs_triton.cli import main
+from constructs_triton.client import TritonClient
+from constructs_triton.errors import InvocationError
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_stand_ins")]
+
+ENSEMBLE = """
+platform: "ensemble"
+max_batch_size: 4
+input [ { name: "RAW" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "SCORES" data_type: TYPE_FP32 dims: [ 3 ] } ]
+ensemble_scheduling { step [
+  { model_name: "raise" model_version: -1
+    input_map { key: "X" value: "RAW" } output_map { key: "Y" value: "raised" } },
+  { model_name: "net" model_version: -1
+    input_map { key: "X" value: "raised" } output_map { key: "Y" value: "SCORES" } } ] }
+"""
+RAISE = """
+backend: "python"
+max_batch_size: 4
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 4 ] } ]
+"""
+# Each row of the answer is the row of the request, plus the sum of the whole batch.
+BATCHED = """
+platform: "onnxruntime_onnx"
+default_model_filename: "sum.onnx"
+max_batch_size: 2
+version_policy { specific { versions: [ 1 ] } }
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 2 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "labels.txt" } ]
+instance_group [ { kind: KIND_GPU } ]
+dynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 20000000 }
+parameters { key: "intra_op_thread_count" value { string_value: "1" } }
+parameters { key: "execution_mode" value { string_value: "1" } }
+parameters { key: "enable_mem_pattern" value { string_value: "off" } }
+optimization { graph { level: 1 } }
+model_warmup { name: "zeros" batch_size: 1
+  inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 2 ] zero_data: true } } }
+"""
+OPTIONAL = """
+backend: "onnxruntime"
+input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] },
+        { name: "scale" data_type: TYPE_FP32 dims: [ 1 ] optional: true } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
+"""
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One model for each behaviour of the backend, and an ensemble with a Python model."""
+    root = tmp_path_factory.mktemp("models")
+    linear_model(root / "net" / "1" / "model.onnx")
+    linear_model(root / "net" / "2" / "model.onnx", scale=2.0)
+    _write(root / "raise" / "config.pbtxt", RAISE)
+    _write(
+        root / "raise" / "1" / "model.py", ADDING_MODEL.format(constant=1).replace("x[0] ==", "x[0, 0] ==")
+    )
+    _write(root / "whole" / "config.pbtxt", ENSEMBLE)
+    pair = [tensor("X", ["b", 2])], [tensor("Y", ["b", 2])]
+    total = [node("ReduceSum", ["X", "axes"], "S", keepdims=1), node("Add", "XS", "Y")]
+    write_onnx(root / "batched" / "1" / "sum.onnx", *pair, total, constant("axes", np.array([0])))
+    _write(root / "batched" / "2" / "sum.onnx", "not loaded")
+    _write(root / "batched" / "config.pbtxt", BATCHED)
+    _write(root / "batched" / "labels.txt", "first\nsecond\n")
+    words = [tensor("X", ["n"], STRING)], [tensor("Y", ["n"], STRING)]
+    write_onnx(root / "words" / "1" / "model.onnx", *words, [node("Identity", "X", "Y")])
+    scale = constant("scale", np.array([3], np.float32))
+    scaled = [tensor("X", ["n"]), tensor("scale", [1])], [tensor("Y", ["n"])]
+    write_onnx(root / "optional" / "1" / "model.onnx", *scaled, [node("Mul", ["X", "scale"], "Y")], scale)
+    _write(root / "optional" / "config.pbtxt", OPTIONAL)
+    square = [tensor("X", ["n"])], [tensor("Y", [2, 2])]
+    shape = constant("shape", np.array([2, 2]))
+    write_onnx(root / "square" / "1" / "model.onnx", *square, [node("Reshape", ["X", "shape"], "Y")], shape)
+    return root
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+@pytest.fixture(scope="module")
+def local(repository: Path) -> Iterator[LocalEndpoint]:
+    """All of them on one multi-model endpoint."""
+    before = _files(repository)
+    with LocalEndpoint.from_repository(repository, is_multi_model=True) as running:
+        yield running
+    assert _files(repository) == before
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+
+
+def _client(local: LocalEndpoint, model: str | None) -> TritonClient:
+    return TritonClient.for_endpoint(
+        local.endpoint_names[0],
+        endpoint_url=local.endpoint_url,
+        region_name="us-east-1",
+        target_model=None if model is None else f"{model}.tar.gz",
+    )
+
+
+def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Path) -> None:
+    """The answer is the framework's own, for the newest version of a model without a configuration."""
+    values = np.arange(8, dtype=np.float32).reshape(2, 4)
+    session = onnxruntime.InferenceSession(repository / "net" / "2" / "model.onnx")
+    with LocalEndpoint.from_repository(repository, model="whole") as local:
+        answer = _client(local, None).infer({"RAW": values})
+        assert "net: backend onnxruntime is replaced by onnxruntime " in local.messages
+    np.testing.assert_allclose(answer["SCORES"], session.run(None, {"X": values + 1})[0], rtol=1e-6)
+
+
+def test_requests_become_one_batch(local: LocalEndpoint) -> None:
+    """Two requests wait for each other and are run together; the first version and its file name count."""
+    client = _client(local, "batched")
+    with ThreadPoolExecutor() as pool:
+        rows = [np.array([[1, 2]], np.float32), np.array([[10, 20]], np.float32)]
+        answers = list(pool.map(lambda row: client.infer({"X": row})["Y"].tolist(), rows))
+    assert answers == [[[12.0, 24.0]], [[21.0, 42.0]]]
+
+
+def test_strings_arrive_as_they_were_sent(local: LocalEndpoint) -> None:
+    """Bytes that are not UTF-8 too."""
+    for words in ([b"caf\xc3\xa9", b""], [b"\xff\xfe", b"plain"]):
+        assert _client(local, "words").infer({"X": np.array(words, object)})["Y"].tolist() == words
+
+
+def test_an_optional_input_has_the_default_of_the_model(local: LocalEndpoint) -> None:
+    """It may be sent, too."""
+    client = _client(local, "optional")
+    values = np.array([1, 2], np.float32)
+    assert client.infer({"X": values})["Y"].tolist() == [3.0, 6.0]
+    assert client.infer({"X": values, "scale": np.array([10], np.float32)})["Y"].tolist() == [10.0, 20.0]
+
+
+def test_an_error_of_the_runtime_has_the_words_of_the_backend(local: LocalEndpoint) -> None:
+    """The next request is answered."""
+    client = _client(local, "square")
+    with pytest.raises(InvocationError, match=r"onnx runtime error \d+: .*Reshape"):
+        client.infer({"X": np.zeros(3, np.float32)})
+    assert client.infer({"X": np.ones(4, np.float32)})["Y"].shape == (2, 2)
+
+
+def test_a_model_that_does_not_load_is_a_model_error(local: LocalEndpoint) -> None:
+    """The container's answer has the runtime's reason."""
+    (endpoint,) = local.description["endpoints"]
+    folder = Path(endpoint["variants"]["AllTraffic"]["model_directory"])
+    config = 'backend: "onnxruntime"\n'
+    write_archive(folder / "broken.tar.gz", {"m/config.pbtxt": config, "m/1/model.onnx": "<html>"})
+    with pytest.raises(InvocationError, match="onnx runtime error 7: .*Protobuf parsing failed"):
+        _client(local, "broken").infer({"X": np.zeros(1, np.float32)})
+
+
+def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The error names the backend."""
+    assert main(["local", "up", str(repository), "--model", "net", "--no-stand-ins", "--port", "0"]) == 1
+    assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err
