@@ -194,7 +194,7 @@ def inspect_python(
 
 
 def _probe(path: Path, packages: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    command = [path, "-c", _PROBE, json.dumps(packages)]
+    command = [str(path), "-c", _PROBE, json.dumps(packages)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return dict(json.loads(done.stdout))

@@ -125,8 +125,8 @@ def count_python_instances(models: Iterable[ModelFolder], replaced: Sequence[Mod
 
 
 def _count(config: Any | None) -> int:
-    groups = [] if config is None else config.instance_group
-    return max(1, sum(max(1, group.count) for group in groups))
+    counts = [] if config is None else [int(group.count) for group in config.instance_group]
+    return max(1, sum(max(1, count) for count in counts))
 
 
 def _has_gpu() -> bool:

@@ -12,7 +12,7 @@ import triton_python_backend_utils as pb_utils
 from .completion import complete, is_complete
 from .model_config import Config, TensorInfo, boolean, dims_of, integer, parameter
 from .onnx_rules import check_inputs, check_outputs
-from .stand_in import Arrays, StandIn
+from .stand_in import Array, Arrays, StandIn
 
 # The names that the session has for the types of Triton.
 _TYPES = {
@@ -78,7 +78,7 @@ class TritonPythonModel(StandIn):
                 found[name] = np.reshape(found[name], dims)
         return found
 
-    def _fed(self, name: str, array: np.ndarray) -> np.ndarray:
+    def _fed(self, name: str, array: Array) -> Array:
         if array.dtype == np.object_:
             array = _strings(array)
         return array.reshape(()) if name in self._scalar_inputs and array.size == 1 else array
@@ -152,12 +152,9 @@ def _shape(tensor: Any) -> Any:
     return tuple(size if isinstance(size, int) and size >= 0 else -1 for size in sizes)
 
 
-def _strings(array: np.ndarray) -> np.ndarray:
-    """Return bytes as the runtime takes them: as ``str``, or as fixed-size bytes if they are not UTF-8."""
-    try:
-        decoded = [each if isinstance(each, str) else each.decode() for each in array.ravel()]
-    except UnicodeDecodeError:
-        return array.astype(np.bytes_)
+def _strings(array: Array) -> Array:
+    """Return bytes as ``str``, which the runtime's Python package takes. They must be UTF-8."""
+    decoded = [each if isinstance(each, str) else each.decode() for each in array.ravel()]
     return np.array(decoded, dtype=np.object_).reshape(array.shape)
 
 

@@ -9,7 +9,8 @@ from typing import Any, Dict, List, Sequence
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
-Arrays = Dict[str, np.ndarray]
+Array = np.ndarray[Any, Any]
+Arrays = Dict[str, Array]
 
 
 class StandIn:

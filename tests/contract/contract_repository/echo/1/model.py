@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import triton_python_backend_utils as pb_utils  # type: ignore[import-not-found]  # the server brings it
+import triton_python_backend_utils as pb_utils  # the server brings it
 
 REFUSED = b"refuse this"
 
