@@ -114,6 +114,11 @@ TWINS: dict[str, Twin] = {
     "onnx-input-count": configs(
         BACKEND + f"max_batch_size: 8\ninput [ {X}, {X.replace('X', 'Z')} ]\noutput [ {Y} ]\n", ONNX
     ),
+    "onnx-input-count: other names": configs(
+        BACKEND
+        + f"max_batch_size: 8\ninput [ {X.replace('X', 'V')}, {X.replace('X', 'Z')} ]\noutput [ {Y} ]\n",
+        ONNX,
+    ),
     "onnx-input-name": configs(ONNX.replace('"X"', '"x"'), ONNX),
     "onnx-output-name": configs(ONNX.replace('"Y"', '"logits"'), ONNX),
     "onnx-optional-input": Twin(

@@ -154,6 +154,14 @@ def test_more_than_ten_managed_policies_are_refused() -> None:
         RolePermissions(stack, "Own5", role=role, statements=[read("bucket-5")])
 
 
+def test_first_policy_is_the_default_child() -> None:
+    """``node.default_child`` reaches the policy, as in CDK's own constructs; its logical id has no number."""
+    stack = make_stack()
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    permissions = RolePermissions(stack, "Own", role=role, statements=[read("bucket")])
+    assert isinstance(permissions.node.default_child, iam.ManagedPolicy)
+
+
 def read(bucket: str) -> iam.PolicyStatement:
     return iam.PolicyStatement(sid="Read", actions=["s3:GetObject"], resources=[f"arn:aws:s3:::{bucket}/*"])
 

@@ -15,6 +15,7 @@ from check_twins import TWINS, Files, code_of, write
 from check_twins.repositories import HEAD, one
 
 from constructs_triton.model_config import Report, all_rules, checks
+from constructs_triton.model_config.checks import layout
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
@@ -31,6 +32,11 @@ def test_every_rule_has_twins() -> None:
     """Each rule has a twin, and each twin has a rule."""
     assert {code_of(key) for key in TWINS} == set(all_rules())
     assert set(all_rules()) <= set(TWINS)
+
+
+def test_registered_rule_can_still_be_called() -> None:
+    """``@rule`` returns the function that it registers."""
+    assert layout.no_model is all_rules()["layout-no-model"].function
 
 
 @pytest.mark.parametrize("key", sorted(TWINS))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from constructs_triton.model_files import ModelFile, ModelTensor, describe_onnx_model, onnx_shapes
-from constructs_triton.model_files.protobuf_wire import MessageFile
+from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, encode_varint
 
 
 def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:
@@ -143,6 +143,22 @@ def test_weights_are_not_read(tmp_path: Path) -> None:
         skeleton = onnx_shapes._skeleton(MessageFile(file).root())
     assert len(skeleton) < 1000
     assert onnx.load_model_from_string(skeleton).graph.initializer[0].dims == [1 << 20]
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return encode_varint(number << 3 | 2) + encode_varint(len(content)) + content
+
+
+def test_deeply_nested_graph_is_not_copied(tmp_path: Path) -> None:
+    """A graph within graphs, more than 100 messages deep, is refused before Python's stack ends."""
+    node, attribute, graph, model_graph = 1, 5, 6, 7
+    content = b""
+    for _ in range(40):
+        content = _field(node, _field(attribute, _field(graph, content)))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(_field(model_graph, content))
+    with path.open("rb") as file, pytest.raises(TooLargeError, match="nested more than 100 deep"):
+        onnx_shapes._skeleton(MessageFile(file).root())
 
 
 # --- faults -----------------------------------------------------------------------------------------------

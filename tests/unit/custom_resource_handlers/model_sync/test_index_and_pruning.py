@@ -68,6 +68,13 @@ def test_damaged_index_or_manifest_is_an_error(text: str) -> None:
             read(text)
 
 
+@pytest.mark.parametrize("field", ["deployed", "retired"])
+def test_error_of_a_damaged_index_names_the_field(field: str) -> None:
+    """The error says which field of the index must change."""
+    with pytest.raises(ValueError, match=f"^{field}: must"):
+        Index.from_json(json.dumps({"version": 1, "target_models": {}, field: 1}))
+
+
 def test_client_reads_the_index(s3: Any, cloudformation: CloudFormation) -> None:
     """The client reads the index that a deployment writes."""
     deploy(s3, cloudformation, named(put_archive(s3, "aaaa1", b"first"), "resnet"))
