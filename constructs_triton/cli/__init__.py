@@ -37,6 +37,7 @@ COMMANDS = {
     "facts": Command("facts", "look up images, instance types and variables"),
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),
     "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
+    "simulate": Command("simulate", "show what a scaling policy does with a traffic"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
 }

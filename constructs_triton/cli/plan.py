@@ -10,6 +10,7 @@ from decimal import Decimal
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
+from constructs_triton.cli.numbers import decimal_argument, price_argument
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--price",
         action="extend",
         nargs="+",
-        type=_price,
+        type=price_argument,
         default=[],
         metavar="TYPE=PRICE",
         help="price per instance hour, for example ml.g5.xlarge=1.41; overrides --prices",
@@ -69,23 +70,26 @@ def _add_requirement(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--requests-per-second",
         required=True,
-        type=_number,
+        type=decimal_argument,
         metavar="N",
         help="peak load in requests per second",
     )
     parser.add_argument(
-        "--latency-ms", type=_number, metavar="MS", help="maximum latency in milliseconds (default: no limit)"
+        "--latency-ms",
+        type=decimal_argument,
+        metavar="MS",
+        help="maximum latency in milliseconds (default: no limit)",
     )
     parser.add_argument(
         "--headroom",
-        type=_number,
+        type=decimal_argument,
         default=Decimal(0),
         metavar="FRACTION",
         help="additional capacity: 0.2 plans for 1.2 times the load (default: %(default)s)",
     )
     parser.add_argument(
         "--safety-factor",
-        type=_number,
+        type=decimal_argument,
         default=Decimal("0.5"),
         metavar="FRACTION",
         help="fraction of the measured throughput that is the scaling target (default: %(default)s)",
@@ -97,31 +101,6 @@ def _add_requirement(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="minimum number of instances (default: %(default)s)",
     )
-
-
-def _number(text: str) -> Decimal:
-    from constructs_triton.planning.quantities import read_decimal  # noqa: PLC0415 - not for --help
-
-    try:
-        return read_decimal("", text)
-    except InvalidValueError as error:
-        # argparse puts the option's name before the message.
-        raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from None
-
-
-def _price(text: str) -> tuple[str, Decimal]:
-    from constructs_triton.facts.instance_types import InstanceType  # noqa: PLC0415 - not for --help
-    from constructs_triton.planning.quantities import read_positive  # noqa: PLC0415
-
-    name, equals, price = text.partition("=")
-    if not equals:
-        raise argparse.ArgumentTypeError(
-            f'must have the form TYPE=PRICE, got "{text}"; write for example ml.g5.xlarge=1.41'
-        )
-    try:
-        return InstanceType.of(name).name, read_positive(name, price)
-    except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Computes instance counts, scaling targets and cost from a measured benchmark.
+"""Computes instance counts, scaling targets and cost from a measured benchmark, and simulates scaling.
 
 ::
 
@@ -7,6 +7,10 @@
     plans = plan_all(measurements, requirement, {"ml.g4dn.xlarge": 0.7364})   # one for each row
     best = cheapest(plans)                 # raises InvalidValueError if none meets the latency limit
 
+    scaling = Scaling(min_capacity=2, max_capacity=25, policies=(TargetTracking(target=667.5),))
+    result = simulate(Traffic.pattern("spike", low=2000, high=15000), scaling, best.fleet())
+    result.failed, result.cost, result.advice
+
 You provide the prices: none are built in. Counts and costs are computed exactly, with numbers taken as the
 decimals they are written as, so rounding never adds an instance.
 """
@@ -14,5 +18,38 @@ decimals they are written as, so rounding never adds an instance.
 from constructs_triton.planning.capacity import Plan, Requirement, cheapest, plan_all
 from constructs_triton.planning.measurements import Measurement, read_measurements
 from constructs_triton.planning.prices import read_prices
+from constructs_triton.planning.scaling import (
+    Assumptions,
+    Fleet,
+    Scaling,
+    ScheduledAction,
+    StepScaling,
+    TargetTracking,
+)
+from constructs_triton.planning.simulation import simulate
+from constructs_triton.planning.simulation_result import Minute, Simulation, Spell
+from constructs_triton.planning.template_scaling import read_scaling
+from constructs_triton.planning.traffic import Traffic, read_traffic
 
-__all__ = ["Measurement", "Plan", "Requirement", "cheapest", "plan_all", "read_measurements", "read_prices"]
+__all__ = [
+    "Assumptions",
+    "Fleet",
+    "Measurement",
+    "Minute",
+    "Plan",
+    "Requirement",
+    "Scaling",
+    "ScheduledAction",
+    "Simulation",
+    "Spell",
+    "StepScaling",
+    "TargetTracking",
+    "Traffic",
+    "cheapest",
+    "plan_all",
+    "read_measurements",
+    "read_prices",
+    "read_scaling",
+    "read_traffic",
+    "simulate",
+]

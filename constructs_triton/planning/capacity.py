@@ -13,10 +13,13 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.measurements import Measurement
 from constructs_triton.planning.prices import price_all
 from constructs_triton.planning.quantities import Bounds, Number, exact
+from constructs_triton.planning.scaling import Fleet
 
 __all__ = ["Plan", "Requirement", "cheapest", "plan_all"]
 
 _SECONDS_PER_MINUTE = 60
+#: The AWS Pricing Calculator counts a month as 730 hours.
+HOURS_PER_MONTH = 730
 _SAFETY_FACTOR = Bounds("0.000001", "1", "write 50 percent as 0.5")
 _HEADROOM = Bounds("0", "1", "write 20 percent as 0.2, or raise requests_per_second")
 # More digits than a price times a count can have, so no cost is rounded.
@@ -140,6 +143,30 @@ class Plan:
         """The cost of ``max_capacity`` instances, which scaling reaches at peak load."""
         return _UNROUNDED.multiply(self.price_per_hour, Decimal(self.max_capacity))
 
+    @property
+    def cost_per_month(self) -> Decimal:
+        """The cost of ``initial_instance_count`` instances for 730 hours, without rounding."""
+        return _UNROUNDED.multiply(self.cost_per_hour, Decimal(HOURS_PER_MONTH))
+
+    @property
+    def cost_per_million(self) -> Decimal:
+        """The cost of a million inferences on an instance at its measured throughput, to 4 digits."""
+        per_hour = Fraction(self._throughput) * 60
+        cost = Fraction(self.price_per_hour) * 1_000_000 / per_hour
+        return (Decimal(cost.numerator) / Decimal(cost.denominator)).quantize(Decimal("0.0001"))
+
+    def fleet(self, *, start_minutes: int = 6) -> Fleet:
+        """Return the fleet to simulate: this throughput, latency and price.
+
+        ``start_minutes`` is the time until a new instance is in service; see ``Fleet``.
+        """
+        return Fleet(
+            invocations_per_minute=self.measurement.invocations_per_minute,
+            start_minutes=start_minutes,
+            price_per_hour=self.price_per_hour,
+            latency_ms=self.measurement.latency_ms,
+        )
+
     def to_dict(self) -> dict[str, str | int | float | bool]:
         """Return the plan as values that ``json.dumps`` accepts."""
         return {
@@ -155,6 +182,8 @@ class Plan:
             "price_per_hour": float(self.price_per_hour),
             "cost_per_hour": float(self.cost_per_hour),
             "max_cost_per_hour": float(self.max_cost_per_hour),
+            "cost_per_month": float(self.cost_per_month),
+            "cost_per_million": float(self.cost_per_million),
         }
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "wire",
         "client",
         "planning",
+        "plots",
         "custom_resource_handlers",
         "cdk",
         "local",

@@ -15,6 +15,7 @@ from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.backlog_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     TargetTracking,
@@ -31,11 +32,12 @@ _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
-class TritonScalableInstanceCount(Construct):
+class TritonScalableInstanceCount(SimulatedScaling):
     """The instance count of one variant, scaled by Application Auto Scaling.
 
     Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
-    are added when any policy asks for them, and removed when all policies agree.
+    are added when any policy asks for them, and removed when all policies agree. ``simulate`` shows what they
+    do with a traffic.
     """
 
     def __init__(

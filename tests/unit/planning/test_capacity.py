@@ -169,6 +169,20 @@ def test_measurement_out_of_range_is_an_error(values: dict[str, Any], message: s
         measured(**values)
 
 
+def test_month_has_730_hours_exactly() -> None:
+    """The cost of a month is not rounded, and a million inferences cost what their hours cost."""
+    sized = plan(measured(price_per_hour=Decimal("0.7364")), requests_per_second=10)
+    assert sized.cost_per_month == Decimal("537.5720")
+    assert sized.cost_per_million == Decimal("20.4556")
+
+
+def test_fleet_of_a_plan_has_its_measurement() -> None:
+    """What a plan measured is what its fleet simulates."""
+    fleet = plan(measured()).fleet(start_minutes=3)
+    assert (fleet.invocations_per_minute, fleet.latency_ms, fleet.start_minutes) == (600, 50, 3)
+    assert fleet.price_per_hour == Decimal("1.5")
+
+
 def test_dictionary_can_be_written_as_json() -> None:
     """It contains every number of the plan under the name of the construct's property."""
     assert plan(measured(), latency_ms=40, min_capacity=2).to_dict() == {
@@ -184,6 +198,8 @@ def test_dictionary_can_be_written_as_json() -> None:
         "price_per_hour": 1.5,
         "cost_per_hour": 15,
         "max_cost_per_hour": 30,
+        "cost_per_month": 10950,
+        "cost_per_million": 41.6667,
     }
 
 

@@ -1,0 +1,88 @@
+"""Simulates the scaling of a variant before it is deployed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from aws_cdk import CfnElement, Stack
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.planning import Assumptions, Fleet, Simulation, Traffic
+from constructs_triton.planning import simulate as simulate_scaling
+from constructs_triton.planning.template_scaling import scaling_of_resources
+
+__all__ = ["SimulatedScaling"]
+
+# The properties that a simulation reads, by resource type, in the spelling of Python.
+_PROPERTIES: dict[type[CfnElement], tuple[str, ...]] = {
+    appscaling.CfnScalableTarget: ("min_capacity", "max_capacity", "resource_id", "scheduled_actions"),
+    appscaling.CfnScalingPolicy: (
+        "scaling_target_id",
+        "target_tracking_scaling_policy_configuration",
+        "step_scaling_policy_configuration",
+    ),
+    cloudwatch.CfnAlarm: (
+        "alarm_actions",
+        "comparison_operator",
+        "evaluation_periods",
+        "metric_name",
+        "period",
+        "statistic",
+        "threshold",
+    ),
+}
+
+
+class SimulatedScaling(Construct):
+    """A construct with one scalable target and its policies."""
+
+    scalable_target: appscaling.ScalableTarget
+    _instance_type: InstanceType
+
+    def simulate(
+        self, traffic: Traffic, fleet: Fleet, *, assumptions: Assumptions | None = None
+    ) -> Simulation:
+        """Simulate what the policies and schedules of this variant do with a traffic.
+
+        The arguments are those of ``constructs_triton.planning.simulate``. Use it in the tests of your app::
+
+            result = count.simulate(Traffic.pattern("step", low=1500, high=9000), plan.fleet())
+            assert result.failed == 0
+
+        Raises:
+            InvalidValueError: a number is known only at deployment, or a policy cannot be simulated, such as
+                one on latency, on a backlog or on metric math.
+        """
+        target = self.scalable_target.node.default_child
+        assert isinstance(target, appscaling.CfnScalableTarget)
+        stack = Stack.of(self)
+        resources = dict(_render(stack, self.node.find_all()))
+        target_id = stack.resolve(target.logical_id)
+        scaling = scaling_of_resources(resources, target_id, instance_type=self._instance_type)
+        return simulate_scaling(traffic, scaling, fleet, assumptions)
+
+
+def _render(stack: Stack, constructs: Iterable[Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Yield the logical id and the resource of what scales, as a template has them."""
+    for construct in constructs:
+        names = _PROPERTIES.get(type(construct))
+        if names is not None:
+            values = {_pascal(name): stack.resolve(getattr(construct, name)) for name in names}
+            properties = {name: _capitalized(value) for name, value in values.items() if value is not None}
+            resource = {"Type": construct.cfn_resource_type, "Properties": properties}
+            yield stack.resolve(construct.logical_id), resource
+
+
+def _pascal(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))
+
+
+def _capitalized(value: Any) -> Any:
+    """Return resolved properties with CloudFormation's spelling: ``targetValue`` becomes ``TargetValue``."""
+    if isinstance(value, dict):
+        return {name[:1].upper() + name[1:]: _capitalized(each) for name, each in value.items()}
+    return [_capitalized(each) for each in value] if isinstance(value, list) else value

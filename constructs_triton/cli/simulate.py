@@ -1,0 +1,285 @@
+"""``constructs-triton simulate``: show what a scaling policy does with a traffic."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from decimal import Decimal
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.cli.numbers import decimal_argument
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.planning import Assumptions, Fleet, Scaling, Simulation, Traffic
+
+__all__ = ["add_arguments", "run"]
+
+_WIDTH = 100  # characters, where the output is not a terminal
+_PATTERNS = ("step", "diurnal", "spike")
+_EPILOG = """\
+traffic files:
+  traffic.csv    columns minute (or timestamp) and invocations
+  traffic.json   the output of `aws cloudwatch get-metric-data` for Invocations, Sum, with a Period of 60
+
+examples:
+  constructs-triton simulate --pattern spike --low 2000 --high 15000 --throughput 1335 \\
+      --target 667.5 --min-capacity 2 --max-capacity 25 --price-per-hour 0.94
+  constructs-triton simulate traffic.csv --throughput 1335 --template cdk.out/Stack.template.json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description = (
+        "Simulate Application Auto Scaling minute by minute: instances over time, requests above capacity, "
+        "and the cost compared with a fixed fleet. Nothing is sent to AWS."
+    )
+    parser.epilog = _EPILOG
+    _add_traffic(parser.add_argument_group("traffic"))
+    _add_fleet(parser.add_argument_group("instances"))
+    _add_policy(parser.add_argument_group("scaling, by options or from a template"))
+    _add_assumptions(parser.add_argument_group("assumptions that AWS does not document"))
+    parser.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
+    parser.add_argument("--json", action="store_true", help="print one JSON object with every minute")
+
+
+def _add_traffic(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
+    group.add_argument("--pattern", choices=_PATTERNS, help="a made-up traffic instead of a file")
+    for name, text in (("--low", "lowest"), ("--high", "highest")):
+        group.add_argument(
+            name, type=decimal_argument, metavar="N", help=f"{text} invocations per minute of the pattern"
+        )
+    group.add_argument(
+        "--high-minutes",
+        type=int,
+        metavar="N",
+        help="length of a spike (default: 8) or a step (default: 120)",
+    )
+
+
+def _add_fleet(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--throughput",
+        required=True,
+        type=decimal_argument,
+        metavar="N",
+        help="invocations per minute that one instance can serve, from a load test",
+    )
+    group.add_argument(
+        "--start-minutes",
+        type=int,
+        default=6,
+        metavar="N",
+        help="minutes until a new instance is in service (default: %(default)s; about 3 with image caching)",
+    )
+    group.add_argument(
+        "--price-per-hour",
+        type=decimal_argument,
+        default=Decimal(0),
+        metavar="PRICE",
+        help="price of one instance hour (default: no costs)",
+    )
+    group.add_argument(
+        "--latency-ms",
+        type=decimal_argument,
+        metavar="MS",
+        help="time of one request, for policies on concurrent requests",
+    )
+
+
+def _add_policy(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--template", metavar="FILE", help="read policies from a synthesized template")
+    group.add_argument("--endpoint", metavar="NAME", help="the endpoint in the template")
+    group.add_argument("--variant", metavar="NAME", help="its variant")
+    group.add_argument("--instance-type", metavar="TYPE", help="its instance type, if the template has none")
+    group.add_argument(
+        "--target", type=decimal_argument, metavar="N", help="target of invocations per instance and minute"
+    )
+    group.add_argument("--min-capacity", type=int, metavar="N", help="minimum number of instances")
+    group.add_argument("--max-capacity", type=int, metavar="N", help="maximum number of instances")
+    group.add_argument(
+        "--initial", type=int, metavar="N", help="number of instances at the start (default: the minimum)"
+    )
+    for way in ("out", "in"):
+        group.add_argument(
+            f"--scale-{way}-cooldown",
+            type=int,
+            default=300,
+            metavar="SECONDS",
+            help=f"cooldown after scaling {way} (default: %(default)s)",
+        )
+    group.add_argument(
+        "--schedule",
+        action="append",
+        default=[],
+        metavar="WHEN=MIN:MAX",
+        help="new bounds at a minute of the traffic or at a cron expression in UTC, for example 420=6:25 or "
+        '"cron(0 7 * * ? *)=6:25"; repeat it',
+    )
+
+
+def _add_assumptions(group: argparse._ArgumentGroup) -> None:
+    for name, type_, default, text in (
+        ("--metric-delay-minutes", int, 1, "minutes until an alarm sees a finished minute"),
+        ("--scale-out-points", int, 3, "minutes above the target before instances are added"),
+        ("--scale-in-points", int, 15, "minutes below it before instances are removed"),
+        ("--wait-minutes", decimal_argument, Decimal(1), "minutes that a request waits before it fails"),
+    ):
+        group.add_argument(
+            name, type=type_, default=default, metavar="N", help=f"{text} (default: %(default)s)"
+        )
+    group.add_argument(
+        "--refused-requests-do-not-count",
+        action="store_true",
+        help="the metric counts only served requests (default: all)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate, and print a chart, the totals and what to change."""
+    from constructs_triton.planning import simulate  # noqa: PLC0415 - not for --help
+
+    if arguments.plot:
+        from constructs_triton.plots.figure import check_path  # noqa: PLC0415
+
+        check_path(arguments.plot)
+    result = simulate(_traffic(arguments), _scaling(arguments), _fleet(arguments), _assumptions(arguments))
+    print(json.dumps(result.to_dict(), indent=2)) if arguments.json else _print(result)
+    if arguments.plot:
+        from constructs_triton.plots import plot_simulation  # noqa: PLC0415
+
+        plot_simulation(result, arguments.plot)
+    return 0
+
+
+def _traffic(arguments: argparse.Namespace) -> Traffic:
+    from constructs_triton.planning import Traffic, read_traffic  # noqa: PLC0415
+
+    if (arguments.traffic is None) == (arguments.pattern is None):
+        raise InvalidValueError("TRAFFIC: give either a file or --pattern with --low and --high")
+    if arguments.traffic is not None:
+        return read_traffic(arguments.traffic)
+    if arguments.low is None or arguments.high is None:
+        raise InvalidValueError("--pattern: needs two levels; set --low and --high to invocations per minute")
+    low, high = float(arguments.low), float(arguments.high)
+    return Traffic.pattern(arguments.pattern, low=low, high=high, high_minutes=arguments.high_minutes)
+
+
+def _fleet(arguments: argparse.Namespace) -> Fleet:
+    from constructs_triton.planning import Fleet  # noqa: PLC0415
+
+    return Fleet(
+        invocations_per_minute=arguments.throughput,
+        start_minutes=arguments.start_minutes,
+        price_per_hour=arguments.price_per_hour,
+        latency_ms=arguments.latency_ms,
+    )
+
+
+def _assumptions(arguments: argparse.Namespace) -> Assumptions:
+    from constructs_triton.planning import Assumptions  # noqa: PLC0415
+
+    return Assumptions(
+        metric_delay_minutes=arguments.metric_delay_minutes,
+        scale_out_points=arguments.scale_out_points,
+        scale_in_points=arguments.scale_in_points,
+        wait_minutes=arguments.wait_minutes,
+        counts_refused_requests=not arguments.refused_requests_do_not_count,
+    )
+
+
+def _scaling(arguments: argparse.Namespace) -> Scaling:
+    from dataclasses import replace  # noqa: PLC0415
+
+    from constructs_triton.planning import read_scaling  # noqa: PLC0415
+
+    if arguments.template is None:
+        return _scaling_of_options(arguments)
+    if arguments.target is not None:
+        raise InvalidValueError("--target: cannot be combined with --template; remove one of them")
+    scaling = read_scaling(
+        arguments.template, arguments.endpoint, arguments.variant, instance_type=arguments.instance_type
+    )
+    changes: dict[str, Any] = {
+        "min_capacity": arguments.min_capacity,
+        "max_capacity": arguments.max_capacity,
+        "initial_instance_count": arguments.initial,
+    }
+    changes = {name: value for name, value in changes.items() if value is not None}
+    return replace(scaling, schedules=(*scaling.schedules, *map(_schedule, arguments.schedule)), **changes)
+
+
+def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
+    from constructs_triton.planning import Scaling, TargetTracking  # noqa: PLC0415
+
+    if arguments.min_capacity is None or arguments.max_capacity is None:
+        raise InvalidValueError(
+            "--min-capacity: the bounds are required; set --min-capacity and --max-capacity, or --template"
+        )
+    tracking = {
+        "scale_out_cooldown_seconds": arguments.scale_out_cooldown,
+        "scale_in_cooldown_seconds": arguments.scale_in_cooldown,
+    }
+    target = arguments.target
+    return Scaling(
+        min_capacity=arguments.min_capacity,
+        max_capacity=arguments.max_capacity,
+        policies=() if target is None else (TargetTracking(target=target, **tracking),),
+        schedules=tuple(map(_schedule, arguments.schedule)),
+        initial_instance_count=arguments.initial,
+    )
+
+
+def _schedule(text: str) -> Any:
+    from constructs_triton.planning import ScheduledAction  # noqa: PLC0415
+
+    when, _, bounds = text.rpartition("=")
+    low, colon, high = bounds.partition(":")
+    if not (when and colon and (low.isdecimal() or high.isdecimal())):
+        raise InvalidValueError(f'--schedule: must have the form WHEN=MIN:MAX, got "{text}"; write 420=6:25')
+    return ScheduledAction(
+        schedule=int(when) if when.isdecimal() else when,
+        min_capacity=int(low) if low else None,
+        max_capacity=int(high) if high else None,
+    )
+
+
+# --- output -----------------------------------------------------------------------------------------------
+
+
+def _print(result: Simulation) -> None:
+    from rich.console import Console  # noqa: PLC0415 - --json and --help need none
+
+    from constructs_triton.cli.charts import LEGEND, draw_simulation  # noqa: PLC0415
+
+    width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
+    console = Console(width=width, highlight=False, markup=False)
+    for row in draw_simulation(result, width):
+        console.print(row, soft_wrap=True)
+    console.print(f"        {LEGEND}\n")
+    for line in _totals(result):
+        console.print(line)
+    for sentence in result.advice:
+        console.print(sentence, style="bold")
+
+
+def _totals(result: Simulation) -> list[str]:
+    share = f" ({result.failed / result.arrived:.1%})" if result.arrived else ""
+    lines = [
+        f"instances          {result.peak_instances} at most, {result.activities} changes, "
+        f"{result.instance_hours} instance hours",
+        f"above capacity     {result.overloaded_minutes} minutes, "
+        f"{result.requests_above_capacity:,} requests that waited or failed",
+        f"failed             {result.failed:,} of {result.arrived:,} requests{share}",
+    ]
+    if result.cost:
+        lines.append(
+            f"cost               {result.cost:,}; fixed fleet of {result.fixed_instances}: "
+            f"{result.fixed_cost:,}; perfect fleet: {result.perfect_cost:,}"
+        )
+    return lines

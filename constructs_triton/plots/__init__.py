@@ -1,0 +1,8 @@
+"""Draws plans, load tests and simulations as SVG or PNG files. Needs the extra ``plots`` (matplotlib).
+
+Each function takes the path of the file to write; its ending sets the format: ``.svg``, ``.png`` or ``.pdf``.
+"""
+
+from constructs_triton.plots.simulation_plot import plot_simulation
+
+__all__ = ["plot_simulation"]

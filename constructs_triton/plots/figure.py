@@ -1,0 +1,106 @@
+"""One look for all figures: a white slide with large letters and few lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "RED", "check_path", "draw", "set_plain_ticks"]
+
+# The palette of Okabe and Ito, which people with color blindness can tell apart.
+BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
+PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#7A5195", GREY)
+_ENDINGS = (".svg", ".png", ".pdf")
+_INCHES = (9.6, 5.4)  # 16:9
+_MARGIN = 0.15  # inches
+_STYLE: dict[str, Any] = {
+    "font.size": 12,
+    "axes.titlesize": 15,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.titlepad": 26,
+    "axes.labelsize": 12,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "legend.frameon": False,
+    # The same figure has the same bytes.
+    "svg.hashsalt": "constructs-triton",
+    "savefig.dpi": 160,
+}
+
+
+def check_path(path: str | PathLike[str]) -> Path:
+    """Return the path of a figure.
+
+    Raises:
+        InvalidValueError: its ending is not that of a supported format, or its folder does not exist.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    file = Path(path)
+    if file.suffix.lower() not in _ENDINGS:
+        raise InvalidValueError(f"plot: must end in {', '.join(_ENDINGS)}, got {file.name}; rename the file")
+    if not file.absolute().parent.is_dir():
+        raise InvalidValueError(f"plot: the folder {file.parent} does not exist; create it")
+    _import_matplotlib()
+    return file
+
+
+@contextmanager
+def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]:
+    """Give the axes of a figure to draw on, and write the figure afterwards.
+
+    Raises:
+        InvalidValueError: the file cannot be written, or has another ending than a supported format.
+        MissingDependencyError: matplotlib is not installed.
+    """
+    file = check_path(path)
+    matplotlib = _import_matplotlib()
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
+
+    with matplotlib.rc_context(_STYLE):
+        layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
+        figure = Figure(figsize=_INCHES, layout=layout)
+        axes = figure.add_subplot()
+        axes.set_title(title)
+        axes.text(0, 1.025, subtitle, transform=axes.transAxes, color="#555555", fontsize=11)
+        yield axes
+        metadata = {"Date": None} if file.suffix.lower() == ".svg" else {}
+        try:
+            figure.savefig(file, metadata=metadata)
+        except OSError as error:
+            raise InvalidValueError(
+                f"{file}: cannot be written ({error.strerror}); give another path"
+            ) from None
+
+
+def set_plain_ticks(axis: Any, low: float, high: float) -> None:
+    """Label a logarithmic axis with plain numbers such as 20, 50 and 1,000 instead of powers of ten."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415 - see draw
+
+    steps = [digit * 10**power for power in range(-3, 9) for digit in (1, 2, 5)]
+    shown = [step for step in steps if low <= step <= high]
+    axis.set_major_locator(FixedLocator(shown))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+def _import_matplotlib() -> Any:
+    try:
+        import matplotlib  # noqa: PLC0415 - an optional package
+    except ImportError:
+        raise MissingDependencyError(
+            "matplotlib is not installed; run `pip install 'constructs-triton[plots]'`"
+        ) from None
+    return matplotlib

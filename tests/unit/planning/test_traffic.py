@@ -1,0 +1,111 @@
+"""Traffic from files, from CloudWatch and from patterns."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning import Traffic, read_traffic
+
+
+def csv(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "traffic.csv"
+    path.write_text(text)
+    return path
+
+
+def metric_data(tmp_path: Path, *results: Any) -> Path:
+    path = tmp_path / "traffic.json"
+    path.write_text(json.dumps({"MetricDataResults": results, "Messages": []}))
+    return path
+
+
+def test_minutes_without_a_row_have_no_invocations(tmp_path: Path) -> None:
+    """Rows may be in any order, and a gap is filled with zeros."""
+    traffic = read_traffic(csv(tmp_path, "Minute,Invocations,note\n3,40\n0,10,\n".replace("40", "40,x")))
+    assert traffic.invocations == (10, 0, 0, 40)
+
+
+def test_timestamps_set_the_start(tmp_path: Path) -> None:
+    """A time without an offset is in UTC, and others are converted."""
+    text = "timestamp,invocations\n2026-03-02T08:01:00,5\n2026-03-02T09:00:00+01:00,7\n"
+    traffic = read_traffic(csv(tmp_path, text))
+    assert traffic.invocations == (7, 5)
+    assert traffic.start == datetime(2026, 3, 2, 8, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("times", [["2026-03-02T08:02:00+00:00", "2026-03-02T08:00:00+00:00"], [1120, 1000]])
+def test_output_of_get_metric_data(tmp_path: Path, times: list[Any]) -> None:
+    """Both versions of the AWS CLI are read, newest first, with floats for counts."""
+    result = {"Id": "m", "Label": "Invocations", "Timestamps": times, "Values": [12.0, 1e3]}
+    assert read_traffic(metric_data(tmp_path, result)).invocations == (1000, 0, 12)
+
+
+def test_points_of_five_minutes_are_refused(tmp_path: Path) -> None:
+    """Five minutes of invocations would look like one minute with all of them."""
+    result = {"Timestamps": [0, 300, 900], "Values": [1, 2, 3]}
+    with pytest.raises(InvalidValueError, match=r"got one each 300 seconds; query CloudWatch with a Period"):
+        read_traffic(metric_data(tmp_path, result))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("minute,invocations\n-1,5\n", r'column "minute": must be a whole number from 0 to 527039, got "-1"'),
+        ("minute,invocations\n1,-5\n", r'column "invocations": must be from 0'),
+        ("timestamp,invocations\nMonday,5\n", r'must be a time in ISO 8601, got "Monday"'),
+        ("invocations\n5\n", r"row 2: has no minute or timestamp"),
+        ("timestamp,invocations\n2020-01-01,5\n2026-01-01,5\n", r"must be at most a year long"),
+    ],
+)
+def test_invalid_csv_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    """The message names row, column and value."""
+    with pytest.raises(InvalidValueError, match=message):
+        read_traffic(csv(tmp_path, text))
+
+
+def test_invalid_metric_data_is_refused(tmp_path: Path) -> None:
+    """Several metrics, no points, or another file."""
+    point = {"Timestamps": [0], "Values": [1]}
+    with pytest.raises(InvalidValueError, match=r"must be the output of `aws cloudwatch get-metric-data`"):
+        read_traffic(metric_data(tmp_path, point, point))
+    with pytest.raises(InvalidValueError, match=r"has no data points"):
+        read_traffic(metric_data(tmp_path, {"Timestamps": [], "Values": []}))
+    with pytest.raises(InvalidValueError, match=r"cannot be read"):
+        read_traffic(tmp_path / "absent.json")
+
+
+def test_patterns_reach_their_levels() -> None:
+    """Each pattern has its length, and its lowest and highest minute are the given levels."""
+    lengths = {"step": 240, "spike": 180, "diurnal": 1440}
+    for name, length in lengths.items():
+        invocations = Traffic.pattern(name, low=10, high=90).invocations
+        assert (len(invocations), min(invocations), max(invocations)) == (length, 10, 90)
+    assert Traffic.pattern("spike", low=0, high=9, high_minutes=3).invocations.count(9) == 3
+    assert Traffic.pattern("diurnal", low=10, high=90).invocations[4 * 60] == 10
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "spikes", "low": 1, "high": 2}, r'got "spikes"; did you mean "spike"\?'),
+        ({"name": "step", "low": 3, "high": 2}, r"low: must be from 0 to high"),
+        ({"name": "step", "low": 1, "high": 2, "high_minutes": 500}, r"high_minutes: must be from 1 to 180"),
+    ],
+)
+def test_invalid_pattern_is_refused(arguments: dict[str, Any], message: str) -> None:
+    """An unknown name, levels in the wrong order, or a length beyond the pattern."""
+    with pytest.raises(InvalidValueError, match=message):
+        Traffic.pattern(**arguments)
+
+
+@pytest.mark.parametrize("invocations", [(), (1, -1), (0.5,)])
+def test_invalid_counts_are_refused(invocations: Any) -> None:
+    """Counts are whole numbers of at least 0, and there is at least one."""
+    with pytest.raises(InvalidValueError, match=r"invocations"):
+        Traffic(invocations)
