@@ -22,14 +22,17 @@ from constructs_triton.model_config.locations import Locations
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.text import parse_model_config
+from constructs_triton.model_files import describe_onnx_model
 from constructs_triton.model_repository import ModelRepository, inspect_archive
 from constructs_triton.planning.measurements import read_measurements
+from constructs_triton.wire import decode_request, format_content_type
 from constructs_triton.wire.responses import decode_response
 
 __all__ = ["TARGETS", "FuzzTarget"]
 
 PROJECT = Path(__file__).resolve().parents[2]
-ORACLE = PROJECT / "tests" / "contract" / "oracle" / "cases.tar.gz"
+CONTRACT = PROJECT / "tests" / "contract"
+ORACLES = (CONTRACT / "oracle" / "cases.tar.gz", CONTRACT / "oracle_onnx" / "cases.tar.gz")
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,12 @@ class FuzzTarget:
 
 
 def _oracle(suffix: str) -> Iterator[bytes]:
-    with tarfile.open(ORACLE) as archive:
-        for member in archive:
-            file = archive.extractfile(member) if member.name.endswith(suffix) else None
-            if file is not None and 0 < member.size < 20_000:
-                yield file.read()
+    for oracle in ORACLES:
+        with tarfile.open(oracle) as archive:
+            for member in archive:
+                is_sample = member.isreg() and member.name.endswith(suffix) and 0 < member.size < 20_000
+                if is_sample and (file := archive.extractfile(member)) is not None:
+                    yield file.read()
 
 
 @cache
@@ -63,6 +67,12 @@ def configurations() -> list[bytes]:
 def sources() -> list[bytes]:
     """Python models."""
     return [*_oracle("model.py"), *(path.read_bytes() for path in PROJECT.glob("assets/**/model.py"))]
+
+
+@cache
+def onnx_models() -> list[bytes]:
+    """ONNX models of the cases that the real server has decided."""
+    return list(_oracle(".onnx"))
 
 
 def tar_streams() -> list[bytes]:
@@ -111,6 +121,14 @@ def _check_repository(content: bytes, folder: Path) -> None:
     (folder / "m" / "config.pbtxt").write_bytes(content)
     ModelRepository.from_directory(folder).check()
     ModelFolder("m", folder / "m").locate(("input", 0))
+
+
+def _check_onnx_model(content: bytes, folder: Path) -> None:
+    (folder / "m" / "1").mkdir(parents=True)
+    (folder / "m" / "1" / "model.onnx").write_bytes(content)
+    (folder / "m" / "config.pbtxt").write_text('backend: "onnxruntime" max_batch_size: 4')
+    describe_onnx_model(folder / "m" / "1" / "model.onnx")
+    ModelRepository.from_directory(folder).check()
 
 
 def _read_archive(content: bytes, folder: Path) -> None:
@@ -165,6 +183,12 @@ def _read_response(content: bytes, _: Path) -> None:
     decode_response(content, "")
 
 
+def _read_request(content: bytes, _: Path) -> None:
+    decode_request(content, "application/json")
+    size = format_content_type(min(len(content), len(REQUEST)))
+    decode_request(content, size)
+
+
 INDEX = b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "x"}, "retired": {"b": 1.5}}'
 MANIFEST = (
     b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
@@ -172,11 +196,15 @@ MANIFEST = (
 RESPONSE = b"""{"model_name": "m", "outputs": [
  {"name": "Y", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]},
  {"name": "S", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}"""
+REQUEST = b"""{"id": "1", "parameters": {"sequence_id": 1},
+ "outputs": [{"name": "Y", "parameters": {"binary_data": true}}],
+ "inputs": [{"name": "X", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}]}"""
 EVENTS = b': c\n\ndata: {"a": 1}\r\n\r\ndata: x\ndata: y\n\nevent: z\rdata:\xc3\xbc\r\r'
 
 TARGETS = (
     FuzzTarget("configuration", configurations, _read_configuration),
     FuzzTarget("repository", configurations, _check_repository),
+    FuzzTarget("onnx", onnx_models, _check_onnx_model),
     FuzzTarget("tar", tar_streams, _read_tar),
     FuzzTarget("gzip", lambda: [gzip.compress(each, mtime=0) for each in tar_streams()], _read_archive),
     FuzzTarget("environment", _environments, _read_environment),
@@ -185,6 +213,7 @@ TARGETS = (
     FuzzTarget("client-index", lambda: [INDEX], lambda content, _: ModelIndex.from_json(content)),
     FuzzTarget("manifest", lambda: [MANIFEST], lambda content, _: Manifest.from_json(content), (ValueError,)),
     FuzzTarget("response", lambda: [RESPONSE], _read_response),
+    FuzzTarget("request", lambda: [REQUEST + bytes(8)], _read_request),
     FuzzTarget("events", lambda: [EVENTS], _read_events),
     FuzzTarget("csv", _tables, _read_csv),
 )
