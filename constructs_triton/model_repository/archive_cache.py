@@ -1,9 +1,12 @@
 """Keeps finished archives by the digest of their content, so nothing is compressed twice.
 
-Beside each archive is a small record of its inode, size and modification time. Archives are hard-linked out
-of the cache, so another program may write into them. An archive that no longer matches its record is not
-used. The record's own modification time is when the archive was last used. When the cache exceeds its limit,
-the least recently used archives are deleted.
+Beside each archive is a small record of its inode, size and times. Archives are hard-linked out of the
+cache, so another program may write into them. An archive that no longer matches its record is not used. If
+only its ctime differs, its content is read: deleting a link changes the ctime, but so does a program that
+writes into the archive and sets its modification time back.
+
+The record's own modification time is when the archive was last used. When the cache exceeds its limit, the
+least recently used archives are deleted.
 """
 
 from __future__ import annotations
@@ -15,7 +18,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
@@ -57,13 +63,13 @@ class ArchiveCache:
         """
         archive, record = self._paths(key)
         try:
-            if json.loads(record.read_text()) != _state(archive):
+            if not _is_unchanged(key, archive, _Record.read(record)):
                 return False
-            os.utime(record)
             with partial_folder(destination.parent) as folder:
                 _link_or_copy(archive, folder / archive.name)
                 (folder / archive.name).replace(destination)
-        except (OSError, ValueError, RecursionError):
+            _Record.of(archive, destination).write(record)
+        except (OSError, ValueError):
             return False
         return True
 
@@ -71,11 +77,11 @@ class ArchiveCache:
         """Whether ``destination`` already is the archive of ``key`` that this cache placed there."""
         archive, record = self._paths(key)
         try:
-            recorded = json.loads(record.read_text())
-            if recorded != _state(archive) or recorded[1:] != _state(destination)[1:]:
+            known, found = _Record.read(record), _Record.of(archive, destination)
+            if known.copy != found.copy or not _is_unchanged(key, archive, known):
                 return False
-            os.utime(record)
-        except (OSError, ValueError, TypeError, RecursionError):
+            found.write(record)
+        except (OSError, ValueError):
             return False
         return True
 
@@ -90,10 +96,10 @@ class ArchiveCache:
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
                 _link_or_copy(source, folder / archive.name)
-                (folder / record.name).write_text(json.dumps(_state(folder / archive.name)))
                 # In this order: a record without an archive is detected, the opposite is not.
-                (folder / record.name).replace(record)
+                _Record.of(folder / archive.name, source).write(record)
                 (folder / archive.name).replace(archive)
+            _Record.of(archive, source).write(record)  # renaming has changed the ctime
             if source.stat().st_size * _SMALL >= self._max_bytes or self._eviction_is_due():
                 self._evict(keep=record)
 
@@ -128,9 +134,56 @@ def _archive_of(record: Path) -> Path:
     return record.with_suffix(".tar.gz")
 
 
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The state of an archive, and of its last copy if it could not be linked."""
+
+    archive: list[int]
+    copy: list[int | str] | None
+
+    @classmethod
+    def of(cls, archive: Path, placed: Path) -> _Record:
+        is_link = archive.samefile(placed)
+        return cls(_state(archive), None if is_link else [str(placed.absolute()), *_state(placed)])
+
+    @classmethod
+    def read(cls, path: Path) -> _Record:
+        """Read a record.
+
+        Raises:
+            OSError: it does not exist.
+            ValueError: it was not written completely, or by another version.
+        """
+        try:
+            record = cls(**json.loads(path.read_bytes()))
+        except (TypeError, RecursionError) as error:
+            raise ValueError(f"{path}: is not a record") from error
+        if not isinstance(record.archive, list):
+            raise ValueError(f"{path}: is not a record")
+        return record
+
+    def write(self, path: Path) -> None:
+        content: dict[str, Any] = {"archive": self.archive, "copy": self.copy}
+        path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _is_unchanged(key: ArchiveKey, archive: Path, known: _Record) -> bool:
+    state = _state(archive)
+    if state == known.archive:
+        return True
+    return state[:-1] == known.archive[:-1] and _has_digest(archive, key.digest)
+
+
+def _has_digest(archive: Path, digest: str) -> bool:
+    try:
+        return inspect_archive(archive).digest == digest
+    except ArchiveError:
+        return False
+
+
 def _state(archive: Path) -> list[int]:
     status = archive.stat()
-    return [status.st_ino, status.st_size, status.st_mtime_ns]
+    return [status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 def _last_change(record: Path) -> int:

@@ -109,8 +109,27 @@ def test_archive_is_copied_where_it_cannot_be_linked(tmp_path: Path) -> None:
     try:
         assert cache.place(ArchiveKey("a", 1, 2), target)
         assert target.read_bytes() == b"whole"
+        assert cache.is_placed(ArchiveKey("a", 1, 2), target)
+        time.sleep(0.02)  # the clock of the file system
+        before = target.stat()
+        target.write_bytes(b"other")
+        os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert not cache.is_placed(ArchiveKey("a", 1, 2), target)
     finally:
         target.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "[" * 100_000, '{"archive": 1, "copy": null}', '{"a": 1}'])
+def test_damaged_record_counts_as_none(tmp_path: Path, damage: str) -> None:
+    """The archive is not used, and can be added again."""
+    (tmp_path / "a").write_bytes(b"whole")
+    cache, key = ArchiveCache(tmp_path / "c", 99), ArchiveKey("a", 1, 2)
+    cache.add(key, tmp_path / "a")
+    next((tmp_path / "c/archives").glob("*/a.json")).write_text(damage)
+    assert not cache.is_placed(key, tmp_path / "a")
+    assert not cache.place(key, tmp_path / "b")
+    cache.add(key, tmp_path / "a")
+    assert cache.place(key, tmp_path / "b")
 
 
 def test_default_cache_is_in_the_users_cache_directory(

@@ -8,6 +8,7 @@ import random
 import subprocess
 import tarfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from sample_repositories import ENSEMBLE_CONFIG, write_repository
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository import (
     ModelRepository,
+    archive_cache,
     errors_left_by_packing,
     fingerprint,
     inspect_archive,
@@ -166,6 +168,30 @@ def test_changed_archive_of_the_cache_is_not_used(tmp_path: Path) -> None:
     first.path.write_bytes(b"damaged")
     assert pack(repository, ["net"], tmp_path / "b").path.read_bytes() == whole
     assert pack(repository, ["net"], tmp_path / "c").path.read_bytes() == whole
+
+
+def test_archive_changed_within_its_modification_time_is_not_used(tmp_path: Path) -> None:
+    """Same size, inode and modification time; the ctime shows that something has changed."""
+    repository = write_repository(tmp_path / "r", NET)
+    first = pack(repository, ["net"], tmp_path / "a")
+    whole, before = first.path.read_bytes(), first.path.stat()
+    time.sleep(0.02)  # the clock of the file system
+    first.path.write_bytes(whole[:-1] + b"x")
+    os.utime(first.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert pack(repository, ["net"], tmp_path / "a").path.read_bytes() == whole
+    assert pack(repository, ["net"], tmp_path / "b").path.read_bytes() == whole
+
+
+def test_archive_is_still_used_after_a_link_to_it_was_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleting a link changes the ctime too: the content is read once, and not packed again."""
+    repository = write_repository(tmp_path / "r", NET)
+    pack(repository, ["net"], tmp_path / "a").path.unlink()
+    kept = pack(repository, ["net"], tmp_path / "b")
+    assert kept.path.stat().st_nlink == 2
+    monkeypatch.setattr(archive_cache, "inspect_archive", None)
+    assert pack(repository, ["net"], tmp_path / "c").path.samefile(kept.path)
 
 
 def test_without_cache_nothing_is_kept(tmp_path: Path, own_cache: Path) -> None:
