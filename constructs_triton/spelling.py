@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
 
-__all__ = ["closest", "did_you_mean", "quoted"]
+__all__ = ["closest", "did_you_mean", "limited_suggestions", "quoted"]
 
 _CUTOFF = 0.6
+# Comparing two names takes quadratic time, and names come from files that other people wrote.
+_LONGEST_NAME = 100
+_MOST_CANDIDATES, _MOST_OF_LENGTH, _MOST_COMPARED = 2_000, 300, 30
+_MOST_QUOTED = 50
+_suggestions_left: ContextVar[list[int] | None] = ContextVar("suggestions_left", default=None)
+
+
+@contextmanager
+def limited_suggestions(count: int = 50) -> Iterator[None]:
+    """Suggest at most ``count`` names in this context: each takes milliseconds, and only people read them."""
+    token = _suggestions_left.set([count])
+    try:
+        yield
+    finally:
+        _suggestions_left.reset(token)
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
-    """Return the candidate most similar to ``name``, or ``None`` if none is similar; ignores case."""
+    """Return the candidate most similar to ``name``, or ``None`` if none is similar; ignores case.
+
+    The time is bounded: names of more than 100 characters, and candidates after the first 2,000, are ignored.
+    """
     import difflib  # noqa: PLC0415 - only a finding needs it
 
-    known = sorted(set(candidates))
+    if len(name) > _LONGEST_NAME or not _may_suggest():
+        return None
+    known = sorted({each for each in islice(candidates, _MOST_CANDIDATES) if len(each) <= _LONGEST_NAME})
     by_lower = {candidate.lower(): candidate for candidate in known}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=_CUTOFF)
+    by_length = sorted(known, key=lambda candidate: abs(len(candidate) - len(name)))
+    matcher = difflib.SequenceMatcher(b=name)
+
+    def estimate(candidate: str) -> float:
+        matcher.set_seq1(candidate)
+        return -matcher.quick_ratio()
+
+    likely = sorted(by_length[:_MOST_OF_LENGTH], key=estimate)[:_MOST_COMPARED]
+    near = difflib.get_close_matches(name, likely, n=1, cutoff=_CUTOFF)
     return near[0] if near else None
+
+
+def _may_suggest() -> bool:
+    left = _suggestions_left.get()
+    if left is None:
+        return True
+    left[0] -= 1
+    return left[0] >= 0
 
 
 def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> str:
@@ -28,8 +67,18 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = "") -> s
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Return names in double quotes as an enumeration: ``"image" and "boxes"``; "nothing" for no names."""
-    words = [f'"{name}"' for name in names]
+    """Return names in double quotes as an enumeration: ``"image" and "boxes"``; "nothing" for no names.
+
+    Of more than 50 names, the first 50 and the number of the others; of a name, the first 100 characters.
+    """
+    known = list(names)
+    words = [f'"{_shortened(name)}"' for name in known[:_MOST_QUOTED]]
+    if len(known) > _MOST_QUOTED:
+        words.append(f"{len(known) - _MOST_QUOTED} more")
     if not words:
         return "nothing"
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"

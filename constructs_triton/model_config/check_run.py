@@ -10,6 +10,7 @@ from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.report import Report, Verdict
 from constructs_triton.model_config.rules import RULES, Problem, Rule
+from constructs_triton.spelling import limited_suggestions
 
 __all__ = ["all_rules", "run_checks"]
 
@@ -47,7 +48,7 @@ def run_checks(context: RepositoryContext, repository: str) -> Report:
         rejected = rejected or rule.rejects
     for model in context.models.values():
         is_loaded = model.name in context.loaded
-        for rule, finding in _model_findings(model):
+        for rule, finding in _limited_model_findings(model):
             rejected = rejected or (rule.rejects and is_loaded)
             findings.append(finding if is_loaded else _as_not_loaded(finding))
     findings.sort(key=lambda finding: (finding.path, finding.line or 0, finding.column or 0, finding.code))
@@ -65,6 +66,11 @@ def _repository_findings(context: RepositoryContext) -> Iterator[tuple[Rule, Fin
     for rule in _rules_for(("repository",), frozenset(), context.target.local_files):
         for problem in rule.function(context):
             yield rule, _finding(rule, problem, problem.path or ".", None)
+
+
+def _limited_model_findings(model: ModelUnderCheck) -> list[tuple[Rule, Finding]]:
+    with limited_suggestions():
+        return list(_model_findings(model))
 
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import tarfile
-import zlib
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 
-from constructs_triton.regular_files import open_regular
+from constructs_triton.errors import ArchiveError
+from constructs_triton.tar_reader import UnpackLimits, read_members
 
 __all__ = ["packed_python"]
 
 _LIBRARY = re.compile(r"(?:^|/)lib/python(3\.\d+)(?:/|$)")
-_MAX_MEMBERS = 20_000
+_LIMITS = UnpackLimits(max_members=20_000)
 
 
 def packed_python(path: str) -> str | None:
@@ -29,7 +27,7 @@ def packed_python(path: str) -> str | None:
             match = _LIBRARY.search(name)
             if match:
                 return match.group(1)
-    except (OSError, EOFError, ValueError, zlib.error, tarfile.TarError):
+    except (OSError, ValueError, ArchiveError):
         return None
     return None
 
@@ -39,6 +37,4 @@ def _folder_names(path: str) -> Iterator[str]:
 
 
 def _archive_names(path: str) -> Iterator[str]:
-    with open_regular(path) as file, tarfile.open(fileobj=file, mode="r|*") as archive:
-        for member in islice(archive, _MAX_MEMBERS):
-            yield member.name
+    return (member.name for member in read_members(Path(path), _LIMITS))

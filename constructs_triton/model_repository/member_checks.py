@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from constructs_triton.model_repository.members import is_utf8
-from constructs_triton.model_repository.tar_reader import ArchiveMember
+from constructs_triton.model_repository.members import MAX_DEPTH, is_utf8
+from constructs_triton.tar_reader import ArchiveMember
 
 __all__ = ["MemberChecks", "normalize"]
 
 _MAX_NAME_BYTES, _MAX_PATH_BYTES = 255, 4000  # Linux's bounds, with room for the folder
+_MAX_FOLDERS = 200_000
 
 
 def normalize(name: str) -> str:
@@ -15,12 +16,16 @@ def normalize(name: str) -> str:
     return "/".join(part for part in name.split("/") if part not in ("", "."))
 
 
+_Place = tuple[int, str]
+"""The number of the folder that contains it, and its name."""
+
+
 class MemberChecks:
     """Checks members one by one, in the order of the archive."""
 
     def __init__(self) -> None:
-        self._files: set[str] = set()
-        self._folders: set[str] = set()
+        self._files: set[_Place] = set()
+        self._folders: dict[_Place, int] = {}
 
     def problem(self, member: ArchiveMember) -> str | None:
         """Return what is wrong with a member, with a fix, or ``None``."""
@@ -50,24 +55,29 @@ class MemberChecks:
         return f"{member.problem}; archive only files and folders"
 
     def _place_problem(self, member: ArchiveMember, name: str) -> str | None:
-        if name in self._files or (name in self._folders and not member.is_directory):
+        parts = name.split("/")
+        if len(parts) > MAX_DEPTH:
+            return f"is in more than {MAX_DEPTH} folders; move it up"
+        if len(self._folders) > _MAX_FOLDERS:
+            return f"follows {_MAX_FOLDERS} folders; put the files into fewer folders"
+        parent = 0
+        for part in parts[:-1]:
+            if (parent, part) in self._files:
+                return "is below a file; create the archive again"
+            parent = self._folder((parent, part))
+        place = parent, parts[-1]
+        if place in self._files or (place in self._folders and not member.is_directory):
             return "occurs twice; create the archive again"
-        parents = _parents(name)
-        if not self._files.isdisjoint(parents):
-            return "is below a file; create the archive again"
-        self._folders.update(parents)
-        (self._folders if member.is_directory else self._files).add(name)
+        if member.is_directory:
+            self._folder(place)
+        else:
+            self._files.add(place)
         return None
+
+    def _folder(self, place: _Place) -> int:
+        """Return the number of a folder. Numbers take less memory than the paths of deep folders."""
+        return self._folders.setdefault(place, len(self._folders) + 1)
 
 
 def _longest_part(name: str) -> int:
     return max(len(part.encode()) for part in name.split("/"))
-
-
-def _parents(name: str) -> list[str]:
-    found = []
-    end = name.find("/")
-    while end >= 0:
-        found.append(name[:end])
-        end = name.find("/", end + 1)
-    return found

@@ -16,6 +16,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "findings",
         "errors",
         "regular_files",
+        "tar_reader",
         "tokens",
         "s3_prefix",
         "spelling",

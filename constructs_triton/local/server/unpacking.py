@@ -8,7 +8,7 @@ from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.member_checks import MemberChecks, normalize
 from constructs_triton.model_repository.members import DIRECTORY_MODE, fold_mode
 from constructs_triton.model_repository.partial_folder import partial_folder
-from constructs_triton.model_repository.tar_reader import ArchiveMember, UnpackLimits, read_members
+from constructs_triton.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["unpack"]
 
@@ -36,26 +36,43 @@ def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -
 
 def _unpack_all(archive: Path, folder: Path, limits: UnpackLimits | None) -> None:
     folder.mkdir(mode=DIRECTORY_MODE)
-    checks = MemberChecks()
+    checks, written = MemberChecks(), _Unpacked(folder)
     for member in read_members(archive, limits):
         problem = checks.problem(member)
-        if problem is None and not _write(member, folder / normalize(member.name)):
+        if problem is None and not written.add(member, normalize(member.name)):
             problem = "exists already, perhaps with other upper and lower case letters; rename it"
         if problem is not None:
             raise ArchiveError(f"{archive}: member {member.name[:300]!r} {problem}")
 
 
-def _write(member: ArchiveMember, path: Path) -> bool:
-    """Write a member; return False if another member has the same path on this file system."""
-    if member.is_directory:
-        path.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+class _Unpacked:
+    """What has been unpacked into ``root``."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._folders: set[str] = {""}
+
+    def add(self, member: ArchiveMember, name: str) -> bool:
+        """Write a member; return False if another member has the same path on this file system."""
+        try:
+            if member.is_directory:
+                self._create_folder(name)
+            else:
+                self._write(member, name)
+        except FileExistsError:
+            return False
         return True
-    path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
-    try:
-        file = path.open("xb")
-    except FileExistsError:
-        return False
-    with file:
-        file.writelines(member.chunks())
-    path.chmod(fold_mode(member.name, member.mode))
-    return True
+
+    def _write(self, member: ArchiveMember, name: str) -> None:
+        path = self._root / name
+        self._create_folder(name.rpartition("/")[0])
+        with path.open("xb") as file:
+            file.writelines(member.chunks())
+        path.chmod(fold_mode(member.name, member.mode))
+
+    def _create_folder(self, name: str) -> None:
+        """Create a folder and the ones above it. Another name for a folder on disk is an error."""
+        if name not in self._folders:
+            self._create_folder(name.rpartition("/")[0])
+            (self._root / name).mkdir(mode=DIRECTORY_MODE)
+            self._folders.add(name)

@@ -103,7 +103,7 @@ def unknown_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
         if step_model is None or step_model.completes_tensors or _has_no_readable_config(step_model):
             continue
         for field, verb, given in (("input", "to", step.input_map), ("output", "from", step.output_map)):
-            names = [tensor.name for tensor in getattr(step_model.final_config, field, ())]
+            names = dict.fromkeys(tensor.name for tensor in getattr(step_model.final_config, field, ()))
             for key in sorted(given):
                 if key not in names:
                     mapped = f'ensemble tensor "{given[key]}" is mapped {verb} non-existing {field} "{key}"'
