@@ -7,10 +7,33 @@ import re
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_folder_prefix", "check_model_name", "check_output_prefix"]
+__all__ = [
+    "archive_pattern",
+    "check_folder_prefix",
+    "check_model_name",
+    "check_output_prefix",
+    "pattern_owner",
+]
 
 _MODEL_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
 _LONGEST_NAME = 512
+_ARCHIVE_SUFFIX = ".tar.gz"
+_ANY_DIGEST = "?" * 8  # as long as the digest in content_name of the function model_sync
+
+
+def archive_pattern(name: str) -> str:
+    """Return the pattern of a model's archives, whatever their content: ``resnet-????????.tar.gz``.
+
+    ``?`` stands for one character, as in IAM policies.
+    """
+    return f"{name}-{_ANY_DIGEST}{_ARCHIVE_SUFFIX}"
+
+
+def pattern_owner(target_model: str) -> str | None:
+    """Return the name of the model whose pattern matches an archive, or ``None`` if there is none."""
+    stem = target_model.removesuffix(_ARCHIVE_SUFFIX)
+    name, rest = stem[: -len(_ANY_DIGEST) - 1], stem[-len(_ANY_DIGEST) - 1 :]
+    return name if name and rest.startswith("-") and stem != target_model else None
 
 
 def check_model_name(property: str, name: str) -> None:

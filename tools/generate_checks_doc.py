@@ -43,6 +43,7 @@ CHAPTERS = {
     "instances": "Instance groups",
     "warmup": "Warmup",
     "python_backend": "Python backend",
+    "python_calls": "Models that call other models",
     "model_file": "Model files",
     "onnx": "ONNX models",
     "ensemble": "Ensembles: the graph",

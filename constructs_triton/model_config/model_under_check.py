@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from constructs_triton.model_config.completion import complete_from_onnx, is_com
 from constructs_triton.model_config.cycles import find_cycles
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_files import ModelFile, describe_onnx_model
@@ -55,6 +56,8 @@ class RepositoryContext:
         Whether the folder is the content of one archive, whatever its layout.
     ``complete_bytes``
         Only the first bytes of each file, this many, are present; ``None`` means that files are complete.
+    ``calls``
+        The models that each Python model calls.
     """
 
     folders: Mapping[str, ModelFolder]
@@ -68,6 +71,7 @@ class RepositoryContext:
     is_packed: bool = True
     is_archive: bool = False
     complete_bytes: int | None = None
+    calls: Mapping[str, ModelCalls] = field(default_factory=dict)
 
     @cached_property
     def models(self) -> dict[str, ModelUnderCheck]:

@@ -53,9 +53,9 @@ class CachedRepository:
 
     @cached_property
     def top_level(self) -> Mapping[str, tuple[str, ...]]:
-        """The models that are not only steps of an ensemble, each with all models of its archive.
+        """The models with an archive of their own, each with all models of its archive.
 
-        The model itself comes first, then an ensemble's steps in alphabetical order.
+        The model itself comes first, then the models that it needs in alphabetical order.
         """
         found = self._cached("top-level", self._find_top_level)
         return {name: tuple(models) for name, models in found.items()}
@@ -85,6 +85,15 @@ class CachedRepository:
             InvalidValueError: there is no model of that name.
         """
         return self.top_level.get(model_name) or self._closure(model_name)
+
+    def called_by(self, model_name: str) -> tuple[str, ...]:
+        """Return the models that a server must load besides a model, because Python models call them.
+
+        Raises:
+            InvalidValueError: there is no model of that name.
+        """
+        found = self._cached(f"called by {model_name}", lambda: self.repository.called_models(model_name))
+        return tuple(found)
 
     def check(self, target: Target | None = None) -> CheckedFindings:
         """Return the findings of the repository for ``target``."""
@@ -120,7 +129,8 @@ class CachedRepository:
         return None if self._signature is None else self._cache.find(self._key(question))
 
     def _key(self, question: str) -> str:
-        return blake3(f"{self._signature} {_rules_signature()} {question}".encode()).hexdigest()
+        declared = "" if self.repository.composition.is_empty else repr(self.repository.composition)
+        return blake3(f"{self._signature} {_rules_signature()} {declared} {question}".encode()).hexdigest()
 
 
 def _as_json(findings: Iterable[Finding]) -> list[dict[str, str | int | None]]:

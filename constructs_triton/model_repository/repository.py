@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository.composition import Composition, CompositionOptions
 from constructs_triton.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
@@ -31,24 +32,38 @@ class ModelRepository:
     """
 
     def __init__(
-        self, path: Path, entries: Mapping[str, bool], root_config: bool, complete_bytes: int | None = None
+        self,
+        path: Path,
+        entries: Mapping[str, bool],
+        root_config: bool,
+        complete_bytes: int | None = None,
     ) -> None:
         self.path = path
+        self.composition = CompositionOptions()
         self._complete_bytes = complete_bytes
         self._directories = dict(entries)
         self._root_config = root_config
 
     @classmethod
     def from_directory(
-        cls, path: str | os.PathLike[str], *, complete_bytes: int | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        complete_bytes: int | None = None,
+        calls: Mapping[str, Sequence[str]] | None = None,
+        serve_alone: Sequence[str] = (),
     ) -> ModelRepository:
         """Return the repository in ``path``. Nothing below its first level is read yet.
 
         ``complete_bytes`` is the number of bytes that are present of each file, if the folder is the outline
         of an archive (default: files are complete). The content of larger model files is not checked.
+        ``calls`` are models that a Python model calls and whose names its source does not contain as strings,
+        by the caller: ``{"pipeline": ["scale"]}``. ``serve_alone`` are models that others need and that are
+        served by themselves too.
 
         Raises:
-            InvalidValueError: there is no such folder, or it cannot be read.
+            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``serve_alone``
+                contains a model that does not exist.
         """
         try:
             with os.scandir(path) as found:
@@ -63,7 +78,19 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
-        return cls(Path(path), directories, has_config, complete_bytes)
+        repository = cls(Path(path), directories, has_config, complete_bytes)
+        repository.compose(CompositionOptions.of(calls, serve_alone))
+        return repository
+
+    def compose(self, options: CompositionOptions) -> None:
+        """Declare which models others call, and which are served by themselves too.
+
+        Raises:
+            InvalidValueError: there is no model of that name.
+        """
+        if not options.is_empty:
+            options.refuse_unknown(self.models)
+        self.composition = options
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"
@@ -110,26 +137,39 @@ class ModelRepository:
                 f"model repository {self.path}: has no such model, got {name!r}; {hint}"
             ) from None
 
-    def closure(self, model_name: str) -> list[str]:
-        """Return the model, and for an ensemble the models of its steps at any depth, in alphabetical order.
+    @cached_property
+    def _composition(self) -> Composition:
+        return Composition(self.models, self.composition)
 
-        Steps that are not models of the repository are left out; :meth:`check` reports them.
+    def closure(self, model_name: str) -> list[str]:
+        """Return the model and all models that it needs at any depth, in alphabetical order.
+
+        An ensemble needs the models of its steps, and a Python model those that it calls. Models that the
+        repository does not contain are left out; :meth:`check` reports them.
 
         Raises:
             InvalidValueError: there is no model of that name.
         """
         self.model(model_name)
-        return _closure((model_name,), self.models)
+        return self._composition.closure([model_name])
+
+    def called_models(self, model_name: str) -> list[str]:
+        """Return the models that Python models call when ``model_name`` is served, in alphabetical order.
+
+        A server must load them by name. The steps of an ensemble are loaded together with it.
+
+        Raises:
+            InvalidValueError: there is no model of that name.
+        """
+        self.model(model_name)
+        return self._composition.loaded_by_name(model_name)
 
     def top_level_models(self) -> list[str]:
-        """Return the names of the models that are not only steps of an ensemble, in alphabetical order.
+        """Return the models that no other model needs, and those to serve alone, in alphabetical order.
 
         Each becomes one archive of a multi-model endpoint.
         """
-        steps = {
-            step for folder in self.models.values() for step in folder.step_models if step != folder.name
-        }
-        return [name for name in self.models if name not in steps]
+        return self._composition.top_level()
 
     def check(
         self,
@@ -161,15 +201,17 @@ class ModelRepository:
         from constructs_triton.model_config.model_under_check import RepositoryContext  # noqa: PLC0415 - as above
 
         models = self._models_for(endpoint, front_end)
+        composition = Composition(models, self.composition)
         served = self._served(endpoint, models) if front_end else tuple(models)
         return RepositoryContext(
             folders=models,
             directories=self._directories,
             root=self.root_model,
             target=endpoint,
-            loaded=frozenset(_closure(served, models)),
+            loaded=frozenset(composition.closure(served)),
             served=served,
-            archives=self._archives(served, models, is_packed, is_archive) if front_end else (),
+            archives=self._archives(served, composition, is_packed, is_archive) if front_end else (),
+            calls=composition.calls,
             front_end=front_end,
             is_packed=is_packed,
             is_archive=is_archive,
@@ -195,25 +237,14 @@ class ModelRepository:
         return tuple(models)
 
     def _archives(
-        self, served: tuple[str, ...], models: Mapping[str, ModelFolder], is_packed: bool, is_archive: bool
+        self, served: tuple[str, ...], composition: Composition, is_packed: bool, is_archive: bool
     ) -> tuple[ArchiveContent, ...]:
         from constructs_triton.model_config.model_under_check import ArchiveContent  # noqa: PLC0415 - as above
 
         if not is_packed and (len(served) == 1 or (is_archive and served)):
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)
-        return tuple(ArchiveContent(name, tuple(_closure((name,), models))) for name in served)
-
-
-def _closure(model_names: Iterable[str], models: Mapping[str, ModelFolder]) -> list[str]:
-    reached: set[str] = set()
-    waiting = list(model_names)
-    while waiting:
-        name = waiting.pop()
-        if name in models and name not in reached:
-            reached.add(name)
-            waiting.extend(models[name].step_models)
-    return sorted(reached)
+        return tuple(ArchiveContent(name, tuple(composition.closure([name]))) for name in served)
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:

@@ -9,11 +9,21 @@ from check_twins.repositories import (
     ENVIRONMENT,
     ENVIRONMENT_HERE,
     HEAD,
+    Files,
     Twin,
     added,
     one,
 )
 from constructs_triton.model_config.target import Target
+
+_CALL = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name={})\n"
+
+
+def _calling(name: str) -> Files:
+    """A model ``m`` that calls another one, and a model ``scale``."""
+    scale = {"scale/config.pbtxt": HEAD, "scale/1/model.py": CLASS}
+    return one(HEAD, **{"m/1/model.py": CLASS + _CALL.format(name)}, **scale)
+
 
 TWINS: dict[str, Twin] = {
     "python-model-file": Twin({"m/config.pbtxt": HEAD, "m/1/models.py": CLASS}, one(HEAD)),
@@ -35,6 +45,14 @@ TWINS: dict[str, Twin] = {
     "python-cpu-only-inputs": added(
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "true" } }\n',
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "yes" } }\n',
+    ),
+    "python-called-model": Twin(_calling('"scaled"'), _calling('"scale"'), Target(default_model="m")),
+    "python-called-model-unknown": Twin(_calling("NAMES[0]"), _calling('"scale"'), Target(default_model="m")),
+    "python-calls-on-multi-model-endpoint": Twin(
+        _calling('"scale"'),
+        _calling('"scale"'),
+        Target(mode="multi-model"),
+        fixed_target=Target(default_model="m"),
     ),
     "python-no-tensors": Twin(one(""), one(HEAD)),
 }

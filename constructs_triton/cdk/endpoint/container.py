@@ -23,6 +23,8 @@ __all__ = ["ContainerSettings", "check_models", "container_settings"]
 
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
+_ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+_LOAD_MODEL = "--load-model="
 _PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 
 
@@ -46,6 +48,7 @@ def container_settings(scope: Construct, models: ServedModels, options: Endpoint
     image.check(scope)
     environment, overrides = _environment(options["environment"])
     environment = _with_default_model(environment, overrides, models.default_model)
+    environment = _with_called_models(environment, overrides, models.called_models)
     multi_model = models.mode == "multi-model"
     rendered = environment.to_variables(image_version=image.version, multi_model=multi_model)
     rendered |= overrides
@@ -130,6 +133,24 @@ def _with_default_model(
             f'got "{given}"; remove the variable'
         )
     return replace(environment, default_model_name=default_model)
+
+
+def _with_called_models(
+    environment: TritonEnvironment, overrides: dict[str, str], called: Sequence[str]
+) -> TritonEnvironment:
+    """Load the models that others call at the start of the server."""
+    if not called:
+        return environment
+    given = overrides.pop(_ADDITIONAL_ARGS, "").split()
+    loaded = {*environment.additional_models, *(word.removeprefix(_LOAD_MODEL) for word in given)}
+    return replace(
+        environment,
+        additional_models=(
+            *environment.additional_models,
+            *(name for name in called if name not in loaded),
+        ),
+        additional_args=(*environment.additional_args, *given),
+    )
 
 
 def _compatibility_findings(

@@ -99,7 +99,8 @@ class EndpointBase(VariantMetrics, Resource):
 
         ``target_models`` restricts a multi-model endpoint to some of its models: each is the name of a model
         in the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a pattern such as
-        ``"tenant-a/*"``.
+        ``"tenant-a/*"``. A grant for a model allows its name with any digest, so it stays valid when the
+        content of the model changes.
 
         Raises:
             InvalidValueError: the endpoint serves one model, or no model has such a name.
@@ -166,13 +167,9 @@ class EndpointBase(VariantMetrics, Resource):
         for name in target_models:
             check_name("target_models", name, limits.TARGET_MODEL)
         # AWS documentation: invoke a multi-model endpoint, security.
-        known = {} if self._repository is None else self._repository.target_models
-        for name in target_models:
-            if self._repository is not None:
-                self._repository.check_target_model(name)
-        return {
-            "StringLike": {"sagemaker:TargetModel": [str(known.get(name, name)) for name in target_models]}
-        }
+        repository = self._repository
+        allowed = list(target_models) if repository is None else repository.grant_patterns(target_models)
+        return {"StringLike": {"sagemaker:TargetModel": [str(each) for each in allowed]}}
 
     # Scaling, metrics, outputs.
 

@@ -39,6 +39,11 @@ class ServedModels(ABC):
     def default_model(self) -> str | None:
         """The model that answers ``/invocations``; ``None`` if each request names its model."""
 
+    @property
+    def called_models(self) -> tuple[str, ...]:
+        """The models that the server must load besides the default model, because Python models call them."""
+        return ()
+
     def check_scope(self, scope: Construct) -> None:  # noqa: B027 - an archive becomes an asset of any stack
         """Check that an endpoint in ``scope`` can load the models.
 
@@ -65,7 +70,7 @@ class ServedModels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SingleModel(ServedModels):
-    """One model, or an ensemble with its steps, which Triton loads before the endpoint is in service."""
+    """One model with the models that it needs, which Triton loads before the endpoint is in service."""
 
     repository: TritonModelRepository
     model: str
@@ -94,6 +99,10 @@ class SingleModel(ServedModels):
     @property
     def default_model(self) -> str:
         return self.repository.served_model(self.model)
+
+    @property
+    def called_models(self) -> tuple[str, ...]:
+        return self.repository.called_models(self.model)
 
     def bind(self, scope: Construct) -> ModelLocation:
         return self.repository.location_of(self.model, scope=scope)
@@ -141,10 +150,11 @@ class MultipleModels(ServedModels):
 
     def bind(self, scope: Construct) -> ModelLocation:  # noqa: ARG002 - one prefix serves every endpoint
         repository = self.repository
+        sync = repository.sync()
         return ModelLocation(
             repository.model_data_url,
             tuple(repository.read_statements()),
-            dependencies=(repository.sync(),),
+            dependencies=() if sync is None else (sync,),
         )
 
 

@@ -21,10 +21,12 @@ from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, PackedArchive, pack
 from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
 from constructs_triton.model_repository.cached_repository import CachedRepository, CheckedFindings
+from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX, ArchiveIdentity, find_packed
 from constructs_triton.model_repository.partial_folder import partial_folder
 
 __all__ = [
+    "ArchivePrefix",
     "LoadedModels",
     "LocalModels",
     "ModelLocation",
@@ -76,6 +78,10 @@ class LoadedModels(ABC):
             InvalidValueError: the source contains several models, or none.
         """
 
+    def called_models(self, model_name: str) -> tuple[str, ...]:  # noqa: ARG002 - not known of models in S3
+        """Return the models that the server must load besides a model, because Python models call them."""
+        return ()
+
     @abstractmethod
     def content_digest(self, model_name: str) -> str:
         """Return a digest of the content of a model's archive, in hexadecimal."""
@@ -102,6 +108,9 @@ class LocalModels(LoadedModels):
     def check(self, target: Target | None) -> CheckedFindings:
         return self.cached.check(target)
 
+    def called_models(self, model_name: str) -> tuple[str, ...]:
+        return self.cached.called_by(model_name)
+
     def holds(self, model_name: str) -> bool:
         return model_name in self.repository.models
 
@@ -109,7 +118,7 @@ class LocalModels(LoadedModels):
         names = list(self.cached.top_level)
         if len(names) != 1:
             raise InvalidValueError(
-                f'model "{name}": must be one model, or an ensemble with its steps, '
+                f'model "{name}": must be one model, with the models that it needs, '
                 f"got {', '.join(names) or 'none'} in {self.description}; add each model with "
                 "add_model and its own source"
             )
@@ -172,13 +181,16 @@ class UploadedArchive(LocalModels):
         self.inspected = outline.archive
 
     @classmethod
-    def read(cls, path: Path) -> UploadedArchive:
+    def read(cls, path: Path, composition: CompositionOptions) -> UploadedArchive:
         """Read the archive at ``path``.
 
         Raises:
             ArchiveError: not an archive of models, or an unsafe one.
+            InvalidValueError: ``composition`` contains a model that is not in the archive.
         """
-        return cls(outline_archive(path))
+        outline = outline_archive(path)
+        outline.repository.compose(composition)
+        return cls(outline)
 
     @property
     def description(self) -> str:
@@ -252,6 +264,23 @@ class UncompressedModels(StoredModels):
             url,
             (read, find, *decrypt_statements("DecryptModel", self.bucket.encryption_key)),
             is_compressed=False,
+        )
+
+
+@dataclass(frozen=True)
+class ArchivePrefix(StoredModels):
+    """Archives that other programs put under a prefix, which is ``key``. Their names are unknown."""
+
+    @property
+    def description(self) -> str:
+        return f"the archives under {self.key}"
+
+    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - a single-model endpoint needs one archive
+        return False
+
+    def only_model(self, name: str) -> str:
+        raise InvalidValueError(
+            f'model "{name}": must be one archive, got {self.description}; use ModelSource.from_bucket'
         )
 
 

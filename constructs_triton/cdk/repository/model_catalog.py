@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from constructs_triton.cdk.repository.loaded_models import (
+    ArchivePrefix,
     LoadedModels,
     LocalModels,
     PackedModels,
@@ -86,7 +87,7 @@ class ModelCatalog:
         return found
 
     def served_with(self, model_name: str) -> list[str]:
-        """Return the names of the ensembles whose archives contain a model as a step."""
+        """Return the names of the models whose archives contain a model because they need it."""
         return [
             name
             for name, (loaded, folder) in self.entries().items()
@@ -109,7 +110,9 @@ class ModelCatalog:
 
 
 def _loadable(loaded: LoadedModels) -> LocalModels | StoredModels:
-    if isinstance(loaded, UncompressedModels) or not isinstance(loaded, LocalModels | StoredModels):
+    if isinstance(loaded, UncompressedModels | ArchivePrefix) or not isinstance(
+        loaded, LocalModels | StoredModels
+    ):
         raise InvalidValueError(
             f"model repository: a multi-model endpoint loads archives only, got {loaded.description}; "
             "use TritonEndpoint"

@@ -2,54 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
 from constructs_triton.cdk.repository.loaded_models import (
+    ArchivePrefix,
     LoadedModels,
     LocalModels,
     ModelLocation,
     decrypt_statements,
 )
-from constructs_triton.cdk.repository.model_bucket import create_bucket, read_statements
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_source import ModelSource
-from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
+from constructs_triton.cdk.repository.prefixed_construct import PrefixedConstruct
 from constructs_triton.cdk.repository.properties import (
+    DEFAULT_PREFIX,
     check_bucket,
     check_prefix,
     check_retention,
     check_source,
     known_naming,
+    refuse_with_archive_prefix,
 )
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
-from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming, check_target_model
+from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
-from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.composition import CompositionOptions
 
 __all__ = ["TritonModelRepository", "annotate"]
 
-DEFAULT_PREFIX = "models/"
-_PLAIN_NAMES = (
-    'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
-    "content after a change, because SageMaker does not load the same key again; use "
-    "TargetModelNaming.CONTENT"
-)
 
-
-class TritonModelRepository(Construct):
+class TritonModelRepository(PrefixedConstruct):
     """Checked Triton models, ready to be served.
 
     The models are checked when they are added, as strictly as Triton checks them: errors raise
@@ -65,6 +59,12 @@ class TritonModelRepository(Construct):
         Where the models come from, for example ``ModelSource.from_directory("models")``. On a multi-model
         endpoint each ensemble with its steps is one archive, and so is every other model. Add further models
         with :meth:`add_model`.
+    ``calls``
+        Models that a Python model calls (business logic scripting), by the caller:
+        ``{"pipeline": ["scale"]}``. They are packed and loaded with the caller. Needed only where
+        ``InferenceRequest(model_name=...)`` does not contain the name as a string.
+    ``serve_alone``
+        Models that others need, such as steps of an ensemble, and that get an archive of their own too.
     ``check``
         ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
         checks nothing. Default: check everything.
@@ -97,6 +97,8 @@ class TritonModelRepository(Construct):
         id: str,
         *,
         source: ModelSource | None = None,
+        calls: Mapping[str, Sequence[str]] | None = None,
+        serve_alone: Sequence[str] = (),
         check: RepositoryCheck | None = None,
         bucket: s3.IBucket | None = None,
         prefix: str = DEFAULT_PREFIX,
@@ -114,48 +116,65 @@ class TritonModelRepository(Construct):
         check_type("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
         check_prefix(prefix)
         check_retention(prune_after)
-        naming = known_naming(target_model_naming)
+        prefix_options = PrefixOptions(
+            prefix=prefix,
+            naming=known_naming(target_model_naming),
+            bucket=bucket,
+            prune_after=prune_after,
+            encryption_key=encryption_key,
+            asset_encryption_key=asset_encryption_key,
+            versioned=versioned,
+            removal_policy=removal_policy,
+        )
         self.repository_check = RepositoryCheck.on() if check is None else check
-        loaded = None if source is None else source.load()
+        loaded = None if source is None else source.load(CompositionOptions.of(calls, serve_alone))
+        if isinstance(loaded, ArchivePrefix):
+            refuse_with_archive_prefix(
+                bucket=bucket,
+                prefix=prefix,
+                prune_after=prune_after,
+                encryption_key=encryption_key,
+                versioned=versioned,
+                target_model_naming=target_model_naming,
+                removal_policy=removal_policy,
+            )
         warnings = [] if loaded is None else self._check(loaded, None)
         super().__init__(scope, id)
-        self.prefix = prefix
-        self.target_model_naming = naming
         self._catalog = ModelCatalog(loaded)
-        self.creates_bucket = bucket is None
-        self._bucket = bucket
-        self._prune_after = prune_after
-        self._encryption_key = encryption_key
+        self._prefix = ServedPrefix(self, self._catalog, prefix_options)
         self._asset_encryption_key = asset_encryption_key
-        self._versioned = versioned
-        self._removal_policy = removal_policy
-        # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
-        self._removes_archives = self.creates_bucket and removal_policy == RemovalPolicy.DESTROY
-        self._sync: ModelSync | None = None
         self._warnings = warnings
         annotate(self, warnings)
 
     # Models.
 
-    def add_model(self, name: str, source: ModelSource) -> None:
-        """Add one model, or one ensemble with its steps, as ``name``.
+    def add_model(
+        self, name: str, source: ModelSource, *, calls: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
+        """Add one model, with the models that it needs, as ``name``.
 
-        Add all models before you create a multi-model endpoint that serves the repository. If an error is
-        raised, nothing is added.
+        ``calls`` has the meaning of the repository's property, for the models of this source. Add all models
+        before you create a multi-model endpoint that serves the repository. If an error is raised, nothing is
+        added.
 
         Raises:
-            InvalidValueError: the name is used already, the source contains several models, or a multi-model
-                endpoint serves the repository already.
+            InvalidValueError: the name is used already, the source contains several models, other programs
+                fill the prefix, or a multi-model endpoint serves the repository already.
             RepositoryError: the checks found errors; it has all of them.
         """
-        if self._sync is not None:
+        if self._prefix.is_filled_by_others:
+            raise InvalidValueError(
+                f'{self.node.path}: model "{name}" cannot be added, because other programs fill the prefix; '
+                "add it with constructs_triton.operations.ModelLibrary, or use another repository"
+            )
+        if self._prefix.is_synced:
             raise InvalidValueError(
                 f'{self.node.path}: model "{name}" is added after a multi-model endpoint that serves the '
                 "repository; call add_model before you create the endpoint"
             )
         check_source(source)
         self._catalog.refuse_name(name)
-        loaded = source.load()
+        loaded = source.load(CompositionOptions.of(calls))
         loaded.only_model(name)
         warnings = self._check(loaded, None)
         self._catalog.add(name, loaded)
@@ -178,24 +197,14 @@ class TritonModelRepository(Construct):
             )
         return source.repository
 
-    @property
-    def target_models(self) -> Mapping[str, TargetModel]:
-        """The ``TargetModel`` of each model of a multi-model endpoint, by the model's name."""
-        naming = self.target_model_naming
-        return MappingProxyType(
-            {
-                name: naming.target_model(name, loaded.content_digest(model))
-                for name, (loaded, model) in self._catalog.entries().items()
-            }
-        )
-
-    def check_target_model(self, name: str) -> None:
-        """Check the name in a grant: a model, a ``TargetModel``, or a pattern with ``*`` or ``?``.
+    def called_models(self, model_name: str) -> tuple[str, ...]:
+        """Return the models that Python models call when a model is served. The server must load them too.
 
         Raises:
-            InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.
+            InvalidValueError: there is no such model.
         """
-        check_target_model(name, self.target_models, self._catalog.served_with(name))
+        loaded, model = self._catalog.find(model_name)
+        return loaded.called_models(model)
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
@@ -267,70 +276,6 @@ class TritonModelRepository(Construct):
             return location
         decrypt = decrypt_statements("DecryptModel", self._asset_encryption_key)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
-
-    # For multi-model endpoints.
-
-    @property
-    def bucket(self) -> s3.IBucket:
-        """The bucket that multi-model endpoints load models from. The first use may create it."""
-        if self._bucket is None:
-            self._bucket = create_bucket(
-                self,
-                encryption_key=self._encryption_key,
-                versioned=self._versioned,
-                removal_policy=self._removal_policy,
-            )
-        return self._bucket
-
-    @property
-    def model_data_url(self) -> str:
-        """``s3://<bucket>/<prefix>``: the ``ModelDataUrl`` of a multi-model endpoint."""
-        return f"s3://{self.bucket.bucket_name}/{self.prefix}"
-
-    @property
-    def index_url(self) -> str:
-        """``s3://<bucket>/<prefix>index.json``: a file from which clients read each model's target model."""
-        return f"{self.model_data_url}{INDEX_FILE}"
-
-    def sync(self) -> ModelSync:
-        """Return the custom resource that copies the archives; models that load them must depend on it.
-
-        Raises:
-            InvalidValueError: there are no models, or models that are not in archives.
-        """
-        if self._sync is None:
-            self._sync = self._create_sync()
-        return self._sync
-
-    def _create_sync(self) -> ModelSync:
-        entries, targets = self._catalog.entries(), self.target_models
-        assets, directory = StackAssets(self), asset_directory(self)
-        archives: dict[str, tuple[str, ArchiveAsset]] = {}
-        stored: dict[str, tuple[str, S3Archive]] = {}
-        for name, (loaded, model) in entries.items():
-            if isinstance(loaded, LocalModels):
-                asset = assets.add_archive(loaded.archive(model, directory), loaded.contents_of(model))
-                archives[name] = (targets[name], asset)
-            else:
-                stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
-        if self.target_model_naming is TargetModelNaming.PLAIN:
-            warning = _PLAIN_NAMES.format(name=next(iter(targets.values())))
-            Annotations.of(self).add_warning_v2("constructs-triton:target-model-plain-names", warning)
-        return ModelSync(
-            self,
-            "Sync",
-            bucket=self.bucket,
-            prefix=self.prefix,
-            archives=archives,
-            stored_archives=stored,
-            asset_encryption_key=self._asset_encryption_key,
-            prune_after=self._prune_after,
-            remove_on_delete=self._removes_archives,
-        )
-
-    def read_statements(self) -> list[iam.PolicyStatement]:
-        """Return the permissions of a multi-model endpoint's role: read and list the archives."""
-        return read_statements(self.bucket, self.prefix)
 
     def _check(self, loaded: LoadedModels, target: Target | None) -> list[Finding]:
         if not self.repository_check.is_enabled:

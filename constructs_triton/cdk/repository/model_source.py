@@ -11,6 +11,7 @@ from typing import Protocol
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.repository.loaded_models import (
+    ArchivePrefix,
     LoadedModels,
     PackedModels,
     StoredModels,
@@ -20,6 +21,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.scratch import scratch_directory
 from constructs_triton.s3_prefix import check_folder_prefix
 from constructs_triton.tokens import is_token
@@ -96,12 +98,27 @@ class ModelSource(ABC):
         check_folder_prefix("prefix", prefix, "models/llm/")
         return _Stored(UncompressedModels(bucket, prefix))
 
-    @abstractmethod
-    def load(self) -> LoadedModels:
-        """Read the models.
+    @classmethod
+    def from_archive_prefix(cls, bucket: s3.IBucket, prefix: str) -> ModelSource:
+        """Use ``.tar.gz`` archives under a prefix, which other programs put there, on a multi-model endpoint.
+
+        A training job may add models at any time; ``constructs_triton.operations.ModelLibrary`` adds them
+        with an index. Nothing is copied at deployment, and the models are not checked.
 
         Raises:
-            ConstructsTritonError: they cannot be read.
+            InvalidValueError: not a bucket, or a prefix that does not end with "/".
+        """
+        check_has("bucket", bucket, *BUCKET)
+        check_type("prefix", prefix, (str, '"models/"'))
+        check_folder_prefix("prefix", prefix)
+        return _Stored(ArchivePrefix(bucket, prefix))
+
+    @abstractmethod
+    def load(self, composition: CompositionOptions) -> LoadedModels:
+        """Read the models; ``composition`` is what the user declares about them.
+
+        Raises:
+            ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.
         """
 
 
@@ -109,31 +126,47 @@ class ModelSource(ABC):
 class _Directory(ModelSource):
     path: Path
 
-    def load(self) -> LoadedModels:
-        return PackedModels(ModelRepository.from_directory(self.path))
+    def load(self, composition: CompositionOptions) -> LoadedModels:
+        return _packed(self.path, composition)
 
 
 @dataclass(frozen=True, slots=True)
 class _Builder(ModelSource):
     builder: RepositoryBuilder
 
-    def load(self) -> LoadedModels:
+    def load(self, composition: CompositionOptions) -> LoadedModels:
         directory = scratch_directory() / "repository"
         self.builder.write_to(directory)
-        return PackedModels(ModelRepository.from_directory(directory))
+        return _packed(directory, composition)
 
 
 @dataclass(frozen=True, slots=True)
 class _Archive(ModelSource):
     path: Path
 
-    def load(self) -> LoadedModels:
-        return UploadedArchive.read(self.path)
+    def load(self, composition: CompositionOptions) -> LoadedModels:
+        if composition.serve_alone:
+            raise InvalidValueError(
+                f"serve_alone: an archive is uploaded unchanged, got {self.path}; use from_directory"
+            )
+        return UploadedArchive.read(self.path, composition)
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored(ModelSource):
     models: LoadedModels
 
-    def load(self) -> LoadedModels:
+    def load(self, composition: CompositionOptions) -> LoadedModels:
+        if not composition.is_empty:
+            raise InvalidValueError(
+                "calls, serve_alone: the models are not read at synth, got "
+                f"{self.models.description}; remove these properties, and set additional_models of "
+                "TritonEnvironment for models that others call"
+            )
         return self.models
+
+
+def _packed(path: Path, composition: CompositionOptions) -> PackedModels:
+    repository = ModelRepository.from_directory(path)
+    repository.compose(composition)
+    return PackedModels(repository)

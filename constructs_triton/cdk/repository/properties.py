@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration
+from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
@@ -13,7 +13,23 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.s3_prefix import check_folder_prefix
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_bucket", "check_prefix", "check_retention", "check_source", "known_naming"]
+__all__ = [
+    "DEFAULT_PREFIX",
+    "check_bucket",
+    "check_prefix",
+    "check_retention",
+    "check_source",
+    "known_naming",
+    "refuse_with_archive_prefix",
+]
+
+DEFAULT_PREFIX = "models/"
+_DEFAULTS = {
+    "prefix": DEFAULT_PREFIX,
+    "target_model_naming": TargetModelNaming.CONTENT,
+    "versioned": False,
+    "removal_policy": RemovalPolicy.RETAIN,
+}
 
 
 def check_source(source: ModelSource | None) -> None:
@@ -77,3 +93,17 @@ def check_retention(prune_after: Duration | None) -> None:
             f"prune_after: must be at least 1 day, got {prune_after.to_seconds():.0f} seconds; write "
             "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
         )
+
+
+def refuse_with_archive_prefix(**given: object) -> None:
+    """Check that no property of a prefix is set that a deployment would fill.
+
+    Raises:
+        InvalidValueError: a property is set.
+    """
+    for name, value in given.items():
+        if value is not None and value != _DEFAULTS.get(name):
+            raise InvalidValueError(
+                f"{name}: not supported with ModelSource.from_archive_prefix, whose prefix other programs "
+                "fill; remove it"
+            )

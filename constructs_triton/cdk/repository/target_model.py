@@ -8,10 +8,16 @@ from enum import StrEnum
 
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.s3_prefix import archive_pattern, pattern_owner
 from constructs_triton.spelling import did_you_mean, quoted
 from constructs_triton.tokens import is_token
 
-__all__ = ["TargetModel", "TargetModelNaming", "check_target_model"]
+__all__ = [
+    "TargetModel",
+    "TargetModelNaming",
+    "check_target_model",
+    "refuse_collisions",
+]
 
 _PATTERN = re.compile(r"[*?]")
 
@@ -30,6 +36,14 @@ class TargetModelNaming(StrEnum):
         is_plain = self is TargetModelNaming.PLAIN
         key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
         return TargetModel(key, model_name=name)
+
+    def patterns(self, name: str) -> list[str]:
+        """Return patterns for the archives that a model has now and after its content has changed.
+
+        ``?`` stands for one character, as in IAM policies.
+        """
+        changing = archive_pattern(name)
+        return [f"{name}.tar.gz", changing] if self is TargetModelNaming.PLAIN else [changing]
 
 
 class TargetModel(str):
@@ -59,12 +73,32 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
     if is_token(name) or name in known or name in known.values() or _PATTERN.search(name):
         return
     if ensembles:
+        step = name.removesuffix(".tar.gz")
         raise InvalidValueError(
-            f'target_models: "{name}" is a step inside {quoted(ensembles)} and has no archive of its own; '
-            f"grant {quoted(ensembles)}"
+            f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of its own; '
+            f'grant {quoted(ensembles)}, or serve the step alone with serve_alone=["{step}"]'
         )
     listed = f'its models are {quoted(known)}; grant one of them, or use a pattern with "*"'
     fix = did_you_mean(name, [*known, *known.values()], listed)
     raise InvalidValueError(
         f'target_models: the repository has no model or archive of that name, got "{name}"; {fix}'
     )
+
+
+def refuse_collisions(target_models: Mapping[str, str]) -> None:
+    """Check that a grant for one model does not allow another one.
+
+    A grant allows a model's name with any digest. The archive ``scorer-backbone.tar.gz`` of another model
+    would match ``scorer-????????.tar.gz``.
+
+    Raises:
+        InvalidValueError: an archive matches the pattern of another model.
+    """
+    for name, target_model in target_models.items():
+        owner = pattern_owner(target_model)
+        if owner is not None and owner != name and owner in target_models:
+            raise InvalidValueError(
+                f'model "{name}": its archive "{target_model}" is also covered by grants for "{owner}", '
+                f'which allow "{archive_pattern(owner)}"; rename one of the models, or use '
+                "TargetModelNaming.CONTENT"
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError, RepositoryError
@@ -20,6 +20,7 @@ __all__ = ["read_source"]
 
 _SUFFIX = ".tar.gz"
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+_ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 #: The variant name of the constructs, and of most SageMaker examples.
 _VARIANT = "AllTraffic"
 
@@ -92,7 +93,7 @@ def _endpoint_of_folder(
     repository = _checked(path)
     model = model or _only_model(repository)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
-    return _single_model(name, archive.path, model)
+    return _single_model(name, archive.path, model, repository.called_models(model))
 
 
 def _checked(path: Path) -> ModelRepository:
@@ -134,8 +135,11 @@ def _pack_each(path: Path, scratch: Path) -> dict[str, Path]:
     }
 
 
-def _single_model(name: str, archive: Path, model: str) -> EndpointSpec:
-    container = ContainerSpec(model, "", archive.resolve().as_uri(), {_DEFAULT_MODEL: model}, archive)
+def _single_model(name: str, archive: Path, model: str, called: Sequence[str] = ()) -> EndpointSpec:
+    environment = {_DEFAULT_MODEL: model}
+    if called:  # as the constructs set it
+        environment[_ADDITIONAL_ARGS] = " ".join(f"--load-model={each}" for each in called)
+    container = ContainerSpec(model, "", archive.resolve().as_uri(), environment, archive)
     return _endpoint(name, container)
 
 

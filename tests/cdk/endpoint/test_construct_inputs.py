@@ -212,9 +212,13 @@ def test_step_of_an_ensemble_cannot_be_granted(path: Path) -> None:
     repository = add_repository(stack, path)
     endpoint = TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=GPU)
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
-    message = r'"scale" is a step inside "pipeline" and has no archive of its own; grant "pipeline"$'
-    with pytest.raises(InvalidValueError, match=message):
-        endpoint.grant_invoke(caller, target_models=["scale"])
+    message = (
+        r'"scale" is a step inside "pipeline" and has no archive of its own; grant "pipeline", or '
+        r'serve the step alone with serve_alone=\["scale"\]$'
+    )
+    for name in ("scale", "scale.tar.gz"):
+        with pytest.raises(InvalidValueError, match=message):
+            endpoint.grant_invoke(caller, target_models=[name])
     endpoint.grant_invoke(caller, target_models=["pipeline", repository.target_models["pipeline"]])
 
 

@@ -1,0 +1,191 @@
+"""The S3 prefix that multi-model endpoints load the archives of a repository from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
+from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
+from constructs_triton.cdk.repository.model_bucket import create_bucket
+from constructs_triton.cdk.repository.model_catalog import ModelCatalog
+from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
+from constructs_triton.cdk.repository.target_model import (
+    TargetModel,
+    TargetModelNaming,
+    check_target_model,
+    refuse_collisions,
+)
+from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
+from constructs_triton.tokens import is_token
+
+__all__ = ["PrefixOptions", "ServedPrefix"]
+
+_PLAIN_NAMES = (
+    'target_model_naming: with plain names, an instance that has loaded "{name}" keeps serving the old '
+    "content after a change, because SageMaker does not load the same key again; use "
+    "TargetModelNaming.CONTENT"
+)
+_MANAGE_ACTIONS = [
+    "s3:AbortMultipartUpload",
+    "s3:DeleteObject",
+    "s3:GetObject",
+    "s3:ListMultipartUploadParts",
+    "s3:PutObject",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrefixOptions:
+    """The properties of a repository that concern the prefix."""
+
+    prefix: str
+    naming: TargetModelNaming
+    bucket: s3.IBucket | None
+    prune_after: Duration | None
+    encryption_key: kms.IKey | None
+    asset_encryption_key: kms.IKey | None
+    versioned: bool
+    removal_policy: RemovalPolicy
+
+
+class ServedPrefix:
+    """A prefix that a deployment fills with the models of ``catalog``, or that other programs fill.
+
+    ``scope`` is the parent of the bucket and of the custom resource. Both are created when they are used.
+    """
+
+    def __init__(self, scope: Construct, catalog: ModelCatalog, options: PrefixOptions) -> None:
+        source = catalog.source
+        self._scope = scope
+        self._catalog = catalog
+        self._options = options
+        self._bucket = source.bucket if isinstance(source, ArchivePrefix) else options.bucket
+        self._sync: ModelSync | None = None
+        self.is_filled_by_others = isinstance(source, ArchivePrefix)
+        self.prefix = source.key if isinstance(source, ArchivePrefix) else options.prefix
+        self.creates_bucket = self._bucket is None
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket, created at the first use unless one was given."""
+        if self._bucket is None:
+            self._bucket = create_bucket(
+                self._scope,
+                encryption_key=self._options.encryption_key,
+                versioned=self._options.versioned,
+                removal_policy=self._options.removal_policy,
+            )
+        return self._bucket
+
+    @property
+    def target_models(self) -> dict[str, TargetModel]:
+        """The archive of each model by name; empty if other programs fill the prefix."""
+        if self.is_filled_by_others:
+            return {}
+        return {
+            name: self._options.naming.target_model(name, loaded.content_digest(model))
+            for name, (loaded, model) in self._catalog.entries().items()
+        }
+
+    def grant_patterns(self, names: Sequence[str]) -> list[str]:
+        """Return the ``TargetModel`` values that a grant for models, archives or patterns allows.
+
+        Raises:
+            InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.
+        """
+        known = self.target_models
+        return [pattern for name in names for pattern in self._patterns(name, known)]
+
+    def _patterns(self, name: str, known: Mapping[str, TargetModel]) -> list[str]:
+        if self.is_filled_by_others:
+            is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
+            return [name] if is_archive else TargetModelNaming.PLAIN.patterns(name)
+        check_target_model(name, known, self._catalog.served_with(name.removesuffix(".tar.gz")))
+        return self._options.naming.patterns(name) if name in known else [name]
+
+    # Its content.
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the custom resource exists, so that no more models can be added."""
+        return self._sync is not None
+
+    def sync(self) -> ModelSync | None:
+        """Return the custom resource that copies the archives, or ``None`` if other programs do.
+
+        Raises:
+            InvalidValueError: there are no models, models that are not in archives, or archives that a grant
+                for another model would allow.
+        """
+        if self._sync is None and not self.is_filled_by_others:
+            self._sync = self._create_sync()
+        return self._sync
+
+    def _create_sync(self) -> ModelSync:
+        entries, targets = self._catalog.entries(), self.target_models
+        refuse_collisions(targets)
+        assets, directory = StackAssets(self._scope), asset_directory(self._scope)
+        archives: dict[str, tuple[str, ArchiveAsset]] = {}
+        stored: dict[str, tuple[str, S3Archive]] = {}
+        for name, (loaded, model) in entries.items():
+            if isinstance(loaded, LocalModels):
+                asset = assets.add_archive(loaded.archive(model, directory), loaded.contents_of(model))
+                archives[name] = (targets[name], asset)
+            else:
+                stored[name] = (targets[name], S3Archive(loaded.bucket, loaded.key))
+        if self._options.naming is TargetModelNaming.PLAIN:
+            warning = _PLAIN_NAMES.format(name=next(iter(targets.values())))
+            Annotations.of(self._scope).add_warning_v2("constructs-triton:target-model-plain-names", warning)
+        return ModelSync(
+            self._scope,
+            "Sync",
+            bucket=self.bucket,
+            prefix=self.prefix,
+            archives=archives,
+            stored_archives=stored,
+            asset_encryption_key=self._options.asset_encryption_key,
+            prune_after=self._options.prune_after,
+            # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
+            remove_on_delete=self.creates_bucket and self._options.removal_policy == RemovalPolicy.DESTROY,
+        )
+
+    # Permissions.
+
+    def grant_read_index(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow to read ``index.json``, also if the bucket is encrypted with a KMS key."""
+        grant = self._grant(grantee, ["s3:GetObject"], [self._arn(INDEX_FILE)])
+        key = self.bucket.encryption_key
+        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+
+    def grant_manage(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow to list, add, replace and delete archives, and to change ``index.json``."""
+        conditions = {"StringLike": {"s3:prefix": [f"{self.prefix}*"]}}
+        grant = self._grant(grantee, _MANAGE_ACTIONS, [self._arn("*")])
+        grant = grant.combine(self._grant(grantee, ["s3:ListBucket"], [self.bucket.bucket_arn], conditions))
+        key = self.bucket.encryption_key
+        return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
+
+    def _arn(self, name: str) -> str:
+        return self.bucket.arn_for_objects(f"{self.prefix}{name}")
+
+    def _grant(
+        self,
+        grantee: iam.IGrantable,
+        actions: list[str],
+        arns: list[str],
+        conditions: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> iam.Grant:
+        return iam.Grant.add_to_principal_or_resource(
+            grantee=grantee,
+            actions=actions,
+            resource_arns=arns,
+            resource=self.bucket,
+            conditions=conditions,
+        )
