@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
-from constructs_triton.s3_prefix import check_model_name
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from constructs_triton.cli.model_prefix import ArchiveFile, ModelPrefix
-    from constructs_triton.model_repository import ModelRepository
+    from constructs_triton.operations import LibraryChange, ModelLibrary
 
 _ACTIONS = {
     "list": "list the models and their archives",
@@ -25,8 +22,6 @@ _ACTIONS = {
     "remove": "remove a model from the index",
     "sync": "add all models of a repository",
 }
-_CONCURRENT_UPLOADS = 4
-_DAY_SECONDS = 24 * 60 * 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,10 +93,10 @@ def run(arguments: argparse.Namespace) -> int:
             "during an update an endpoint may still load an archive whose name was removed today"
         )
     actions = {"list": _list, "add": _add, "remove": _remove, "sync": _sync}
-    return actions[arguments.action](arguments, _prefix(arguments))
+    return actions[arguments.action](arguments, _library(arguments))
 
 
-def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
+def _library(arguments: argparse.Namespace) -> ModelLibrary:
     try:
         import boto3  # noqa: PLC0415 - not for --help
     except ImportError:
@@ -110,13 +105,13 @@ def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
         ) from None
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
 
-    from constructs_triton.cli.model_prefix import ModelPrefix, find_prefix  # noqa: PLC0415 - likewise
+    from constructs_triton.operations import ModelLibrary  # noqa: PLC0415 - likewise
 
     try:
         session = boto3.Session(region_name=arguments.region, profile_name=arguments.profile)
         if arguments.stack is not None:
-            return find_prefix(session, arguments.stack, arguments.resource)
-        return ModelPrefix(session, arguments.bucket, arguments.prefix)
+            return ModelLibrary.from_stack(arguments.stack, resource=arguments.resource, session=session)
+        return ModelLibrary(arguments.bucket, arguments.prefix, session=session)
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 
@@ -124,11 +119,11 @@ def _prefix(arguments: argparse.Namespace) -> ModelPrefix:
 # The actions.
 
 
-def _list(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
-    models, nameless = prefix.models(), prefix.nameless()
+def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    models, nameless = library.models(), library.archives_without_name()
     if arguments.json:
         rows = [asdict(model) for model in models]
-        print(json.dumps({"url": prefix.url, "models": rows, "nameless_archives": nameless}, indent=2))
+        print(json.dumps({"url": library.url, "models": rows, "nameless_archives": nameless}, indent=2))
         return 0
     width = max((len(model.name) for model in models), default=0)
     for model in models:
@@ -140,44 +135,37 @@ def _list(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
     return 0
 
 
-def _add(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
-    check_model_name("NAME", arguments.name)
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
-        archive = _archive_of(arguments, Path(scratch))
-        return _place(arguments, prefix, {arguments.name: archive})
+def _add(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    change = library.add(
+        arguments.name, arguments.source, model=arguments.model, check=not arguments.no_check
+    )
+    return _report(change, library, arguments)
 
 
-def _sync(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
-    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - not for --help
-
-    repository = ModelRepository.from_directory(arguments.source)
-    for name in repository.top_level_models():
-        check_model_name(f"model {name!r}", name)
-    _refuse_errors(repository, arguments)
-    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
-        archives = {name: _pack(repository, name, Path(scratch)) for name in repository.top_level_models()}
-        _place(arguments, prefix, archives)
-    if arguments.prune_after_days is not None:
-        for target_model in prefix.prune(arguments.prune_after_days * _DAY_SECONDS):
-            print(f"pruned {target_model}", file=sys.stderr)
-    return 0
+def _sync(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    days = arguments.prune_after_days
+    change = library.sync(
+        arguments.source,
+        prune_after=None if days is None else timedelta(days=days),
+        check=not arguments.no_check,
+    )
+    return _report(change, library, arguments)
 
 
-def _remove(arguments: argparse.Namespace, prefix: ModelPrefix) -> int:
-    target_model = prefix.forget(arguments.name, is_deleting=arguments.delete_archive)
+def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
+    target_model = library.remove(arguments.name, delete_archive=arguments.delete_archive)
     _print({arguments.name: target_model}, arguments)
     return 0
 
 
-def _place(arguments: argparse.Namespace, prefix: ModelPrefix, archives: Mapping[str, ArchiveFile]) -> int:
-    """Upload several archives at a time, and change the index when all are uploaded."""
-    with ThreadPoolExecutor(_CONCURRENT_UPLOADS) as pool:
-        placed = list(pool.map(prefix.upload, archives, archives.values()))
-    target_models = {name: target for name, (target, _) in zip(archives, placed, strict=True)}
-    prefix.name(target_models)
-    _print(target_models, arguments)
-    sent = sum(is_sent for _, is_sent in placed)
-    print(f"{sent} of {len(placed)} archives uploaded to {prefix.url}", file=sys.stderr)
+def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Namespace) -> int:
+    for warning in change.warnings:
+        print(f"warning[{warning.code}] {warning}", file=sys.stderr)
+    _print(change.target_models, arguments)
+    sent, total = len(change.uploaded), len(change.target_models)
+    print(f"{sent} of {total} archives uploaded to {library.url}", file=sys.stderr)
+    for target_model in change.deleted:
+        print(f"pruned {target_model}", file=sys.stderr)
     return 0
 
 
@@ -186,52 +174,3 @@ def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> N
         print(json.dumps({"target_models": dict(target_models)}, indent=2))
     else:
         print("\n".join(f"{name}  {target}" for name, target in target_models.items()))
-
-
-# Archives to upload.
-
-
-def _archive_of(arguments: argparse.Namespace, scratch: Path) -> ArchiveFile:
-    from constructs_triton.cli.model_prefix import ArchiveFile  # noqa: PLC0415 - boto3, not for --help
-    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - likewise
-
-    if arguments.source.is_dir():
-        repository = ModelRepository.from_directory(arguments.source)
-        _refuse_errors(repository, arguments)
-        return _pack(repository, arguments.model or _only_model(repository), scratch)
-    from constructs_triton.model_repository.archive_outline import outline_archive  # noqa: PLC0415 - likewise
-
-    outline = outline_archive(arguments.source)
-    _refuse_errors(outline.repository, arguments)
-    return ArchiveFile(arguments.source, outline.archive.digest)
-
-
-def _only_model(repository: ModelRepository) -> str:
-    names = repository.top_level_models()
-    if len(names) != 1:
-        raise InvalidValueError(
-            f"{repository.path}: must contain one top-level model, got {', '.join(names) or 'none'}; "
-            "choose one with --model, or add all with `constructs-triton models sync`"
-        )
-    return names[0]
-
-
-def _pack(repository: ModelRepository, model: str, scratch: Path) -> ArchiveFile:
-    from constructs_triton.cli.model_prefix import ArchiveFile  # noqa: PLC0415 - boto3, not for --help
-    from constructs_triton.model_repository import pack  # noqa: PLC0415 - likewise
-
-    archive = pack(repository, repository.closure(model), scratch)
-    return ArchiveFile(archive.path, archive.digest)
-
-
-def _refuse_errors(repository: ModelRepository, arguments: argparse.Namespace) -> None:
-    if arguments.no_check:
-        return
-    from constructs_triton.model_config.target import Target  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_repository.cached_repository import CachedRepository  # noqa: PLC0415 - likewise
-
-    found = CachedRepository(repository).check(Target(mode="multi-model"))
-    if found.errors:
-        raise RepositoryError(str(repository.path), found.errors)
-    for warning in found.warnings:
-        print(f"warning[{warning.code}] {warning}", file=sys.stderr)

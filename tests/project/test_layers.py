@@ -31,6 +31,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "planning",
         "plots",
         "custom_resource_handlers",
+        "operations",
         "cdk",
         "local",
         "cli",

@@ -13,10 +13,11 @@ import pytest
 from botocore.stub import Stubber
 from moto.server import ThreadedMotoServer
 
-from constructs_triton.cli import model_prefix, models
-from constructs_triton.cli.model_prefix import find_prefix
+from constructs_triton.cli import models
 from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
 from constructs_triton.model_repository import ModelRepository, fingerprint, pack
+from constructs_triton.operations import model_prefix
+from constructs_triton.operations.model_prefix import find_prefix
 
 CONFIG = """backend: "python"
 input { name: "x" data_type: TYPE_FP32 dims: 4 }
@@ -151,7 +152,7 @@ def test_a_removed_model_keeps_its_archive_by_default(tmp_path: Path, s3: Any, c
 def test_name_that_is_no_key_is_an_error(tmp_path: Path, s3: Any, command: Command, name: str) -> None:
     """A name becomes part of a key, so the command line accepts the same names as the constructs."""
     model = write_models(tmp_path / "r", "net")
-    with pytest.raises(InvalidValueError, match="NAME: must be letters"):
+    with pytest.raises(InvalidValueError, match="name: must be letters"):
         command("add", name, str(model))
     assert s3.list_objects_v2(Bucket="models")["KeyCount"] == 0
 
@@ -171,9 +172,9 @@ def test_rejected_models_are_not_uploaded(tmp_path: Path, s3: Any, command: Comm
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["list", "--prefix", "models"], r'--prefix: must end with "/".*got "models"; write "models/"'),
+        (["list", "--prefix", "models"], r'prefix: must end with "/".*got "models"; write "models/"'),
         (["sync", "r", "--prune-after-days", "0"], "--prune-after-days: must be at least 1, got 0"),
-        (["add", "net", "r"], "must contain one top-level model.*got one, two; choose one with --model"),
+        (["add", "net", "r"], "must contain one top-level model.*got one, two; choose one with model"),
     ],
 )
 def test_wrong_use_is_reported(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,14 @@ from constructs_triton.custom_resource_handlers.model_sync.manifest import conte
 from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, SyncError
 from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.s3_prefix import check_folder_prefix
+from constructs_triton.operations.model_library import LibraryModel
+from constructs_triton.s3_prefix import archive_pattern, check_folder_prefix, pattern_owner
 
-__all__ = ["ArchiveFile", "ModelPrefix", "PlacedModel", "find_prefix"]
+__all__ = ["ArchiveFile", "ModelPrefix", "find_prefix"]
 
 OWNER = "constructs-triton models"
-"""The owner in the metadata of the objects that the command line uploads."""
+"""The owner in the metadata of the objects that this module uploads."""
+_DIGEST = re.compile(r"-[0-9a-f]{8}\.tar\.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,23 +37,12 @@ class ArchiveFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedModel:
-    """A model of the index; ``size_bytes`` and ``modified`` are ``None`` if its archive is missing."""
-
-    name: str
-    target_model: str
-    size_bytes: int | None
-    modified: str | None
-    is_deployed: bool
-
-
 class ModelPrefix:
     """The S3 ``prefix`` of ``bucket``, accessed through ``session``."""
 
     def __init__(self, session: boto3.Session, bucket: str, prefix: str) -> None:
         if prefix:
-            check_folder_prefix("--prefix", prefix)
+            check_folder_prefix("prefix", prefix)
         self._bucket = bucket
         self._prefix = prefix
         self._client = session.client("s3")
@@ -61,7 +53,7 @@ class ModelPrefix:
         """``s3://<bucket>/<prefix>``."""
         return f"s3://{self._bucket}/{self._prefix}"
 
-    def models(self) -> list[PlacedModel]:
+    def models(self) -> list[LibraryModel]:
         """Return every model of the index, in alphabetical order."""
         with _errors(self.url):
             index, objects = read_index(self._client, self._bucket, self._prefix), self._objects()
@@ -73,6 +65,31 @@ class ModelPrefix:
             index = read_index(self._client, self._bucket, self._prefix)
             named = set(index.target_models.values())
             return sorted(key for key in self._objects() if key.endswith(".tar.gz") and key not in named)
+
+    def refuse_collisions(self, names: Iterable[str]) -> None:
+        """Check that a grant for one of the names allows no archive of another model.
+
+        A grant allows a name with any digest. The archive ``scorer-backbone.tar.gz``, which is not named
+        after its content, matches ``scorer-????????.tar.gz``.
+
+        Raises:
+            InvalidValueError: an archive of another model matches.
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        with _errors(self.url):
+            index = read_index(self._client, self._bucket, self._prefix)
+            archives = {*self._objects(), *index.target_models.values()}
+        wanted = set(names)
+        owners = {target: name for name, target in index.target_models.items()}
+        for target_model in sorted(archives):
+            owner = pattern_owner(target_model)
+            if owner in wanted and (
+                owners.get(target_model, owner) != owner or not _DIGEST.search(target_model)
+            ):
+                raise InvalidValueError(
+                    f'{self.url}: grants for "{owner}" allow "{archive_pattern(owner)}", which matches the '
+                    f'archive "{target_model}" of another model; rename the model or that archive'
+                )
 
     def upload(self, name: str, archive: ArchiveFile) -> tuple[str, bool]:
         """Upload an archive unless it exists; return its target model and whether it was uploaded."""
@@ -112,7 +129,7 @@ class ModelPrefix:
         return target_model
 
     def prune(self, retention_seconds: float) -> list[str]:
-        """Delete archives of the command line without a name for this long; return their target models."""
+        """Delete archives of this module that have had no name for this long; return their target models."""
         with _errors(self.url):
             index = read_index(self._client, self._bucket, self._prefix)
             return prune(self._placement, index.expired(retention_seconds, time.time()))
@@ -129,10 +146,10 @@ class ModelPrefix:
             row["Key"].removeprefix(self._prefix): row for page in pages for row in page.get("Contents", ())
         }
 
-    def _placed(self, name: str, index: Index, objects: dict[str, Any]) -> PlacedModel:
+    def _placed(self, name: str, index: Index, objects: dict[str, Any]) -> LibraryModel:
         target_model = index.target_models[name]
         found = objects.get(target_model)
-        return PlacedModel(
+        return LibraryModel(
             name=name,
             target_model=target_model,
             size_bytes=None if found is None else found["Size"],
@@ -161,7 +178,7 @@ def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> Mod
         names = ", ".join(urls) or "none"
         raise InvalidValueError(
             f"stack {stack}: must have one {RESOURCE_TYPE}, got {names}; "
-            "choose one with --resource, or use --bucket and --prefix"
+            "choose one with resource (--resource), or give bucket and prefix"
         )
     bucket, _, prefix = next(iter(chosen.values())).removeprefix("s3://").partition("/")
     return ModelPrefix(session, bucket, prefix)

@@ -1,0 +1,257 @@
+"""Lists, adds and removes the models of a deployed multi-model endpoint."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
+from constructs_triton.findings import Finding
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton.model_repository.archive_outline import outline_archive
+from constructs_triton.model_repository.cached_repository import CachedRepository
+from constructs_triton.s3_prefix import check_model_name
+
+if TYPE_CHECKING:
+    import boto3
+
+    from constructs_triton.operations.model_prefix import ArchiveFile, ModelPrefix
+
+__all__ = ["LibraryChange", "LibraryModel", "ModelLibrary"]
+
+_CONCURRENT_UPLOADS = 4
+_SHORTEST_RETENTION = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryModel:
+    """A model of the index.
+
+    ``size_bytes`` and ``modified`` (ISO 8601) are ``None`` if the archive is missing. ``is_deployed`` is
+    whether a deployment added the model.
+    """
+
+    name: str
+    target_model: str
+    size_bytes: int | None
+    modified: str | None
+    is_deployed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryChange:
+    """What :meth:`ModelLibrary.add` and :meth:`ModelLibrary.sync` have changed.
+
+    ``target_models`` maps each model to its archive. ``uploaded`` and ``deleted`` are the archives that were
+    uploaded and deleted. ``warnings`` are the warnings of the checks.
+    """
+
+    target_models: Mapping[str, str]
+    uploaded: tuple[str, ...]
+    deleted: tuple[str, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+
+class ModelLibrary:
+    """The models of a multi-model endpoint: archives below an S3 prefix, and their index.
+
+    Changes need no deployment: the endpoint loads an archive when it is called for the first time.
+    ``repository.grant_manage_models(role)`` gives a role the permissions.
+
+    >>> library = ModelLibrary("my-models", "models/")  # doctest: +SKIP
+    >>> library.add("resnet", "model_repository")  # doctest: +SKIP
+
+    ``bucket``
+        The name of the bucket.
+    ``prefix``
+        The key prefix, ``"models/"`` by default; ends with ``/``.
+    ``session``
+        The ``boto3.Session`` to use. Default: a new one, with the credentials and Region of the environment.
+
+    Raises:
+        InvalidValueError: the prefix does not end with ``/``.
+        MissingDependencyError: boto3 is not installed.
+    """
+
+    def __init__(self, bucket: str, prefix: str = "models/", *, session: boto3.Session | None = None) -> None:
+        self._prefix: ModelPrefix = _prefix_module().ModelPrefix(session or _new_session(), bucket, prefix)
+
+    @classmethod
+    def from_stack(
+        cls, stack_name: str, *, resource: str | None = None, session: boto3.Session | None = None
+    ) -> Self:
+        """Return the library of a deployed stack with one ``TritonModelRepository``.
+
+        ``resource`` is the logical ID of the custom resource that fills the prefix, if there are several.
+
+        Raises:
+            InvalidValueError: the stack does not have exactly one such resource.
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        library = cls.__new__(cls)
+        library._prefix = _prefix_module().find_prefix(session or _new_session(), stack_name, resource)
+        return library
+
+    @property
+    def url(self) -> str:
+        """``s3://<bucket>/<prefix>``."""
+        return self._prefix.url
+
+    def models(self) -> list[LibraryModel]:
+        """Return the models of the index, in alphabetical order.
+
+        Raises:
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        return self._prefix.models()
+
+    def archives_without_name(self) -> list[str]:
+        """Return the archives that no name of the index refers to.
+
+        Raises:
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        return self._prefix.nameless()
+
+    def add(
+        self, name: str, source: str | os.PathLike[str], *, model: str | None = None, check: bool = True
+    ) -> LibraryChange:
+        """Add a model, or replace its archive.
+
+        ``source`` is a model repository, or a ``.tar.gz`` archive. ``model`` is the model of the repository
+        to add, if there are several. With ``check=False``, models with errors are added too.
+
+        Raises:
+            InvalidValueError: the name is malformed, or a grant for another model would allow its archive, or
+                the repository has several models.
+            RepositoryError: the checks found errors.
+            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be packed.
+        """
+        check_model_name("name", name)
+        path = Path(source)
+        repository = ModelRepository.from_directory(path) if path.is_dir() else None
+        warnings = _checked(repository or outline_archive(path).repository, check)
+        with _packed(repository, path, {name: model}) as archives:
+            return self._place(archives, warnings)
+
+    def remove(self, name: str, *, delete_archive: bool = False) -> str:
+        """Remove a model from the index, and return its archive.
+
+        ``delete_archive`` deletes the archive too. Requests that are using it may fail.
+
+        Raises:
+            InvalidValueError: the index has no such model.
+            ArchiveError: AWS returned an error or cannot be reached.
+        """
+        return self._prefix.forget(name, is_deleting=delete_archive)
+
+    def sync(
+        self, source: str | os.PathLike[str], *, prune_after: timedelta | None = None, check: bool = True
+    ) -> LibraryChange:
+        """Add all models of a repository.
+
+        ``prune_after`` deletes archives that this class has added and that no name has used for this time, at
+        least one day. Default: nothing is deleted. With ``check=False``, models with errors are added too.
+
+        Raises:
+            InvalidValueError: a name is malformed, a grant for another model would allow an archive, or
+                ``prune_after`` is less than one day.
+            RepositoryError: the checks found errors.
+            ArchiveError: AWS returned an error or cannot be reached, or the models cannot be packed.
+        """
+        _check_retention(prune_after)
+        repository = ModelRepository.from_directory(source)
+        names = repository.top_level_models()
+        for name in names:
+            check_model_name(f"model {name!r}", name)
+        warnings = _checked(repository, check)
+        with _packed(repository, Path(source), {name: name for name in names}) as archives:
+            change = self._place(archives, warnings)
+        if prune_after is None:
+            return change
+        deleted = tuple(self._prefix.prune(prune_after.total_seconds()))
+        return LibraryChange(change.target_models, change.uploaded, deleted, change.warnings)
+
+    def _place(self, archives: Mapping[str, ArchiveFile], warnings: tuple[Finding, ...]) -> LibraryChange:
+        """Upload several archives at a time, and change the index when all are uploaded."""
+        self._prefix.refuse_collisions(archives)
+        with ThreadPoolExecutor(_CONCURRENT_UPLOADS) as pool:
+            placed = list(pool.map(self._prefix.upload, archives, archives.values()))
+        target_models = {name: target for name, (target, _) in zip(archives, placed, strict=True)}
+        self._prefix.name(target_models)
+        uploaded = tuple(target for target, is_uploaded in placed if is_uploaded)
+        return LibraryChange(target_models, uploaded, warnings=warnings)
+
+
+def _prefix_module() -> Any:
+    """Return the module that imports boto3, which is optional.
+
+    Raises:
+        MissingDependencyError: boto3 is not installed.
+    """
+    try:
+        from constructs_triton.operations import model_prefix  # noqa: PLC0415 - boto3 is optional
+    except ImportError:
+        raise MissingDependencyError(
+            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+        ) from None
+    return model_prefix
+
+
+def _new_session() -> boto3.Session:
+    import boto3  # noqa: PLC0415 - optional
+
+    return boto3.Session()
+
+
+def _check_retention(prune_after: timedelta | None) -> None:
+    if prune_after is not None and prune_after < _SHORTEST_RETENTION:
+        raise InvalidValueError(
+            f"prune_after: must be at least 1 day, got {prune_after}; use timedelta(days=1) or more, because "
+            "during an update an endpoint may still load an archive whose name was removed today"
+        )
+
+
+def _checked(repository: ModelRepository, check: bool) -> tuple[Finding, ...]:
+    if not check:
+        return ()
+    found = CachedRepository(repository).check(Target(mode="multi-model"))
+    if found.errors:
+        raise RepositoryError(str(repository.path), found.errors)
+    return found.warnings
+
+
+@contextmanager
+def _packed(
+    repository: ModelRepository | None, path: Path, models: Mapping[str, str | None]
+) -> Iterator[dict[str, ArchiveFile]]:
+    """Yield the archive of each name: of a model of the repository, or the archive at ``path`` itself."""
+    archive_file = _prefix_module().ArchiveFile
+    if repository is None:
+        yield {name: archive_file(path, outline_archive(path).archive.digest) for name in models}
+        return
+    with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
+        found = {}
+        for name, model in models.items():
+            chosen = _only_model(repository) if model is None else model
+            archive = pack(repository, repository.closure(chosen), Path(scratch))
+            found[name] = archive_file(archive.path, archive.digest)
+        yield found
+
+
+def _only_model(repository: ModelRepository) -> str:
+    names = repository.top_level_models()
+    if len(names) != 1:
+        raise InvalidValueError(
+            f"{repository.path}: must contain one top-level model, got {', '.join(names) or 'none'}; "
+            "choose one with model (--model), or add all of them with sync"
+        )
+    return names[0]
