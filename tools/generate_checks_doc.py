@@ -46,6 +46,8 @@ CHAPTERS = {
     "python_calls": "Models that call other models",
     "model_file": "Model files",
     "onnx": "ONNX models",
+    "torchscript": "TorchScript models",
+    "other_backends": "TensorRT and FIL backends",
     "ensemble": "Ensembles: the graph",
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",

@@ -48,6 +48,8 @@ class ImageVersion:
         Python version of the image, such as ``"3.12"``. Environments for the Python backend must match it.
     ``cuda``
         CUDA version of the image by NVIDIA's release notes, such as ``"13.2"``. Label files have older ones.
+    ``tensorrt``
+        Beginning of the TensorRT version, such as ``"10.0"``. A plan must be built with the same version.
     ``min_compute_capability``
         The release does not support GPUs below this compute capability, such as ``"7.5"``.
     ``newest_compute_capability_major``
@@ -66,6 +68,7 @@ class ImageVersion:
     version: str
     python: str | None
     cuda: str | None
+    tensorrt: str | None
     released_on: str | None
     min_compute_capability: str
     newest_compute_capability_major: int
@@ -101,6 +104,7 @@ def image_version(version: str) -> ImageVersion:
         version=version,
         python=known.get("python"),
         cuda=known.get("cuda"),
+        tensorrt=known.get("tensorrt"),
         released_on=known.get("released_on"),
         min_compute_capability=_in_force(facts["min_compute_capability"], version),
         newest_compute_capability_major=_in_force(facts["newest_compute_capability_major"], version),

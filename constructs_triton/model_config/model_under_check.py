@@ -15,10 +15,11 @@ from constructs_triton.model_config.completion import complete_from_onnx, is_com
 from constructs_triton.model_config.cycles import find_cycles
 from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.loaded_files import describe_file, file_to_load
 from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_files import ModelFile, describe_onnx_model
+from constructs_triton.model_files import ModelFile
 
 __all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
 
@@ -190,22 +191,15 @@ class ModelUnderCheck:
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
         """The model files of the versions to load, described; newest first."""
-        if self.backend != "onnxruntime" or not self.target.local_files:
+        file = file_to_load(self.completed, self.config)
+        if file is None or not self.target.local_files or self.folder.config_fault or self.folder.is_ensemble:
             return ()
-        has_library = self.config is not None and bool(self.config.model_operations.op_library_filename)
+        image, complete_bytes = self.target.image_version, self.context.complete_bytes
         return tuple(
-            self._described(
-                self.folder.directory / version / (self.completed.model_file or "model.onnx"), has_library
-            )
+            describe_file(file, self.folder.directory / version, self.config, image, complete_bytes)
             for version in self.versions_to_load
             if version.isdigit()  # layout-version-name reports the others
         )
-
-    def _described(self, path: Path, has_library: bool) -> ModelFile:
-        complete = self.context.complete_bytes
-        if complete is not None and path.is_file() and path.stat().st_size > complete:
-            return ModelFile(path, "onnx", not_checked=("content not checked: it is in an archive",))
-        return describe_onnx_model(path, self.target.image_version, has_op_library=has_library)
 
     def place_of(self, path: Path) -> str:
         """Return the path of a finding about a model file: the file, or the nearest folder that exists."""
@@ -230,17 +224,13 @@ class ModelUnderCheck:
         """What of the model files is not checked: each file with the reason."""
         if self.folder.is_ensemble or self.backend == "python":
             return ()
-        if not self.target.local_files:
-            return (f"{self.folder.path}: model files not checked",)
-        if self.backend == "onnxruntime":
-            rows = [
-                (self.place_of(file.path), reason) for file in self.model_files for reason in file.not_checked
-            ]
-            return tuple(f"{place}: {reason}" for place, reason in rows)
-        places = (
-            self.folder.relative(version, self.completed.model_file) for version in self.versions_to_load
-        )
-        return tuple(f"{place.rstrip('/')}: content not checked" for place in places)
+        if self.model_files:
+            return tuple(
+                f"{self.place_of(file.path)}: {reason}"
+                for file in self.model_files
+                for reason in file.not_checked
+            )
+        return (f"{self.folder.path}: model files not checked",)
 
     @cached_property
     def final_config(self) -> Any:
@@ -300,8 +290,8 @@ class ModelUnderCheck:
             scopes.append("ensemble")
         elif self.backend == "python":
             scopes.append("python")
-        elif self.backend == "onnxruntime":
-            scopes.append("onnx")
+        elif self.backend in ("onnxruntime", "pytorch", "tensorrt", "fil"):
+            scopes.append(self.backend)
         if self.config is not None and self.config.HasField("sequence_batching"):
             scopes.append("sequence")
         return tuple(scopes)

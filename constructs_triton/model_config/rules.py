@@ -11,10 +11,22 @@ from constructs_triton.model_config.locations import FieldPath
 
 __all__ = ["RULES", "Problem", "Rule", "rule"]
 
-Scope = Literal["model", "fault", "config", "ensemble", "sequence", "python", "onnx", "repository"]
+Scope = Literal[
+    "model",
+    "fault",
+    "config",
+    "ensemble",
+    "sequence",
+    "python",
+    "onnxruntime",
+    "pytorch",
+    "tensorrt",
+    "fil",
+    "repository",
+]
 """What a rule applies to: every model folder; a ``config.pbtxt`` that does not parse; one that does;
-ensembles; models with ``sequence_batching``; models of the Python backend; models of the ONNX Runtime
-backend; the repository as a whole."""
+ensembles; models with ``sequence_batching``; models of one of the named backends; the repository
+as a whole."""
 
 
 class Problem(NamedTuple):

@@ -2,7 +2,8 @@
 
 __all__: list[str]
 
-from .describe import describe_onnx_model as describe_onnx_model
+from .describe import describe as describe
+from .describe import format_of as format_of
 from .model_file import FaultCode as FaultCode
 from .model_file import FileFault as FileFault
 from .model_file import ModelFile as ModelFile

@@ -1,38 +1,84 @@
-"""Describes a model file: chooses the reader by the name of the file."""
+"""Describes a model file: chooses the reader by the format."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from constructs_triton.model_files.model_file import FileFault, ModelFile
+from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelFormat
 from constructs_triton.model_files.onnx_faults import not_a_model
 from constructs_triton.model_files.onnx_file import describe_onnx
+from constructs_triton.model_files.other_formats import (
+    describe_dali,
+    describe_openvino,
+    describe_saved_model,
+    describe_tree,
+)
+from constructs_triton.model_files.tensorrt_plan import describe_plan
+from constructs_triton.model_files.torchscript import describe_torchscript
 
-__all__ = ["describe_onnx_model"]
+__all__ = ["describe", "format_of"]
 
 _ONNX_FILE = "model.onnx"
+_READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
+    "torchscript": describe_torchscript,
+    "openvino": describe_openvino,
+    "tree": describe_tree,
+    "dali": describe_dali,
+}
+_SUFFIXES: dict[str, ModelFormat] = {
+    ".onnx": "onnx",
+    ".ort": "ort",
+    ".plan": "tensorrt_plan",
+    ".engine": "tensorrt_plan",
+    ".trt": "tensorrt_plan",
+    ".pt": "torchscript",
+    ".pth": "torchscript",
+    ".pt2": "torchscript",
+    ".xml": "openvino",
+    ".model": "tree",
+    ".json": "tree",
+    ".ubj": "tree",
+    ".txt": "tree",
+    ".tl": "tree",
+    ".savedmodel": "savedmodel",
+    ".dali": "dali",
+}
 
 
-def describe_onnx_model(
-    path: Path, image_version: str | None = None, *, has_op_library: bool = False
+def format_of(path: Path) -> ModelFormat:
+    """Return the format that the name of a file says, or ``"unknown"``."""
+    return _SUFFIXES.get(path.suffix, "unknown")
+
+
+def describe(
+    path: Path,
+    image_version: str | None = None,
+    *,
+    model_format: ModelFormat | None = None,
+    has_op_library: bool = False,
 ) -> ModelFile:
-    """Describe the ONNX model at ``path``, as the image ``image_version`` loads it (default: the newest).
+    """Describe a model file, as the image ``image_version`` loads it (default: the newest).
 
-    A directory is a model whose file is ``model.onnx`` in it (F2). A file that cannot be opened is a fault
-    of the result, not an exception. ``has_op_library`` is whether the configuration names a library of
+    A file that cannot be opened is a fault of the result, not an exception. ``model_format`` is by default
+    what the name says. ``has_op_library`` is whether the configuration of an ONNX model names a library of
     custom operators.
     """
-    file_path = path / _ONNX_FILE if path.is_dir() else path
+    used_format = model_format or format_of(path)
+    if used_format == "savedmodel" and path.is_dir():
+        return describe_saved_model(path)
+    file_path = path / _ONNX_FILE if used_format == "onnx" and path.is_dir() else path
     with _opened(file_path) as file:
         if file is None:
-            return ModelFile(file_path, "onnx", faults=(_missing(file_path, ".onnx"),))
-        if file_path.suffix == ".ort":
-            return _describe_ort(file_path, file)
-        return describe_onnx(file_path, file, image_version, has_op_library=has_op_library)
+            return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
+        if used_format in ("onnx", "ort"):
+            return _describe_onnx(file_path, file, image_version, has_op_library)
+        if used_format == "tensorrt_plan":
+            return describe_plan(file_path, file, image_version)
+        return _READERS.get(used_format, _describe_unknown)(file_path, file)
 
 
 @contextmanager
@@ -47,22 +93,29 @@ def _opened(path: Path) -> Iterator[BinaryIO | None]:
         yield file if path.is_file() else None
 
 
-def _describe_ort(path: Path, file: BinaryIO) -> ModelFile:
-    """F3: the runtime reads a file with this suffix in its own format, a flatbuffer."""
+def _describe_onnx(path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool) -> ModelFile:
+    """F3: the runtime reads a file with the suffix .ort in its own format, a flatbuffer."""
+    if path.suffix != ".ort":
+        return describe_onnx(path, file, image_version, has_op_library=has_op_library)
     if file.read(8)[4:] == b"ORTM":
         return ModelFile(path, "ort", not_checked=("content not checked",))
     return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))
 
 
-def _missing(path: Path, suffix: str) -> FileFault:
+def _describe_unknown(path: Path, file: BinaryIO) -> ModelFile:  # noqa: ARG001 - like the other readers
+    return ModelFile(path, "unknown", not_checked=("content not checked",))
+
+
+def _missing(path: Path, used_format: ModelFormat) -> FileFault:
     reason = "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
-    return FileFault(
-        "model-file-missing", f'failed to stat file "{path.name}": it {reason}', _hint(path, suffix)
-    )
+    message = f'failed to stat file "{path.name}": it {reason}'
+    return FileFault("model-file-missing", message, _hint(path, used_format))
 
 
-def _hint(path: Path, suffix: str) -> str:
-    others = [name for name in _names(path.parent) if name.endswith(suffix) and name != path.name]
+def _hint(path: Path, used_format: ModelFormat) -> str:
+    others = [
+        name for name in _names(path.parent) if format_of(Path(name)) == used_format and name != path.name
+    ]
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'
     shown = others[0]

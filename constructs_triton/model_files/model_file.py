@@ -21,6 +21,13 @@ FaultCode = Literal[
     "onnx-invalid-graph",
     "onnx-not-a-tensor",
     "onnx-external-data",
+    "plan-not-a-plan",
+    "plan-version",
+    "torchscript-not-a-model",
+    "openvino-not-a-model",
+    "tree-not-a-model",
+    "savedmodel-not-a-model",
+    "dali-not-a-pipeline",
 ]
 """The check that reports a fault."""
 
@@ -29,7 +36,8 @@ FaultCode = Literal[
 class ModelTensor:
     """An input or an output of a model.
 
-    ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. ``shape`` includes
+    ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none or the file does not
+    name it. ``shape`` includes
     the batch dimension. In it, -1 is a variable size. ``None`` is a rank of 0 or an unknown rank. An optional
     input has a default value in the model.
     """
@@ -58,7 +66,9 @@ class ModelFile:
     ``has_batch_dimension``
         Whether every tensor begins with a dimension of variable size; ``None`` if unknown.
     ``versions``
-        The versions that the file names: the IR version and operator sets of ONNX.
+        The versions that the file names: the IR version and operator sets of ONNX, the TensorRT of a plan.
+    ``devices``
+        The devices that the code of a TorchScript model names, such as ``"cpu"``.
     ``faults``
         Why the backend does not load the file; empty if nothing is known to be wrong.
     ``has_inferred_shapes``
@@ -73,6 +83,7 @@ class ModelFile:
     outputs: tuple[ModelTensor, ...] = ()
     has_batch_dimension: bool | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
     faults: tuple[FileFault, ...] = ()
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["WrongContent", "recognize"]
+__all__ = ["PICKLE", "ZIP", "WrongContent", "recognize"]
 
 _HEAD_BYTES = 512
 
@@ -17,8 +17,8 @@ class WrongContent(NamedTuple):
 
 
 _DECOMPRESS = WrongContent("a compressed file", "decompress it")
-_PICKLE = WrongContent("a Python pickle", "export the model in the format of the backend")
-_ZIP = WrongContent(
+PICKLE = WrongContent("a Python pickle", "export the model in the format of the backend")
+ZIP = WrongContent(
     "a zip archive, as PyTorch and Keras write", "export the model in the format of the backend"
 )
 _SIGNATURES = {
@@ -27,14 +27,15 @@ _SIGNATURES = {
     b"BZh": _DECOMPRESS,
     b"\xfd7zXZ\0": _DECOMPRESS,
     b"\x28\xb5\x2f\xfd": _DECOMPRESS,
-    b"PK\x03\x04": _ZIP,
-    b"\x80\x02": _PICKLE,
-    b"\x80\x03": _PICKLE,
-    b"\x80\x04": _PICKLE,
-    b"\x80\x05": _PICKLE,
+    b"PK\x03\x04": ZIP,
+    b"\x80\x02": PICKLE,
+    b"\x80\x03": PICKLE,
+    b"\x80\x04": PICKLE,
+    b"\x80\x05": PICKLE,
     b"\x89HDF\r\n": WrongContent("an HDF5 file", "export the model in the format of the backend"),
-    b"ftrt": WrongContent("a TensorRT plan", 'name it model.plan and set backend: "tensorrt"'),
 }
+_PLAN = b"ftrt"
+_PLAN_HEADER_BYTES = 28
 
 
 def recognize(file: BinaryIO) -> WrongContent | None:
@@ -47,4 +48,12 @@ def recognize(file: BinaryIO) -> WrongContent | None:
         return WrongContent("a file of zeros", "export or copy the model to this file again")
     if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
         return WrongContent("a web page", "download the file itself; the page may tell why it was not sent")
+    if head.startswith(_PLAN):
+        return _plan(head)
     return next((known for start, known in _SIGNATURES.items() if head.startswith(start)), None)
+
+
+def _plan(head: bytes) -> WrongContent:
+    if len(head) < _PLAN_HEADER_BYTES:
+        return WrongContent("an incomplete TensorRT plan", "copy the whole file again")
+    return WrongContent("a TensorRT plan", 'name it model.plan, and set backend: "tensorrt"')

@@ -53,6 +53,11 @@ class _PlannedModel:
     version: int
     files: Mapping[PurePosixPath, Source]
 
+    @property
+    def has_version_files(self) -> bool:
+        """Whether there is a file for the folder of a version."""
+        return any(path.parts[0].isdigit() for path in self.files)
+
 
 class ModelRepositoryBuilder:
     """Assembles a model repository from configurations and files.
@@ -86,7 +91,7 @@ class ModelRepositoryBuilder:
         folder) is copied into the folder of ``version``, under the name that the configuration or the backend
         requires. ``files`` maps paths in the model's folder to everything else: label files and conda-pack
         archives beside ``config.pbtxt``, or further versions (``"2/model.onnx"``). Add the models of an
-        ensemble separately.
+        ensemble separately. A model file may be added to the folder later, but an endpoint requires it.
 
         Raises:
             InvalidValueError: the name is already in use, a source does not exist, or a path leads out of the
@@ -132,7 +137,7 @@ class ModelRepositoryBuilder:
             with partial_folder(target.parent) as scratch:
                 draft = scratch / "repository"
                 self._write(draft)
-                _check(draft, target)
+                self._check(draft, target)
                 _put_in_place(draft, target, scratch / "replaced")
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
@@ -140,6 +145,17 @@ class ModelRepositoryBuilder:
                 f"{target}: cannot be written ({reason}); choose a folder that you may write"
             ) from error
         return _repository(target)
+
+    def _check(self, draft: Path, target: Path) -> None:
+        """Raise all errors; a model file that was not given may be added later."""
+        incomplete = {name for name, model in self._models.items() if not model.has_version_files}
+        errors = [
+            error
+            for error in _repository(draft).check().errors
+            if error.code != "model-file-missing" or error.path.split("/")[0] not in incomplete
+        ]
+        if errors:
+            raise RepositoryError(str(target), errors)
 
     def _check_target(self, target: Path, overwrite: bool) -> None:
         if not self._models:
@@ -230,12 +246,6 @@ def _repository(path: Path) -> ModelRepository:
     from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415 - imports this module
 
     return ModelRepository.from_directory(path)
-
-
-def _check(draft: Path, target: Path) -> None:
-    errors = _repository(draft).check().errors
-    if errors:
-        raise RepositoryError(str(target), errors)
 
 
 def _put_in_place(draft: Path, target: Path, replaced: Path) -> None:

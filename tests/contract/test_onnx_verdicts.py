@@ -28,7 +28,6 @@ DECIDED = sorted(name for name, case in VERDICTS.items() if case["verdict"] != "
 
 MISSED = {
     "bad_auto_disabled_none": "an option of the server disables completion",
-    "bad_platform_tensorrt_onnx_file": "the content of TensorRT plans is not checked",
 }
 """What the server rejects and we do not, even with the ``onnx`` package."""
 

@@ -29,8 +29,8 @@ NEEDS_EXECUTION = {
 }
 """Only executing the model shows these errors; ``check --server`` reports them."""
 
-DUMMY_FILES = {"foreign_onnx_no_io": "its model.onnx is empty, which that server had no backend to read"}
-"""Cases of other backends whose model file is a placeholder; `test_onnx_verdicts` has real ones."""
+DUMMY_FILES = ("foreign_onnx_no_io", "foreign_torch_good", "foreign_trt_good")
+"""Cases whose model file is a placeholder, because that server had no backend to read it."""
 
 SAME_WORDS = {
     "bad_batch_output_target": "unknown target output name",

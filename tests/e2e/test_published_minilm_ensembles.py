@@ -14,6 +14,7 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from check_twins.torch_and_plan import plan
 from example_scripts import (
     PROJECT,
     PUBLISHED_SYSTEMS,
@@ -239,7 +240,7 @@ def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path) -> No
 def test_the_repositories_for_the_images_own_backends(models: Path, tmp_path: Path, kind: str) -> None:
     """With an engine or the ONNX graph the repository passes the checks for a GPU of image 26.05."""
     engine, environment = tmp_path / "model.plan", tmp_path / "packed.tar.gz"
-    engine.write_bytes(b"made by trtexec")
+    engine.write_bytes(plan())
     with tarfile.open(environment, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("lib/python3.12/os.py"), io.BytesIO())
     options = ["--plan", engine] if kind == "tensorrt" else []

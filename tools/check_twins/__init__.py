@@ -8,7 +8,7 @@ twin.
 
 from __future__ import annotations
 
-from check_twins import config, endpoint, ensembles, onnx, python_backend, scheduling, tensors
+from check_twins import config, endpoint, ensembles, model_files, onnx, python_backend, scheduling, tensors
 from check_twins.repositories import Files, Twin, write
 
 __all__ = ["TWINS", "Files", "Twin", "code_of", "write"]
@@ -18,6 +18,7 @@ TWINS: dict[str, Twin] = {
     **tensors.TWINS,
     **scheduling.TWINS,
     **python_backend.TWINS,
+    **model_files.TWINS,
     **onnx.TWINS,
     **ensembles.TWINS,
     **endpoint.TWINS,

@@ -25,6 +25,7 @@ from check_twins.repositories import (
     pipe,
     step,
 )
+from check_twins.torch_and_plan import plan
 from constructs_triton.model_config.target import Target
 
 NESTED = pipe(step("inner", "X", "Y"))
@@ -88,13 +89,19 @@ TWINS: dict[str, Twin] = {
         "model.plan",
         Target(default_model="m", image_version="24.07"),
     ),
-    "target-backend-removed": foreign(
-        f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
-        ONNX,
-        "model.onnx",
+    "target-backend-removed": Twin(
+        {
+            "m/config.pbtxt": f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
+            "m/1/model.graphdef": b"\x0a\x00",
+        },
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", image_version="26.05"),
     ),
-    "target-tensorrt-without-gpu": foreign(PLAN, ONNX, "model.onnx", Target(default_model="m", gpu_count=0)),
+    "target-tensorrt-without-gpu": Twin(
+        {"m/config.pbtxt": PLAN, "m/1/model.plan": plan()},
+        {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
+        Target(default_model="m", gpu_count=0),
+    ),
     "target-shared-memory": added(
         "instance_group [ { kind: KIND_CPU count: 200 } ]\n",
         "instance_group [ { kind: KIND_CPU count: 2 } ]\n",

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from onnx import TensorProto, external_data_helper, helper
 
+from check_twins.model_files import POINTER
 from check_twins.onnx_models import ModelBytes, model, node, relu, tensor, with_default
 from check_twins.repositories import ONNX, Files, Twin, X, Y
 from constructs_triton.model_config.target import Target
 
-POINTER = (
-    "version https://git-lfs.github.com/spec/v1\n"
-    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
-)
 OLD = Target(default_model="m", image_version="24.10")
 NEW = Target(default_model="m", image_version="26.05")
 BACKEND = 'backend: "onnxruntime"\n'

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from check_twins.onnx_models import relu
+from check_twins.torch_and_plan import plan, torchscript
 from constructs_triton.model_config.target import Target
 
 Files = Mapping[str, str | bytes | None]
@@ -63,7 +64,12 @@ def added(failing: str, fixed: str, target: Target | None = None) -> Twin:
 
 def foreign(failing: str, fixed: str, file: str, target: Target | None = None) -> Twin:
     """A model of another backend, with its file."""
-    content = relu() if file.endswith(".onnx") else "x"
+    contents: dict[str, str | bytes] = {
+        ".onnx": relu(),
+        ".plan": plan(),
+        ".pt": torchscript("INPUT__0: Tensor"),
+    }
+    content = contents.get(Path(file).suffix, "x")
     return Twin(
         {"m/config.pbtxt": failing, f"m/1/{file}": content},
         {"m/config.pbtxt": fixed, f"m/1/{file}": content},

@@ -11,6 +11,7 @@ from constructs_triton.model_config.checks import (
     layout,
     model_file,
     onnx,
+    other_backends,
     python_backend,
     python_calls,
     sagemaker,
@@ -19,6 +20,7 @@ from constructs_triton.model_config.checks import (
     target,
     tensors,
     text,
+    torchscript,
     warmup,
 )
 
@@ -31,6 +33,7 @@ __all__ = [
     "layout",
     "model_file",
     "onnx",
+    "other_backends",
     "python_backend",
     "python_calls",
     "sagemaker",
@@ -39,5 +42,6 @@ __all__ = [
     "target",
     "tensors",
     "text",
+    "torchscript",
     "warmup",
 ]

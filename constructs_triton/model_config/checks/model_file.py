@@ -22,18 +22,18 @@ def _problems(model: ModelUnderCheck, code: FaultCode) -> Iterator[Problem]:
                 yield Problem(fault.message, hint=fault.hint, path=path)
 
 
-@rule("model-file-missing", "onnx", needs_files=True, source=_LOAD)
+@rule("model-file-missing", "model", needs_files=True, source=_LOAD)
 def missing(model: ModelUnderCheck) -> Iterator[Problem]:
-    """Every loaded version contains its model file, ``model.onnx`` or ``default_model_filename``.
+    """Every loaded version contains its model file, such as ``model.onnx``, or ``default_model_filename``.
 
-    Case matters, and a link must lead to a file.
+    Case matters, and a link must lead to a file. ``python-model-file`` checks models of the Python backend.
     """
     is_named = model.config is not None and bool(model.config.default_model_filename)
     for problem in _problems(model, "model-file-missing"):
         yield problem._replace(field=("default_model_filename",), path=None) if is_named else problem
 
 
-@rule("onnx-not-a-model", "onnx", needs_files=True, source=f"{_LOAD}, {_RUNTIME}")
+@rule("onnx-not-a-model", "onnxruntime", needs_files=True, source=f"{_LOAD}, {_RUNTIME}")
 def not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
     """The model file is a complete ONNX model.
 
@@ -42,7 +42,7 @@ def not_a_model(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _problems(model, "onnx-not-a-model")
 
 
-@rule("onnx-version", "onnx", needs_files=True, source=_RUNTIME)
+@rule("onnx-version", "onnxruntime", needs_files=True, source=_RUNTIME)
 def version(model: ModelUnderCheck) -> Iterator[Problem]:
     """The ONNX Runtime of the image supports the model's IR version and operator sets.
 
@@ -51,7 +51,7 @@ def version(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _problems(model, "onnx-version")
 
 
-@rule("onnx-operator", "onnx", needs_files=True, source=_RUNTIME)
+@rule("onnx-operator", "onnxruntime", needs_files=True, source=_RUNTIME)
 def operator(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every operator is built into ONNX Runtime or is a function of the model.
 
@@ -60,7 +60,7 @@ def operator(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _problems(model, "onnx-operator")
 
 
-@rule("onnx-invalid-graph", "onnx", needs_files=True, source=_RUNTIME)
+@rule("onnx-invalid-graph", "onnxruntime", needs_files=True, source=_RUNTIME)
 def invalid_graph(model: ModelUnderCheck) -> Iterator[Problem]:
     """The graph is valid: every name is produced once, and operators accept their inputs.
 
@@ -69,7 +69,7 @@ def invalid_graph(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _problems(model, "onnx-invalid-graph")
 
 
-@rule("onnx-not-a-tensor", "onnx", needs_files=True, source="onnxruntime_backend InputOutputInfos")
+@rule("onnx-not-a-tensor", "onnxruntime", needs_files=True, source="onnxruntime_backend InputOutputInfos")
 def not_a_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     """Every input and output of the model is a tensor, also those that the configuration omits.
 
@@ -78,7 +78,7 @@ def not_a_tensor(model: ModelUnderCheck) -> Iterator[Problem]:
     yield from _problems(model, "onnx-not-a-tensor")
 
 
-@rule("onnx-external-data", "onnx", needs_files=True, source=_RUNTIME)
+@rule("onnx-external-data", "onnxruntime", needs_files=True, source=_RUNTIME)
 def external_data(model: ModelUnderCheck) -> Iterator[Problem]:
     """The files with the weights of a large model exist, and are complete.
 
@@ -86,3 +86,66 @@ def external_data(model: ModelUnderCheck) -> Iterator[Problem]:
     that folder.
     """
     yield from _problems(model, "onnx-external-data")
+
+
+@rule("plan-not-a-plan", "tensorrt", needs_files=True, source="NVIDIA TensorRT printPlanVersion")
+def not_a_plan(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a TensorRT plan.
+
+    An ONNX model must be converted first, with ``trtexec``.
+    """
+    yield from _problems(model, "plan-not-a-plan")
+
+
+@rule("plan-version", "tensorrt", needs_files=True, source="NVIDIA TensorRT printPlanVersion")
+def plan_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The TensorRT that built the plan has the version of the image's TensorRT.
+
+    The version of few images is published, so most plans are not checked.
+    """
+    yield from _problems(model, "plan-version")
+
+
+@rule("torchscript-not-a-model", "pytorch", needs_files=True, source="pytorch_backend, torch::jit::load")
+def not_torchscript(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a TorchScript archive, which ``torch.jit.save`` writes.
+
+    The backend cannot load a state_dict, a pickled module or an exported program.
+    """
+    yield from _problems(model, "torchscript-not-a-model")
+
+
+@rule("openvino-not-a-model", "model", needs_files=True, source="openvino_backend ModelState::ReadModel")
+def not_openvino(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is an OpenVINO model, and its weights are beside it.
+
+    The weights are in a ``.bin`` file of the same name.
+    """
+    yield from _problems(model, "openvino-not-a-model")
+
+
+@rule("tree-not-a-model", "fil", needs_files=True, source="fil_backend, treelite")
+def not_a_tree(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file has the format that ``model_type`` names.
+
+    Without ``model_type``, the file must be in XGBoost's old binary format.
+    """
+    yield from _problems(model, "tree-not-a-model")
+
+
+@rule("savedmodel-not-a-model", "model", needs_files=True, source="tensorflow_backend")
+def not_a_saved_model(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The folder ``model.savedmodel`` contains ``saved_model.pb``.
+
+    The files of the SavedModel are directly in it, not in a further folder.
+    """
+    yield from _problems(model, "savedmodel-not-a-model")
+
+
+@rule("dali-not-a-pipeline", "model", needs_files=True, source="dali_backend, serialized pipelines")
+def not_a_pipeline(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The model file is a serialized DALI pipeline or Python code.
+
+    A Git LFS pointer, a web page or an empty file is not.
+    """
+    yield from _problems(model, "dali-not-a-pipeline")

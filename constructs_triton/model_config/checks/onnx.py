@@ -15,6 +15,10 @@ from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 
+_AUTO_COMPLETE = "onnxruntime_backend ModelState::AutoCompleteMaxBatch"
+_TYPES = "onnxruntime_backend ConvertFromOnnxDataType"
+_STATE = "onnxruntime_backend ModelState::ModelState"
+_LOAD = "onnxruntime_backend ModelState::LoadModel"
 _VALIDATE_INPUTS = "onnxruntime_backend ModelInstanceState::ValidateInputs"
 _VALIDATE_OUTPUTS = "onnxruntime_backend ModelInstanceState::ValidateOutputs"
 _VALIDATE_BOTH = "onnxruntime_backend ModelInstanceState::ValidateInputs, ValidateOutputs"
@@ -41,7 +45,10 @@ def _pairs(file: ModelFile, config: Any) -> Iterator[_Pair]:
 
 
 @rule(
-    "onnx-batching", "onnx", needs_files=True, source="onnxruntime_backend ModelState::AutoCompleteMaxBatch"
+    "onnx-batching",
+    "onnxruntime",
+    needs_files=True,
+    source=_AUTO_COMPLETE,
 )
 def batching(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model without a batch dimension has ``max_batch_size: 0``.
@@ -72,7 +79,7 @@ def _fixed_tensors(file: ModelFile) -> Iterator[str]:
 # Names.
 
 
-@rule("onnx-input-count", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
+@rule("onnx-input-count", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
 def input_count(model: ModelUnderCheck) -> Iterator[Problem]:
     """The configuration has as many inputs as the model.
 
@@ -110,7 +117,7 @@ def _count_hint(config: Any, names: Sequence[str]) -> str:
     return f"list exactly the inputs {quoted(names)}, without sequence controls, states and batch inputs"
 
 
-@rule("onnx-input-name", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
+@rule("onnx-input-name", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
 def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each input has the name of an input of the model.
 
@@ -121,7 +128,7 @@ def input_name(model: ModelUnderCheck) -> Iterator[Problem]:
             yield from _unexpected(config, "input", [each.name for each in file.inputs])
 
 
-@rule("onnx-output-name", "onnx", needs_files=True, source=_VALIDATE_OUTPUTS)
+@rule("onnx-output-name", "onnxruntime", needs_files=True, source=_VALIDATE_OUTPUTS)
 def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each output has the name of an output of the model.
 
@@ -139,7 +146,7 @@ def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Probl
             yield Problem(message, (field, index, "name"), hint)
 
 
-@rule("onnx-optional-input", "onnx", needs_files=True, source=_VALIDATE_INPUTS)
+@rule("onnx-optional-input", "onnxruntime", needs_files=True, source=_VALIDATE_INPUTS)
 def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
     """A model with batching has no optional input.
 
@@ -156,7 +163,7 @@ def optional_input(model: ModelUnderCheck) -> Iterator[Problem]:
 # Types.
 
 
-@rule("onnx-data-type", "onnx", needs_files=True, source=_VALIDATE_BOTH)
+@rule("onnx-data-type", "onnxruntime", needs_files=True, source=_VALIDATE_BOTH)
 def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """Each tensor has the data type of the model's tensor.
 
@@ -174,7 +181,12 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
                 yield Problem(message, (pair.field, pair.position, "data_type"), f"write {wanted}")
 
 
-@rule("onnx-unsupported-type", "onnx", needs_files=True, source="onnxruntime_backend ConvertFromOnnxDataType")
+@rule(
+    "onnx-unsupported-type",
+    "onnxruntime",
+    needs_files=True,
+    source=_TYPES,
+)
 def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """The backend of the image supports the data type of each tensor.
 
@@ -196,7 +208,7 @@ def unsupported_type(model: ModelUnderCheck) -> Iterator[Problem]:
 # Dims.
 
 
-@rule("onnx-dims", "onnx", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported")
+@rule("onnx-dims", "onnxruntime", needs_files=True, source=f"{_VALIDATE_BOTH}, CompareDimsSupported")
 def dims(model: ModelUnderCheck) -> Iterator[Problem]:
     """The dims of each tensor agree with the shape of the model's tensor.
 
@@ -280,7 +292,7 @@ _INTEGER_PARAMETERS = ("execution_mode", "intra_op_thread_count", "inter_op_thre
 _LEADING_INTEGER = re.compile(r"\s*[+-]?\d+")
 
 
-@rule("onnx-parameter", "onnx", source="onnxruntime_backend ModelState::ModelState", when=("parameters",))
+@rule("onnx-parameter", "onnxruntime", source=_STATE, when=("parameters",))
 def parameter(model: ModelUnderCheck) -> Iterator[Problem]:
     """The values of the backend's parameters are numbers and booleans that it can read.
 
@@ -305,7 +317,12 @@ def _integer_problems(key: str, value: str) -> Iterator[Problem]:
         yield Problem(message, ("parameters", key), 'write "0" or "1"')
 
 
-@rule("onnx-accelerator", "onnx", source="onnxruntime_backend ModelState::LoadModel", when=("optimization",))
+@rule(
+    "onnx-accelerator",
+    "onnxruntime",
+    source=_LOAD,
+    when=("optimization",),
+)
 def accelerator(model: ModelUnderCheck) -> Iterator[Problem]:
     """On CPUs, the only execution accelerator is OpenVINO.
 

@@ -55,7 +55,7 @@ gpu = InstanceType.of("ml.g4dn.4xlarge")
 EnsembleStack(
     app,
     "DaliInception",
-    models=repositories.ARTICLE,
+    models=repositories.write_article(),
     missing=repositories.missing_article_files(),
     # The last image with the TensorFlow backend.
     image=TritonImage.dlc("24.09"),

@@ -8,6 +8,8 @@ article's request and return 1,001 scores.
 from __future__ import annotations
 
 import os
+import runpy
+import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -48,11 +50,19 @@ def missing_modern_files(engine: Engine) -> list[str]:
     return [f"model_files/{name}" for name in wanted if not (MODEL_FILES / name).exists()]
 
 
-def write_modern(engine: Engine) -> Path:
-    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet.
+def write_article() -> Path:
+    """Copy the article's repository, with stand-ins for missing files."""
+    target = BUILD / "article"
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(ARTICLE, target)
+    for path in missing_article_files():
+        (target / path).parent.mkdir(exist_ok=True)
+        (target / path).write_bytes(_stand_in("dali"))
+    return target
 
-    In place of a missing ``model.onnx`` it writes a stand-in, because a model file is required.
-    """
+
+def write_modern(engine: Engine) -> Path:
+    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, with stand-ins for missing files."""
     dali = ModelConfig.read(ARTICLE / "dali")
     inception = ModelConfig(
         name="inception",
@@ -64,10 +74,10 @@ def write_modern(engine: Engine) -> Path:
     )
     model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
     builder = ModelRepositoryBuilder()
-    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
+    pipeline = _if_there(MODEL_FILES / "model.dali") or _stand_in("dali")
+    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), pipeline)
     labels = {LABELS: ARTICLE / "inception_graphdef" / LABELS}
-    stand_in = _stand_in() if engine == "onnx" else None
-    builder.add_model(inception, _if_there(model_file) or stand_in, files=labels)
+    builder.add_model(inception, _if_there(model_file) or _stand_in(engine), files=labels)
     builder.add_model(_ensemble("ensemble_dali_inception", dali, inception))
     return builder.write_to(BUILD / f"modern_{engine}", overwrite=True).path
 
@@ -128,22 +138,16 @@ def _twin_labels() -> bytes:
     return "\n".join(("background", *map(label_of, range(1000)), "")).encode()
 
 
-def _stand_in() -> bytes:
-    """Return an ONNX model with the tensors of Inception v3, so that the stack can be synthesized."""
-    from onnx import TensorProto, helper  # noqa: PLC0415 - only for this
-
-    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 299, 299, 3])
-    scores = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", 1001])
-    weights = helper.make_tensor("weights", TensorProto.FLOAT, [3, 1001], [0.0] * 3003)
-    nodes = [
-        helper.make_node("ReduceMean", ["image"], ["colour"], axes=[1, 2], keepdims=0),
-        helper.make_node("MatMul", ["colour", "weights"], ["probabilities"]),
-    ]
-    graph = helper.make_graph(nodes, "stand_in", [image], [scores], [weights])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
-    model.ir_version = 8
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+def _stand_in(model: str) -> bytes:
+    """Return a stand-in for the file of a model."""
+    stand_ins = runpy.run_path(str(NETWORK / "stand_ins.py"))
+    if model == "dali":
+        content = stand_ins["dali_pipeline"]()
+    elif model == "tensorrt":
+        content = stand_ins["tensorrt_plan"]()
+    else:
+        content = stand_ins["onnx_model"]("image", [299, 299, 3], "probabilities", 1001)
+    return bytes(content)
 
 
 def _if_there(path: Path) -> Path | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from check_twins.onnx_models import relu
+from check_twins.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton.local import server_check
@@ -43,12 +44,13 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
 def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The content of a TensorRT plan is not checked, so the summary does not say that Triton loads it."""
     (tmp_path / "m" / "1").mkdir(parents=True)
-    (tmp_path / "m" / "1" / "model.plan").write_bytes(b"ftrt")
+    (tmp_path / "m" / "1" / "model.plan").write_bytes(plan())
     (tmp_path / "m" / "config.pbtxt").write_text('platform: "tensorrt_plan"\n', encoding="utf-8")
     assert main(["check", str(tmp_path)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "0 errors, 0 warnings: Triton accepts what was checked",
-        "  m/1/model.plan: content not checked",
+        "  m/1/model.plan: built with TensorRT 10.0.1.6; the image must have the same version, which is not "
+        "checked",
     ]
     assert main(["check", str(tmp_path), "--no-files", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["not_checked"] == ["m: model files not checked"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from check_twins.onnx_models import relu
+from check_twins.torch_and_plan import plan
 
 from constructs_triton.cli import config
 from constructs_triton.errors import ConstructsTritonError
@@ -85,9 +86,9 @@ def test_what_triton_fills_in_is_marked(tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_what_is_unknown_is_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A model file that is damaged, or that only its backend reads, is named below the tables."""
-    for name, file in (("a", "model.onnx"), ("b", "model.plan")):
+    for name, file, content in (("a", "model.onnx", b""), ("b", "model.plan", plan())):
         (tmp_path / name / "1").mkdir(parents=True)
-        (tmp_path / name / "1" / file).write_bytes(b"")
+        (tmp_path / name / "1" / file).write_bytes(content)
     notes = [line for line in _show(capsys, tmp_path).splitlines() if line.startswith("note: ")]
     assert notes == [
         "note: a/1/model.onnx: ModelProto does not have a graph: it is an empty file",

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from constructs_triton.model_files import ModelFile, ModelTensor, describe_onnx_model, onnx_shapes
+from constructs_triton.model_files import ModelFile, ModelTensor, describe, onnx_shapes
 from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, encode_varint
 
 
 def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:
     path = folder / "model.onnx"
     path.write_bytes(content)
-    return describe_onnx_model(path, image_version)
+    return describe(path, image_version)
 
 
 def _fault(content: bytes, folder: Path, image_version: str | None = None) -> tuple[str, str]:
@@ -242,8 +242,8 @@ def test_function_of_the_model_is_a_known_operator(tmp_path: Path) -> None:
     )
     path = tmp_path / "model.onnx"
     path.write_bytes(proto.SerializeToString())
-    assert [fault.code for fault in describe_onnx_model(path).faults] == ["onnx-operator"]
-    assert describe_onnx_model(path, has_op_library=True).faults == ()
+    assert [fault.code for fault in describe(path).faults] == ["onnx-operator"]
+    assert describe(path, has_op_library=True).faults == ()
     body = [node("Add", ["a", "a"], ["b"])]
     opsets = [helper.make_opsetid("", 13)]
     proto.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, opsets))
@@ -284,10 +284,10 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
 
 def test_missing_file_names_the_file_that_is_there(tmp_path: Path) -> None:
     """The hint says to rename another .onnx file, or where to copy the model."""
-    (fault,) = describe_onnx_model(tmp_path / "model.onnx").faults
+    (fault,) = describe(tmp_path / "model.onnx").faults
     assert fault.hint == f'copy the model to "{tmp_path.name}/model.onnx"'
     (tmp_path / "resnet.onnx").write_bytes(relu())
-    (fault,) = describe_onnx_model(tmp_path / "model.onnx").faults
+    (fault,) = describe(tmp_path / "model.onnx").faults
     assert fault.hint == 'rename "resnet.onnx" to "model.onnx", or set default_model_filename: "resnet.onnx"'
 
 
@@ -296,16 +296,16 @@ def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
     folder = tmp_path / "model.onnx"
     folder.mkdir()
     (folder / "model.onnx").write_bytes(relu())
-    assert describe_onnx_model(folder).inputs[0].name == "X"
+    assert describe(folder).inputs[0].name == "X"
 
 
 def test_link_to_nothing_and_named_pipe_are_missing_files(tmp_path: Path) -> None:
     """Neither waits nor raises."""
     (tmp_path / "link.onnx").symlink_to("absent")
     os.mkfifo(tmp_path / "pipe.onnx")
-    (link,) = describe_onnx_model(tmp_path / "link.onnx").faults
+    (link,) = describe(tmp_path / "link.onnx").faults
     assert link.message.endswith("is a link to a file that does not exist")
-    (pipe,) = describe_onnx_model(tmp_path / "pipe.onnx").faults
+    (pipe,) = describe(tmp_path / "pipe.onnx").faults
     assert pipe.code == "model-file-missing"
 
 
@@ -313,9 +313,9 @@ def test_ort_format(tmp_path: Path) -> None:
     """A file with the suffix .ort must be in ONNX Runtime's own format."""
     path = tmp_path / "model.ort"
     path.write_bytes(b"\0\0\0\0ORTM")
-    assert (describe_onnx_model(path).format, describe_onnx_model(path).faults) == ("ort", ())
+    assert (describe(path).format, describe(path).faults) == ("ort", ())
     path.write_bytes(relu())
-    assert describe_onnx_model(path).faults[0].message == "ORT model verification failed"
+    assert describe(path).faults[0].message == "ORT model verification failed"
 
 
 @settings(deadline=None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_twins.torch_and_plan import torchscript
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import (
@@ -15,6 +16,7 @@ from constructs_triton.model_config import (
     ModelConfig,
     ModelInput,
     ModelOutput,
+    OnnxruntimeBackend,
     PythonBackend,
     PytorchBackend,
 )
@@ -36,7 +38,7 @@ def _tree(folder: Path) -> list[str]:
 def test_repository_is_written_and_checked(tmp_path: Path) -> None:
     """Configurations, files, further versions and an ensemble's empty version are in their places."""
     weights, labels = tmp_path / "traced.pt", tmp_path / "labels"
-    weights.write_bytes(b"weights")
+    weights.write_bytes(torchscript("image: Tensor"))
     labels.write_text("cat\ndog\n")
     image = ModelConfig(
         name="image",
@@ -70,6 +72,13 @@ def test_repository_is_written_and_checked(tmp_path: Path) -> None:
     assert repository.top_level_models() == ["chain", "image"]
     assert not repository.check().errors
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["models"]
+
+
+def test_model_file_may_be_added_later(tmp_path: Path) -> None:
+    """A repository is written without a model file, but it is not ready for an endpoint."""
+    config = ModelConfig(name="net", backend=OnnxruntimeBackend())
+    repository = ModelRepositoryBuilder().add_model(config).write_to(tmp_path / "models")
+    assert [error.code for error in repository.check().errors] == ["model-file-missing"]
 
 
 def test_repository_with_errors_is_not_written(tmp_path: Path) -> None:
@@ -164,11 +173,11 @@ def test_call_with_an_invalid_value_is_an_error(
 
 def test_model_file_gets_the_expected_name(tmp_path: Path) -> None:
     """The model file has the name of the configuration, else the backend's default name."""
-    tree = ModelConfig(name="tree", backend=FilBackend(model_type="lightgbm"))
+    tree = ModelConfig(name="tree", backend=FilBackend(model_type="lightgbm", output_class=False))
     named = ModelConfig(name="named", backend="kaldi", default_model_filename="final.mdl")
     builder = ModelRepositoryBuilder()
-    builder.add_model(tree, b"trees")
+    builder.add_model(tree, b"tree\n")
     builder.add_model(named, b"weights")
     builder.write_to(tmp_path / "models")
-    assert (tmp_path / "models/tree/1/model.txt").read_bytes() == b"trees"
+    assert (tmp_path / "models/tree/1/model.txt").read_bytes() == b"tree\n"
     assert (tmp_path / "models/named/1/final.mdl").read_bytes() == b"weights"

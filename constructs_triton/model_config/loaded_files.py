@@ -1,0 +1,84 @@
+"""Which file of a version each backend loads, and what the file says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from constructs_triton.model_config.backends import Backend
+from constructs_triton.model_files import ModelFile, ModelFormat, describe
+
+__all__ = ["FILE_OF_TREE_MODEL", "FileToLoad", "describe_file", "file_to_load"]
+
+FILE_OF_TREE_MODEL = {
+    "xgboost": "xgboost.model",
+    "xgboost_json": "xgboost.json",
+    "xgboost_ubj": "xgboost.ubj",
+    "lightgbm": "model.txt",
+    "treelite_checkpoint": "checkpoint.tl",
+}
+"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
+
+_FORMATS: dict[str, tuple[ModelFormat, str]] = {
+    "onnxruntime": ("onnx", "model.onnx"),
+    "tensorrt": ("tensorrt_plan", "model.plan"),
+    "pytorch": ("torchscript", "model.pt"),
+    "openvino": ("openvino", "model.xml"),
+    "dali": ("dali", "model.dali"),
+}
+_TENSORFLOW: dict[str, tuple[ModelFormat, str]] = {
+    "tensorflow_savedmodel": ("savedmodel", "model.savedmodel"),
+    "tensorflow_graphdef": ("unknown", "model.graphdef"),
+}
+
+
+class FileToLoad(NamedTuple):
+    """The format of a model file, and its path in the folder of a version."""
+
+    format: ModelFormat
+    place: str
+
+
+def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
+    """Return the file that the backend loads, or ``None`` if this depends on more than the configuration."""
+    format_and_name = _format_and_name(backend, config)
+    if format_and_name is None or (config is not None and config.cc_model_filenames):
+        return None
+    model_format, name = format_and_name
+    place = (config.default_model_filename if config is not None else "") or name
+    if _is_read_otherwise(model_format, place, backend.platform):
+        return None
+    return FileToLoad(model_format, place)
+
+
+def _format_and_name(backend: Backend, config: Any | None) -> tuple[ModelFormat, str] | None:
+    if backend.backend == "tensorflow":
+        return _TENSORFLOW.get(backend.platform)
+    if backend.backend == "fil":
+        parameters = {} if config is None else config.parameters
+        model_type = parameters["model_type"].string_value if "model_type" in parameters else "xgboost"
+        name = FILE_OF_TREE_MODEL.get(model_type)
+        return None if name is None else ("tree", name)
+    return _FORMATS.get(backend.backend)
+
+
+def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> bool:
+    """OpenVINO also reads ONNX files, PyTorch and DALI also run Python code."""
+    if model_format == "torchscript":
+        return not place.endswith(".pt") or platform not in ("", "pytorch_libtorch", "libtorch")
+    if model_format == "openvino":
+        return not place.endswith(".xml")
+    return model_format == "dali" and place.endswith(".py")
+
+
+def describe_file(
+    file: FileToLoad, version: Path, config: Any | None, image_version: str | None, complete_bytes: int | None
+) -> ModelFile:
+    """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
+    path = version / file.place
+    if file.format == "dali" and not path.exists() and (version / "dali.py").exists():
+        return ModelFile(path, "dali", not_checked=("content not checked",))
+    if complete_bytes is not None and path.is_file() and path.stat().st_size > complete_bytes:
+        return ModelFile(path, file.format, not_checked=("content not checked: it is in an archive",))
+    has_library = config is not None and bool(config.model_operations.op_library_filename)
+    return describe(path, image_version, model_format=file.format, has_op_library=has_library)

@@ -1,0 +1,220 @@
+"""What model files say in formats other than ONNX."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from check_twins.torch_and_plan import plan, torchscript, zipped
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from constructs_triton.model_files import ModelFile, describe
+from constructs_triton.model_files.wrong_content import recognize
+
+ARCHIVES = Path(__file__).parent / "torch_archives"
+
+
+def _described(content: bytes, name: str, folder: Path, image_version: str | None = None) -> ModelFile:
+    path = folder / name
+    path.write_bytes(content)
+    return describe(path, image_version)
+
+
+def _messages(found: ModelFile) -> list[str]:
+    return [fault.message for fault in found.faults]
+
+
+# --- TorchScript ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "devices"),
+    [
+        ("traced.pt", [("x", "Tensor")], ("cpu",)),
+        ("nested.pt", [("x", "Tensor"), ("y", "Tensor")], ()),
+        ("mapping.pt", [("inputs", "Dict[str, Tensor]")], ()),
+        ("pair.pt", [("ids", "Tensor"), ("mask", "Optional[Tensor]"), ("scale", "float")], ()),
+    ],
+)
+def test_arguments_of_real_archives(
+    name: str, arguments: list[tuple[str, str]], devices: tuple[str, ...]
+) -> None:
+    """The arguments of ``forward`` and the devices in the code, of archives that PyTorch wrote."""
+    found = describe(ARCHIVES / name)
+    assert [(each.name, each.data_type) for each in found.inputs] == arguments
+    assert (found.devices, found.faults) == (devices, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("state_dict.pt", "a state_dict or a pickled module of torch.save"),
+        ("module.pt", "a state_dict or a pickled module of torch.save"),
+        ("old_state_dict.pt", "a pickle, as older versions of torch.save write"),
+        ("exported.pt2", "an exported program (.pt2) of torch.export"),
+    ],
+)
+def test_other_files_of_pytorch_are_named(name: str, what: str) -> None:
+    """Files that the backend cannot load, as PyTorch wrote them."""
+    found = describe(ARCHIVES / name)
+    assert _messages(found) == [f"is not a TorchScript archive: it is {what}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "an empty file"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
+        (torchscript()[:-30], "an incomplete zip archive"),
+        (zipped({"readme.txt": b"x"}), "a zip archive without the code of a model"),
+        (b"hello", "something else"),
+    ],
+)
+def test_file_that_is_not_torchscript(content: bytes, what: str, tmp_path: Path) -> None:
+    """What is in place of a TorchScript archive is named."""
+    assert _messages(_described(content, "model.pt", tmp_path)) == [
+        f"is not a TorchScript archive: it is {what}"
+    ]
+
+
+def test_code_without_forward_has_no_arguments(tmp_path: Path) -> None:
+    """An archive whose class cannot be found is accepted, with no arguments."""
+    content = zipped({"constants.pkl": b"\x80\x02).", "data.pkl": b"\x80\x02}."})
+    found = _described(content, "model.pt", tmp_path)
+    assert (found.inputs, found.faults) == ((), ())
+
+
+def test_large_members_are_not_unpacked(tmp_path: Path) -> None:
+    """A member that unpacks to many megabytes is not read."""
+    path = tmp_path / "model.pt"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("model/constants.pkl", b"\x80\x02).")
+        archive.writestr("model/code/__torch__.py", b" " * (16 << 20))
+    assert (describe(path).inputs, describe(path).faults) == ((), ())
+
+
+@settings(deadline=None)
+@given(position=st.integers(0, len(torchscript()) - 1), replacement=st.binary(min_size=1, max_size=4))
+def test_damaged_archives_are_described(
+    position: int, replacement: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Whatever bytes of an archive are changed, describing it raises no error."""
+    content = bytearray(torchscript())
+    content[position : position + len(replacement)] = replacement
+    assert _described(bytes(content), "model.pt", tmp_path_factory.getbasetemp()).format == "torchscript"
+
+
+# --- TensorRT ---------------------------------------------------------------------------------------------
+
+
+def test_version_of_a_plan(tmp_path: Path) -> None:
+    """The version is compared with that of the image, if it is known."""
+    found = _described(plan("10.5.0.18"), "model.plan", tmp_path)
+    assert found.versions == {"tensorrt": "10.5.0.18"}
+    assert found.not_checked == (
+        "built with TensorRT 10.5.0.18; the image must have the same version, which is not checked",
+    )
+    assert _described(plan("10.0.1.6"), "model.plan", tmp_path, "24.05").faults == ()
+    (fault,) = _described(plan("10.5.0.18"), "model.plan", tmp_path, "24.05").faults
+    assert "expecting library version 10.0 got 10.5.0.18" in fault.message
+    assert fault.hint == "build the plan in the container nvcr.io/nvidia/tensorrt:24.05-py3"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is not a TensorRT plan: it is an empty file"),
+        (plan()[:20], "is not a TensorRT plan: it is an incomplete TensorRT plan"),
+        (b"x" * 40, "is not a TensorRT plan"),
+    ],
+)
+def test_file_that_is_not_a_plan(content: bytes, message: str, tmp_path: Path) -> None:
+    """A file without the header of a plan is refused."""
+    assert _messages(_described(content, "model.plan", tmp_path)) == [message]
+
+
+def test_plan_of_another_serialization_is_not_judged(tmp_path: Path) -> None:
+    """The place of the version is known for one serialization format only."""
+    content = plan()[:4] + b"\x01" + plan()[5:]
+    found = _described(content, "model.plan", tmp_path)
+    assert (found.versions, found.faults, found.not_checked) == ({}, (), ("content not checked",))
+
+
+# --- the others -------------------------------------------------------------------------------------------
+
+
+def test_openvino_needs_its_weights(tmp_path: Path) -> None:
+    """The XML file has a ``<net>``, and the weights are beside it."""
+    assert _messages(_described(b'<?xml version="1.0"?><net/>', "model.xml", tmp_path)) == [
+        'the weights "model.bin" do not exist'
+    ]
+    (tmp_path / "model.bin").touch()
+    assert describe(tmp_path / "model.xml").faults == ()
+    assert _messages(_described(b"<html>", "model.xml", tmp_path)) == [
+        "is not an OpenVINO model: it is a web page"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("xgboost.model", b"binf\0\0", None),
+        ("xgboost.model", b'{"learner": {}}', "is not in XGBoost's old binary format: it is JSON"),
+        ("xgboost.model", b"{L\0\0", "is not in XGBoost's old binary format: it is UBJSON"),
+        ("xgboost.json", json.dumps({"learner": {}}).encode(), None),
+        ("xgboost.json", b"binf", "is not a xgboost.json of the FIL backend"),
+        ("model.txt", b"tree\nversion=v4\n", None),
+        ("model.txt", b"", "is not a model.txt of the FIL backend: it is an empty file"),
+        ("checkpoint.tl", b"\x04\0\0\0", None),
+    ],
+)
+def test_trees(name: str, content: bytes, message: str | None, tmp_path: Path) -> None:
+    """The beginning of the file agrees with the format that its name says."""
+    assert _messages(_described(content, name, tmp_path)) == ([message] if message else [])
+
+
+def test_saved_model_is_a_folder(tmp_path: Path) -> None:
+    """The folder contains ``saved_model.pb``."""
+    folder = tmp_path / "model.savedmodel"
+    folder.mkdir()
+    assert _messages(describe(folder)) == ["the folder does not contain saved_model.pb"]
+    (folder / "saved_model.pb").touch()
+    assert describe(folder).faults == ()
+
+
+def test_dali_pipeline(tmp_path: Path) -> None:
+    """A pipeline is accepted unless it is known to be something else."""
+    assert _described(b"\x0a\x05", "model.dali", tmp_path).faults == ()
+    assert _messages(_described(b"\x1f\x8b", "model.dali", tmp_path)) == [
+        "is not a DALI pipeline: it is a compressed file"
+    ]
+
+
+def test_unknown_format(tmp_path: Path) -> None:
+    """A file of another name exists, and nothing else is known."""
+    found = _described(b"x", "weights.bin", tmp_path)
+    assert (found.format, found.not_checked) == ("unknown", ("content not checked",))
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"", "an empty file"),
+        (b"\0" * 20, "a file of zeros"),
+        (b"  <!DOCTYPE html>", "a web page"),
+        (b"BZh9", "a compressed file"),
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+        (b"ftrt", "an incomplete TensorRT plan"),
+        (b"\x08\x07\x12", None),
+    ],
+)
+def test_recognized_content(content: bytes, what: str | None, tmp_path: Path) -> None:
+    """Files that are often in the place of a model are recognized by their beginning."""
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    with path.open("rb") as file:
+        found = recognize(file)
+    assert (found and found.description) == what

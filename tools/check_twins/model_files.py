@@ -1,0 +1,101 @@
+"""Twins of the checks of model files other than ONNX."""
+
+# Configurations read best unbroken.
+
+from __future__ import annotations
+
+from check_twins.repositories import IO, Files, Twin, X
+from check_twins.torch_and_plan import described, plan, torchscript, zipped
+from constructs_triton.model_config.target import Target
+
+PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
+TORCH = f'backend: "pytorch"\nmax_batch_size: 8\n{IO}'
+TORCH_PAIR = TORCH.replace(X, X + ', { name: "%s" data_type: TYPE_FP32 dims: [ 4 ] }')
+GPU = Target(default_model="m", gpu_count=1)
+TREE = (
+    'backend: "fil"\nmax_batch_size: 8\n'
+    'input [ { name: "input__0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
+    'output [ { name: "output__0" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+)
+SAVED = f'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n{IO}'
+OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
+POINTER = (
+    "version https://git-lfs.github.com/spec/v1\n"
+    "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
+)
+
+
+STATE_DICT = described(
+    zipped({"data.pkl": b"\x80\x02}.", "version": b"3\n"}), "torch.save(model.state_dict())"
+)
+
+
+def _one(config: str, name: str, content: str | bytes | None, **files: str | bytes | None) -> Files:
+    return {"m/config.pbtxt": config, f"m/1/{name}": content, **files}
+
+
+def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Twin:
+    return Twin(_one(config, name, failing), _one(config, name, fixed))
+
+
+def _tree(failing: str, fixed: str, name: str = "xgboost.json") -> Twin:
+    return Twin(_one(TREE + failing, name, "{}"), _one(TREE + fixed, name, "{}"))
+
+
+def _parameters(**values: str) -> str:
+    return "".join(
+        f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+        for key, value in values.items()
+    )
+
+
+JSON_REGRESSION = _parameters(model_type="xgboost_json", output_class="false")
+
+TWINS: dict[str, Twin] = {
+    "plan-not-a-plan": _files(PLAN, "model.plan", POINTER, plan()),
+    "plan-version": Twin(
+        _one(PLAN, "model.plan", plan("8.6.1.6")), _one(PLAN, "model.plan", plan("10.0.1.6")), OLD
+    ),
+    "plan-data-type": Twin(
+        _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()), _one(PLAN, "model.plan", plan())
+    ),
+    "torchscript-not-a-model": _files(TORCH, "model.pt", STATE_DICT, torchscript()),
+    "torchscript-no-tensors": Twin(
+        _one('backend: "pytorch"\n', "model.pt", torchscript()), _one(TORCH, "model.pt", torchscript())
+    ),
+    "torchscript-input-count": _files(
+        TORCH, "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask"), torchscript()
+    ),
+    "torchscript-input-name": Twin(
+        _one(TORCH_PAIR % "maks", "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask")),
+        _one(TORCH_PAIR % "mask", "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask")),
+    ),
+    "torchscript-device": Twin(
+        _one(
+            TORCH, "model.pt", torchscript(body='torch.add(X, torch.ones([4], device=torch.device("cpu")))')
+        ),
+        _one(TORCH, "model.pt", torchscript(body="torch.add(X, torch.ones_like(X))")),
+        GPU,
+    ),
+    "openvino-not-a-model": Twin(
+        _one(f'backend: "openvino"\nmax_batch_size: 8\n{IO}', "model.xml", "<net/>"),
+        _one(
+            f'backend: "openvino"\nmax_batch_size: 8\n{IO}', "model.xml", "<net/>", **{"m/1/model.bin": b"\0"}
+        ),
+    ),
+    "tree-not-a-model": Twin(
+        _one(TREE + _parameters(output_class="false"), "xgboost.model", '{"learner": {}}'),
+        _one(TREE + JSON_REGRESSION, "xgboost.json", '{"learner": {}}'),
+    ),
+    "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
+    "tree-output-class": _tree(_parameters(model_type="xgboost_json"), JSON_REGRESSION),
+    "tree-output-class: threshold": _tree(
+        _parameters(model_type="xgboost_json", output_class="true"),
+        _parameters(model_type="xgboost_json", output_class="true", threshold="0.5"),
+    ),
+    "savedmodel-not-a-model": Twin(
+        _one(SAVED, "model.savedmodel/1/saved_model.pb", b"\x08\x01"),
+        _one(SAVED, "model.savedmodel/saved_model.pb", b"\x08\x01"),
+    ),
+    "dali-not-a-pipeline": _files('backend: "dali"\n' + IO, "model.dali", "", b"\x0a\x01"),
+}

@@ -1,0 +1,47 @@
+"""Small TensorRT plans and TorchScript archives for the twins."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from check_twins.onnx_models import ModelBytes
+
+__all__ = ["described", "plan", "torchscript", "zipped"]
+
+
+def described(content: bytes, description: str) -> ModelBytes:
+    """Give content a description for the documentation."""
+    described = ModelBytes(content)
+    described.description = description
+    return described
+
+
+def plan(version: str = "10.0.1.6") -> ModelBytes:
+    """The header of a plan that this version of TensorRT built."""
+    header = b"ftrt" + bytes(20) + bytes(int(part) for part in version.split("."))
+    return described(header, f"a plan of TensorRT {version}")
+
+
+def torchscript(arguments: str = "X: Tensor", body: str = "torch.relu(X)") -> ModelBytes:
+    """A TorchScript archive whose ``forward`` takes these arguments."""
+    code = (
+        "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
+        f"  def forward(self: __torch__.Net,\n    {arguments}) -> Tensor:\n    return {body}\n"
+    )
+    members = {
+        "data.pkl": b"\x80\x02c__torch__\nNet\nq\x00)\x81}X\x08\x00\x00\x00trainingq\x01\x89sb.",
+        "code/__torch__.py": code.encode(),
+        "constants.pkl": b"\x80\x02).",
+        "version": b"3\n",
+    }
+    return described(zipped(members), f"TorchScript: forward({arguments}) returns {body}")
+
+
+def zipped(members: dict[str, bytes]) -> bytes:
+    """Return a zip archive of these members in one folder."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(f"model/{name}"), data)
+    return content.getvalue()
