@@ -30,7 +30,7 @@ KNOWN_BACKENDS = {
         ),
         KnownBackend("tensorrt", {"tensorrt_plan": "model.plan"}, False),
         KnownBackend("onnxruntime", {"onnxruntime_onnx": "model.onnx"}, False),
-        KnownBackend("pytorch", {"pytorch_libtorch": "model.pt"}, False),
+        KnownBackend("pytorch", {"pytorch_libtorch": "model.pt", "torch_aoti": "model.pt2"}, False),
     )
 }
 """Backends whose platform Triton checks. Other backends accept any platform."""

@@ -6,18 +6,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.model_config.backends import Backend
-from constructs_triton.model_files import ModelFile, ModelFormat, describe
+from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, ModelFormat, describe
 
-__all__ = ["FILE_OF_TREE_MODEL", "FileToLoad", "describe_file", "file_to_load"]
-
-FILE_OF_TREE_MODEL = {
-    "xgboost": "xgboost.model",
-    "xgboost_json": "xgboost.json",
-    "xgboost_ubj": "xgboost.ubj",
-    "lightgbm": "model.txt",
-    "treelite_checkpoint": "checkpoint.tl",
-}
-"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
+__all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type"]
 
 _FORMATS: dict[str, tuple[ModelFormat, str]] = {
     "onnxruntime": ("onnx", "model.onnx"),
@@ -30,6 +21,7 @@ _TENSORFLOW: dict[str, tuple[ModelFormat, str]] = {
     "tensorflow_savedmodel": ("savedmodel", "model.savedmodel"),
     "tensorflow_graphdef": ("unknown", "model.graphdef"),
 }
+_LIBTORCH = ("", "pytorch_libtorch", "libtorch")
 
 
 class FileToLoad(NamedTuple):
@@ -40,9 +32,15 @@ class FileToLoad(NamedTuple):
 
 
 def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
-    """Return the file that the backend loads, or ``None`` if this depends on more than the configuration."""
+    """Return the file that the backend loads, or ``None`` if this depends on more than the configuration.
+
+    Another ``runtime`` than the backend's own library may load any file, and ``cc_model_filenames`` chooses
+    the file by the GPU.
+    """
     format_and_name = _format_and_name(backend, config)
-    if format_and_name is None or (config is not None and config.cc_model_filenames):
+    if format_and_name is None:
+        return None
+    if config is not None and (config.cc_model_filenames or _has_own_runtime(backend, config)):
         return None
     model_format, name = format_and_name
     place = (config.default_model_filename if config is not None else "") or name
@@ -51,21 +49,29 @@ def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
     return FileToLoad(model_format, place)
 
 
+def _has_own_runtime(backend: Backend, config: Any) -> bool:
+    return bool(config.runtime) and config.runtime != f"libtriton_{backend.backend}.so"
+
+
 def _format_and_name(backend: Backend, config: Any | None) -> tuple[ModelFormat, str] | None:
     if backend.backend == "tensorflow":
         return _TENSORFLOW.get(backend.platform)
     if backend.backend == "fil":
-        parameters = {} if config is None else config.parameters
-        model_type = parameters["model_type"].string_value if "model_type" in parameters else "xgboost"
-        name = FILE_OF_TREE_MODEL.get(model_type)
+        name = FILE_OF_TREE_MODEL.get(tree_model_type(config))
         return None if name is None else ("tree", name)
     return _FORMATS.get(backend.backend)
 
 
+def tree_model_type(config: Any | None) -> str:
+    """Return the ``model_type`` of a model of the FIL backend."""
+    parameters = {} if config is None else config.parameters
+    return str(parameters["model_type"].string_value) if "model_type" in parameters else "xgboost"
+
+
 def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> bool:
-    """OpenVINO also reads ONNX files, PyTorch and DALI also run Python code."""
+    """OpenVINO also reads ONNX files; PyTorch and DALI also run Python code; PyTorch also reads .pt2."""
     if model_format == "torchscript":
-        return not place.endswith(".pt") or platform not in ("", "pytorch_libtorch", "libtorch")
+        return place.endswith((".py", ".pt2")) or platform not in _LIBTORCH
     if model_format == "openvino":
         return not place.endswith(".xml")
     return model_format == "dali" and place.endswith(".py")
@@ -76,6 +82,8 @@ def describe_file(
 ) -> ModelFile:
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
+    if file.format == "tree" and path.is_dir():
+        path /= FILE_OF_TREE_MODEL[tree_model_type(config)]
     if file.format == "dali" and not path.exists() and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and path.is_file() and path.stat().st_size > complete_bytes:

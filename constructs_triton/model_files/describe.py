@@ -12,7 +12,7 @@ from constructs_triton.model_files.model_file import FileFault, ModelFile, Model
 from constructs_triton.model_files.onnx_faults import not_a_model
 from constructs_triton.model_files.onnx_file import describe_onnx
 from constructs_triton.model_files.other_formats import (
-    describe_dali,
+    describe_by_content,
     describe_openvino,
     describe_saved_model,
     describe_tree,
@@ -27,7 +27,6 @@ _READERS: dict[ModelFormat, Callable[[Path, BinaryIO], ModelFile]] = {
     "torchscript": describe_torchscript,
     "openvino": describe_openvino,
     "tree": describe_tree,
-    "dali": describe_dali,
 }
 _SUFFIXES: dict[str, ModelFormat] = {
     ".onnx": "onnx",
@@ -68,7 +67,7 @@ def describe(
     custom operators.
     """
     used_format = model_format or format_of(path)
-    if used_format == "savedmodel" and path.is_dir():
+    if used_format == "savedmodel" and path.exists():
         return describe_saved_model(path)
     file_path = path / _ONNX_FILE if used_format == "onnx" and path.is_dir() else path
     with _opened(file_path) as file:
@@ -78,7 +77,9 @@ def describe(
             return _describe_onnx(file_path, file, image_version, has_op_library)
         if used_format == "tensorrt_plan":
             return describe_plan(file_path, file, image_version)
-        return _READERS.get(used_format, _describe_unknown)(file_path, file)
+        if used_format in _READERS:
+            return _READERS[used_format](file_path, file)
+        return describe_by_content(file_path, file, used_format)
 
 
 @contextmanager
@@ -102,10 +103,6 @@ def _describe_onnx(path: Path, file: BinaryIO, image_version: str | None, has_op
     return ModelFile(path, "ort", faults=(not_a_model("ORT model verification failed"),))
 
 
-def _describe_unknown(path: Path, file: BinaryIO) -> ModelFile:  # noqa: ARG001 - like the other readers
-    return ModelFile(path, "unknown", not_checked=("content not checked",))
-
-
 def _missing(path: Path, used_format: ModelFormat) -> FileFault:
     reason = "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
     message = f'failed to stat file "{path.name}": it {reason}'
@@ -118,7 +115,7 @@ def _hint(path: Path, used_format: ModelFormat) -> str:
     ]
     if not others:
         return f'copy the model to "{path.parent.name}/{path.name}"'
-    shown = others[0]
+    shown = next((name for name in others if name.lower() == path.name.lower()), others[0])
     return f'rename "{shown}" to "{path.name}", or set default_model_filename: "{shown}"'
 
 

@@ -15,6 +15,7 @@ ModelFormat = Literal[
 
 FaultCode = Literal[
     "model-file-missing",
+    "model-file-format",
     "onnx-not-a-model",
     "onnx-version",
     "onnx-operator",
@@ -24,10 +25,7 @@ FaultCode = Literal[
     "plan-not-a-plan",
     "plan-version",
     "torchscript-not-a-model",
-    "openvino-not-a-model",
-    "tree-not-a-model",
-    "savedmodel-not-a-model",
-    "dali-not-a-pipeline",
+    "torchscript-arguments",
 ]
 """The check that reports a fault."""
 
@@ -36,10 +34,10 @@ FaultCode = Literal[
 class ModelTensor:
     """An input or an output of a model.
 
-    ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none or the file does not
-    name it. ``shape`` includes
-    the batch dimension. In it, -1 is a variable size. ``None`` is a rank of 0 or an unknown rank. An optional
-    input has a default value in the model.
+    ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. An argument of
+    TorchScript has its Python type, such as ``"Tensor"``, because its code does not name a data type.
+    ``shape`` includes the batch dimension. In it, -1 is a variable size. ``None`` is a rank of 0 or an
+    unknown rank. An optional input has a default value in the model.
     """
 
     name: str
@@ -67,6 +65,8 @@ class ModelFile:
         Whether every tensor begins with a dimension of variable size; ``None`` if unknown.
     ``versions``
         The versions that the file names: the IR version and operator sets of ONNX, the TensorRT of a plan.
+    ``model_type``
+        The ``model_type`` with which the FIL backend reads a model of trees; empty if unknown.
     ``devices``
         The devices that the code of a TorchScript model names, such as ``"cpu"``.
     ``faults``
@@ -83,6 +83,7 @@ class ModelFile:
     outputs: tuple[ModelTensor, ...] = ()
     has_batch_dimension: bool | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    model_type: str = ""
     devices: tuple[str, ...] = ()
     faults: tuple[FileFault, ...] = ()
     has_inferred_shapes: bool = False

@@ -1,75 +1,114 @@
-"""Describes formats of which only the beginning is checked: OpenVINO, trees, SavedModel, DALI.
+"""Describes formats of which only the beginning is checked: OpenVINO, trees, SavedModel, DALI, GraphDef.
 
 Source of the rules: the openvino, fil, tensorflow and dali backends of Triton r24.10.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
-from constructs_triton.model_files.model_file import FaultCode, FileFault, ModelFile
+from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelFormat
 from constructs_triton.model_files.wrong_content import recognize
 
-__all__ = ["describe_dali", "describe_openvino", "describe_saved_model", "describe_tree"]
+__all__ = [
+    "FILE_OF_TREE_MODEL",
+    "describe_by_content",
+    "describe_openvino",
+    "describe_saved_model",
+    "describe_tree",
+]
+
+FILE_OF_TREE_MODEL = {
+    "xgboost": "xgboost.model",
+    "xgboost_json": "xgboost.json",
+    "xgboost_ubj": "xgboost.ubj",
+    "lightgbm": "model.txt",
+    "treelite_checkpoint": "checkpoint.tl",
+}
+"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
 
 _HEAD_BYTES = 4096
+_CHUNK_BYTES = 1 << 20
 _CONTENT = ("content not checked",)
+_AGAIN = "export or copy the model to this file again"
+_WANTED: dict[ModelFormat, str] = {
+    "openvino": "an OpenVINO model",
+    "tree": "a model of decision trees",
+    "savedmodel": "a SavedModel",
+    "dali": "a DALI pipeline",
+    "unknown": "a model",
+}
+
+
+def describe_by_content(path: Path, file: BinaryIO, model_format: ModelFormat) -> ModelFile:
+    """Describe an open file of which only what is certainly not a model is recognized."""
+    wrong = recognize(file)
+    if wrong is None:
+        return ModelFile(path, model_format, not_checked=_CONTENT)
+    message = f"is not {_WANTED[model_format]}: it is {wrong.description}"
+    return _faulty(path, model_format, message, wrong.hint)
+
+
+def _faulty(path: Path, model_format: ModelFormat, message: str, hint: str) -> ModelFile:
+    return ModelFile(path, model_format, faults=(FileFault("model-file-format", message, hint),))
 
 
 def describe_openvino(path: Path, file: BinaryIO) -> ModelFile:
     """Describe an open ``model.xml``; its weights are in the ``.bin`` file of the same name."""
+    described = describe_by_content(path, file, "openvino")
+    if described.faults:
+        return described
+    file.seek(0)
     if b"<net" not in file.read(_HEAD_BYTES):
-        fault = _fault("openvino-not-a-model", file, "an OpenVINO model")
-        return ModelFile(path, "openvino", faults=(fault,))
+        return _faulty(path, "openvino", "is not an OpenVINO model: it has no element <net>", _AGAIN)
     weights = path.with_suffix(".bin")
-    if weights.is_file():
-        return ModelFile(path, "openvino", not_checked=_CONTENT)
-    message = f'the weights "{weights.name}" do not exist'
-    fault = FileFault("openvino-not-a-model", message, f'copy "{weights.name}" beside "{path.name}"')
-    return ModelFile(path, "openvino", faults=(fault,))
+    if weights.exists() or not _has_constants(file):
+        return described
+    hint = f'copy "{weights.name}" beside "{path.name}"'
+    return _faulty(path, "openvino", f'the weights "{weights.name}" do not exist', hint)
 
 
-_TREE_BEGINNINGS = {"xgboost.json": b"{", "xgboost.ubj": b"{", "model.txt": b"tree"}
+def _has_constants(file: BinaryIO) -> bool:
+    """Whether a layer reads weights; a model without one needs no other file."""
+    wanted, before = b'type="Const"', b""
+    file.seek(0)
+    while chunk := file.read(_CHUNK_BYTES):
+        if wanted in before + chunk:
+            return True
+        before = chunk[-len(wanted) :]
+    return False
 
 
 def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
-    """Describe an open model of decision trees; the name of the file is that of its type."""
-    head = file.read(_HEAD_BYTES).lstrip()
-    if path.name == "xgboost.model" and head.startswith(b"{"):
-        return ModelFile(path, "tree", faults=(_newer_xgboost(head),))
-    if recognize(file) is None and head.startswith(_TREE_BEGINNINGS.get(path.name, b"")):
-        return ModelFile(path, "tree", not_checked=_CONTENT)
-    fault = _fault("tree-not-a-model", file, f"a {path.name} of the FIL backend")
-    return ModelFile(path, "tree", faults=(fault,))
+    """Describe an open model of decision trees."""
+    described = describe_by_content(path, file, "tree")
+    file.seek(0)
+    model_type = _model_type(file.read(_HEAD_BYTES).lstrip())
+    return replace(described, model_type="" if described.faults else model_type)
 
 
-def _newer_xgboost(head: bytes) -> FileFault:
-    is_json = head[1:2] in (b'"', b"\n", b" ", b"\r")
-    model_type, name = ("xgboost_json", "xgboost.json") if is_json else ("xgboost_ubj", "xgboost.ubj")
-    message = f"is not in XGBoost's old binary format: it is {'JSON' if is_json else 'UBJSON'}"
-    hint = f'name it {name}, and set the parameter model_type to "{model_type}"'
-    return FileFault("tree-not-a-model", message, hint)
+def _model_type(head: bytes) -> str:
+    """Return the model type if the beginning proves it. XGBoost's old binary format has no signature."""
+    if head.startswith(b"{") and b'"learner"' in head[:64]:
+        return "xgboost_json"
+    if head.startswith(b"{L") and b"learner" in head[:64]:
+        return "xgboost_ubj"
+    return "lightgbm" if head.startswith((b"tree\n", b"tree\r\n")) else ""
 
 
-def describe_dali(path: Path, file: BinaryIO) -> ModelFile:
-    """Describe an open DALI pipeline: a serialized pipeline, or Python code with ``@autoserialize``."""
-    if recognize(file) is None:
-        return ModelFile(path, "dali", not_checked=_CONTENT)
-    return ModelFile(path, "dali", faults=(_fault("dali-not-a-pipeline", file, "a DALI pipeline"),))
+_SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")
 
 
 def describe_saved_model(path: Path) -> ModelFile:
-    """Describe the folder of a SavedModel."""
-    if (path / "saved_model.pb").is_file():
-        return ModelFile(path, "savedmodel", not_checked=_CONTENT)
-    message = "the folder does not contain saved_model.pb"
-    hint = "copy the content of the folder that tf.saved_model.save wrote"
-    return ModelFile(path, "savedmodel", faults=(FileFault("savedmodel-not-a-model", message, hint),))
-
-
-def _fault(code: FaultCode, file: BinaryIO, wanted: str) -> FileFault:
-    wrong = recognize(file)
-    if wrong is None:
-        return FileFault(code, f"is not {wanted}", "export or copy the model to this file again")
-    return FileFault(code, f"is not {wanted}: it is {wrong.description}", wrong.hint)
+    """Describe a SavedModel, which is a folder."""
+    if not path.is_dir():
+        hint = f'make "{path.name}" the folder that tf.saved_model.save wrote'
+        return _faulty(path, "savedmodel", "is not a SavedModel: it is a file, not a folder", hint)
+    found = next((path / name for name in _SAVED_MODELS if (path / name).is_file()), None)
+    if found is None:
+        hint = "copy the content of the folder that tf.saved_model.save wrote"
+        return _faulty(path, "savedmodel", "the folder does not contain saved_model.pb", hint)
+    with found.open("rb") as file:
+        return describe_by_content(path, file, "savedmodel")

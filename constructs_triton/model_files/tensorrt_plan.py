@@ -1,7 +1,8 @@
 """Describes a TensorRT plan by its header: the version of TensorRT that built it.
 
 Source: NVIDIA TensorRT, samples/common/sampleEngines.cpp, printPlanVersion: the tag ``ftrt``, the number 0 of
-the serialization format, and the version in the bytes 24 to 27.
+the serialization format, and the version in the bytes 24 to 27. Nothing published tells from the header
+whether a plan is compatible with other versions or other GPUs.
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ __all__ = ["describe_plan"]
 _TAG = b"ftrt"
 _HEADER_BYTES = 28
 _VERSION = slice(24, 28)
+_FIRST_VERSION = 8
 
 
 def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> ModelFile:
     """Describe an open plan file; only its header is read."""
     header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or header[:4] != _TAG:
+    if len(header) < _HEADER_BYTES or header[1:4] != _TAG[1:]:
         return ModelFile(path, "tensorrt_plan", faults=(_not_a_plan(file),))
-    if int.from_bytes(header[4:8], "little") != 0:
+    if not _has_known_header(header):
         return ModelFile(path, "tensorrt_plan", not_checked=("content not checked",))
     version = ".".join(str(part) for part in header[_VERSION])
     needed = image_facts(image_version).tensorrt if image_version is not None else None
@@ -38,6 +40,12 @@ def describe_plan(path: Path, file: BinaryIO, image_version: str | None) -> Mode
         faults=tuple(_version_faults(version, needed, image_version)),
         not_checked=(note,) if needed is None else ("tensors not checked",),
     )
+
+
+def _has_known_header(header: bytes) -> bool:
+    """Older versions of TensorRT wrote other headers, which are not published."""
+    is_known = header[:4] == _TAG and int.from_bytes(header[4:8], "little") == 0
+    return is_known and header[_VERSION][0] >= _FIRST_VERSION
 
 
 def _not_a_plan(file: BinaryIO) -> FileFault:
@@ -52,7 +60,10 @@ def _version_faults(version: str, needed: str | None, image_version: str | None)
     if needed is not None and version.split(".")[: needed.count(".") + 1] != needed.split("."):
         message = (
             "The engine plan file is not compatible with this version of TensorRT, expecting library version "
-            f"{needed} got {version}"
+            f"{needed} got {version}: image {image_version} has TensorRT {needed}"
         )
-        hint = f"build the plan in the container nvcr.io/nvidia/tensorrt:{image_version}-py3"
+        hint = (
+            f"build the plan with TensorRT {needed}, as in the container "
+            f"nvcr.io/nvidia/tensorrt:{image_version}-py3"
+        )
         yield FileFault("plan-version", message, hint)

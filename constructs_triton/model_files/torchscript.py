@@ -2,7 +2,7 @@
 
 ``torch.jit.save`` writes ``constants.pkl``, ``data.pkl`` and ``code/``. ``torch.save`` and
 ``torch.export.save`` write zip files too, which the backend cannot load. No pickle is executed; only names
-in it are read.
+in it are read. Source of the rules: pytorch_backend r24.10 to r26.05, ModelInstanceState::ValidateInputs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from __future__ import annotations
 import pickletools
 import re
 import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,24 +25,48 @@ __all__ = ["describe_torchscript"]
 _LARGEST_MEMBER_BYTES = 8 << 20
 _MOST_CODE_FILES = 2_000
 _FORWARD = re.compile(r"\n  def forward\(self: [^\n]*?(?:\)|,)(?P<rest>.*?)->", re.DOTALL)
-_ARGUMENT = re.compile(r"\s*(?P<name>\w+): (?P<type>.+?)\s*", re.DOTALL)
+_ARGUMENT = re.compile(r"\s*(?P<name>\w+): (?P<type>[^=]+?)\s*(?:=.*)?", re.DOTALL)
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")
-_UNREADABLE = (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError)
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+)
+
+_SCRIPT = "save torch.jit.script(model) or torch.jit.trace(model, example) with torch.jit.save"
+_EXPORTED = ("exported_program.json", "archive_format", "models/model.json")
 
 
 def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
     """Describe an open TorchScript file: the arguments of ``forward``, and the devices in its code."""
     try:
-        with zipfile.ZipFile(file) as archive:
-            return _described(path, archive)
+        archive = _Archive(zipfile.ZipFile(file))
     except _UNREADABLE:
         return ModelFile(path, "torchscript", faults=(_unreadable(file),))
+    if not archive.is_torchscript:
+        return ModelFile(path, "torchscript", faults=(_other_archive(archive.members),))
+    inputs = tuple(_arguments(archive))
+    return ModelFile(
+        path,
+        "torchscript",
+        inputs=inputs,
+        devices=tuple(sorted({found for text in archive.code.values() for found in _DEVICE.findall(text)})),
+        faults=tuple(_wrong_arguments(inputs)),
+        not_checked=("types and shapes not checked",),
+    )
+
+
+# Files that are not TorchScript.
 
 
 def _unreadable(file: BinaryIO) -> FileFault:
     wrong = recognize(file)
     if wrong is None:
-        return _not_a_model("something else", _SCRIPT)
+        return _not_a_model("", _SCRIPT)
     if wrong is PICKLE:
         return _not_a_model("a pickle, as older versions of torch.save write", _SCRIPT)
     if wrong is ZIP:
@@ -47,71 +74,77 @@ def _unreadable(file: BinaryIO) -> FileFault:
     return _not_a_model(wrong.description, wrong.hint)
 
 
-_SCRIPT = "save torch.jit.script(model) or torch.jit.trace(model, example) with torch.jit.save"
-
-
 def _not_a_model(what: str, hint: str) -> FileFault:
-    return FileFault("torchscript-not-a-model", f"is not a TorchScript archive: it is {what}", hint)
+    message = "is not a TorchScript archive" + (f": it is {what}" if what else "")
+    return FileFault("torchscript-not-a-model", message, hint)
 
 
-def _described(path: Path, archive: zipfile.ZipFile) -> ModelFile:
-    names = archive.namelist()
-    inner = {name.partition("/")[2]: name for name in names}
-    if "constants.pkl" not in inner and not any(name.startswith("code/") for name in inner):
-        return ModelFile(path, "torchscript", faults=(_other_archive(inner),))
-    code = dict(_code(archive, inner))
-    devices = sorted({found for text in code.values() for found in _DEVICE.findall(text)})
-    return ModelFile(
-        path,
-        "torchscript",
-        inputs=tuple(_arguments(archive, inner, code)),
-        devices=tuple(devices),
-        not_checked=("types and shapes not checked",),
-    )
-
-
-def _other_archive(inner: dict[str, str]) -> FileFault:
-    if any(name.endswith(("exported_program.json", "archive_format", "models/model.json")) for name in inner):
+def _other_archive(members: Mapping[str, str]) -> FileFault:
+    if any("aotinductor/" in name for name in members):
+        hint = 'name it model.pt2, and set platform: "torch_aoti" (from image 26.03 on)'
+        return _not_a_model("a package (.pt2) of AOT Inductor", hint)
+    if any(name.endswith(_EXPORTED) for name in members):
         return _not_a_model("an exported program (.pt2) of torch.export", _SCRIPT)
-    if "data.pkl" in inner:
+    if "data.pkl" in members:
         return _not_a_model("a state_dict or a pickled module of torch.save", _SCRIPT)
     return _not_a_model("a zip archive without the code of a model", _SCRIPT)
 
 
-def _code(archive: zipfile.ZipFile, inner: dict[str, str]) -> Iterator[tuple[str, str]]:
-    files = [name for name in inner if name.startswith("code/") and name.endswith(".py")]
-    for name in files[:_MOST_CODE_FILES]:
-        content = _read(archive, inner[name])
-        if content is not None:
-            yield name, content.decode("utf-8", "replace")
+# The code of the model.
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    if archive.getinfo(name).file_size > _LARGEST_MEMBER_BYTES:
-        return None
-    return archive.read(name)
+@dataclass
+class _Archive:
+    """The zip archive; a member that cannot be read counts as absent, because PyTorch may still read it."""
+
+    archive: zipfile.ZipFile
+
+    @cached_property
+    def members(self) -> dict[str, str]:
+        """Each member: its path in the outermost folder, and its full name."""
+        return {name.partition("/")[2]: name for name in self.archive.namelist()}
+
+    @property
+    def is_torchscript(self) -> bool:
+        return "constants.pkl" in self.members or any(name.startswith("code/") for name in self.members)
+
+    @cached_property
+    def code(self) -> dict[str, str]:
+        """The text of each file with code."""
+        files = [name for name in self.members if name.startswith("code/") and name.endswith(".py")]
+        return {name: self.read(name).decode("utf-8", "replace") for name in files[:_MOST_CODE_FILES]}
+
+    def read(self, member: str) -> bytes:
+        """Return the content of a member, or ``b""`` if it is absent, large or damaged."""
+        name = self.members.get(member)
+        if name is None or self.archive.getinfo(name).file_size > _LARGEST_MEMBER_BYTES:
+            return b""
+        try:
+            return self.archive.read(name)
+        except _UNREADABLE:
+            return b""
 
 
-def _arguments(
-    archive: zipfile.ZipFile, inner: dict[str, str], code: dict[str, str]
-) -> Iterator[ModelTensor]:
+def _arguments(archive: _Archive) -> Iterator[ModelTensor]:
     """Yield the arguments of the outermost module's ``forward``, with their types in place of data types."""
-    module, _, name = _outermost_class(archive, inner).partition(" ")
-    text = code.get(f"code/{module.replace('.', '/')}.py", "")
+    module, _, name = _outermost_class(archive.read("data.pkl")).partition(" ")
+    text = archive.code.get(f"code/{module.replace('.', '/')}.py", "")
     _, found, body = text.partition(f"class {name}(Module):")
     match = _FORWARD.search(body.partition("\nclass ")[0]) if found else None
     for part in _split(match["rest"]) if match else ():
         argument = _ARGUMENT.fullmatch(part)
         if argument:
-            yield ModelTensor(argument["name"], argument["type"].partition("=")[0].strip(), None)
+            yield ModelTensor(argument["name"], argument["type"], None)
 
 
-def _outermost_class(archive: zipfile.ZipFile, inner: dict[str, str]) -> str:
+def _outermost_class(content: bytes) -> str:
     """Return module and name of the class of the model, which is the first that the pickle names."""
-    content = _read(archive, inner["data.pkl"]) if "data.pkl" in inner else None
-    for opcode, argument, _ in pickletools.genops(content or b"."):
-        if opcode.name == "GLOBAL":
-            return str(argument)
+    try:
+        for opcode, argument, _ in pickletools.genops(content):
+            if opcode.name == "GLOBAL":
+                return str(argument)
+    except ValueError:
+        pass
     return ""
 
 
@@ -125,3 +158,21 @@ def _split(arguments: str) -> Iterator[str]:
             start = index + 1
         if depth < 0:
             return
+
+
+_NO_TENSORS = ("Optional[", "Tuple[", "Dict[")
+_NUMBERS = ("int", "float", "bool", "str", "number")
+
+
+def _wrong_arguments(arguments: tuple[ModelTensor, ...]) -> Iterator[FileFault]:
+    """The backend passes tensors, lists of strings, or one dictionary of all tensors."""
+    if len(arguments) == 1 and arguments[0].data_type.startswith("Dict["):
+        return
+    for each in arguments:
+        if each.data_type in _NUMBERS or each.data_type.startswith(_NO_TENSORS):
+            message = (
+                f"An input of type '{each.data_type}' was detected in the model: the argument "
+                f'"{each.name}" of forward'
+            )
+            hint = "make it a Tensor, or save a module whose forward takes tensors only"
+            yield FileFault("torchscript-arguments", message, hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import BinaryIO, NamedTuple
 
 __all__ = ["PICKLE", "ZIP", "WrongContent", "recognize"]
@@ -23,17 +24,15 @@ ZIP = WrongContent(
 )
 _SIGNATURES = {
     b"version https://git-lfs.github.com/": WrongContent("a Git LFS pointer", "run `git lfs pull`"),
-    b"\x1f\x8b": _DECOMPRESS,
+    b"\x1f\x8b\x08": _DECOMPRESS,
     b"BZh": _DECOMPRESS,
     b"\xfd7zXZ\0": _DECOMPRESS,
     b"\x28\xb5\x2f\xfd": _DECOMPRESS,
     b"PK\x03\x04": ZIP,
-    b"\x80\x02": PICKLE,
-    b"\x80\x03": PICKLE,
-    b"\x80\x04": PICKLE,
-    b"\x80\x05": PICKLE,
     b"\x89HDF\r\n": WrongContent("an HDF5 file", "export the model in the format of the backend"),
 }
+_PICKLE_BEGINNINGS = re.compile(rb"\x80[\x02\x03][\x8a(\]}cX]|\x80[\x04\x05]\x95")
+"""Protocol and first operation, because two bytes alone may be those of a number."""
 _PLAN = b"ftrt"
 _PLAN_HEADER_BYTES = 28
 
@@ -47,9 +46,11 @@ def recognize(file: BinaryIO) -> WrongContent | None:
     if not head.strip(b"\0"):
         return WrongContent("a file of zeros", "export or copy the model to this file again")
     if head.lstrip().lower().startswith((b"<!doctype html", b"<html")):
-        return WrongContent("a web page", "download the file itself; the page may tell why it was not sent")
+        return WrongContent("a web page", "download the file itself; the page may say why it was not sent")
     if head.startswith(_PLAN):
         return _plan(head)
+    if _PICKLE_BEGINNINGS.match(head):
+        return PICKLE
     return next((known for start, known in _SIGNATURES.items() if head.startswith(start)), None)
 
 

@@ -17,6 +17,9 @@ TREE = (
     'input [ { name: "input__0" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
     'output [ { name: "output__0" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
 )
+OPENVINO = f'backend: "openvino"\nmax_batch_size: 8\n{IO}'
+CONSTANT = '<net name="m"><layers><layer type="Const"/></layers></net>'
+XGBOOST = '{"learner": {}}'
 SAVED = f'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n{IO}'
 OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
 POINTER = (
@@ -39,7 +42,7 @@ def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> 
 
 
 def _tree(failing: str, fixed: str, name: str = "xgboost.json") -> Twin:
-    return Twin(_one(TREE + failing, name, "{}"), _one(TREE + fixed, name, "{}"))
+    return Twin(_one(TREE + failing, name, XGBOOST), _one(TREE + fixed, name, XGBOOST))
 
 
 def _parameters(**values: str) -> str:
@@ -77,25 +80,26 @@ TWINS: dict[str, Twin] = {
         _one(TORCH, "model.pt", torchscript(body="torch.add(X, torch.ones_like(X))")),
         GPU,
     ),
-    "openvino-not-a-model": Twin(
-        _one(f'backend: "openvino"\nmax_batch_size: 8\n{IO}', "model.xml", "<net/>"),
-        _one(
-            f'backend: "openvino"\nmax_batch_size: 8\n{IO}', "model.xml", "<net/>", **{"m/1/model.bin": b"\0"}
-        ),
+    "torchscript-arguments": _files(
+        TORCH, "model.pt", torchscript("X: Tensor, scale: float", "X * scale"), torchscript()
     ),
-    "tree-not-a-model": Twin(
-        _one(TREE + _parameters(output_class="false"), "xgboost.model", '{"learner": {}}'),
-        _one(TREE + JSON_REGRESSION, "xgboost.json", '{"learner": {}}'),
+    "model-file-format": _files('backend: "dali"\n' + IO, "model.dali", POINTER, b"\x0a\x01"),
+    "model-file-format: weights of OpenVINO": Twin(
+        _one(OPENVINO, "model.xml", CONSTANT),
+        _one(OPENVINO, "model.xml", CONSTANT, **{"m/1/model.bin": b"\0"}),
     ),
-    "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
-    "tree-output-class": _tree(_parameters(model_type="xgboost_json"), JSON_REGRESSION),
-    "tree-output-class: threshold": _tree(
-        _parameters(model_type="xgboost_json", output_class="true"),
-        _parameters(model_type="xgboost_json", output_class="true", threshold="0.5"),
-    ),
-    "savedmodel-not-a-model": Twin(
+    "model-file-format: SavedModel in a further folder": Twin(
         _one(SAVED, "model.savedmodel/1/saved_model.pb", b"\x08\x01"),
         _one(SAVED, "model.savedmodel/saved_model.pb", b"\x08\x01"),
     ),
-    "dali-not-a-pipeline": _files('backend: "dali"\n' + IO, "model.dali", "", b"\x0a\x01"),
+    "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
+    "tree-model-type: the format of the file": Twin(
+        _one(TREE + _parameters(output_class="false"), "xgboost.model", XGBOOST),
+        _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),
+    ),
+    "tree-classifier": _tree(_parameters(model_type="xgboost_json"), JSON_REGRESSION),
+    "tree-classifier: threshold": _tree(
+        _parameters(model_type="xgboost_json", output_class="true"),
+        _parameters(model_type="xgboost_json", output_class="true", threshold="0.5"),
+    ),
 }

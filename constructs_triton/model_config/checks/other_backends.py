@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton.model_config.loaded_files import FILE_OF_TREE_MODEL
+from constructs_triton.model_config.loaded_files import tree_model_type
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile
 from constructs_triton.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
@@ -40,29 +41,46 @@ def data_type(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(message, (field, index, "data_type"), hint)
 
 
-@rule("tree-model-type", "fil", source="fil_backend r24.10, model_type", when=("parameters",))
+@rule("tree-model-type", "fil", source="fil_backend string_to_serialization")
 def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The parameter ``model_type`` of the FIL backend has a known value.
+    """The parameter ``model_type`` of the FIL backend has a known value, and the model file that format.
 
-    It determines the format and the name of the model file. The default is XGBoost's old binary format.
+    It determines the name of the model file too. The default is XGBoost's old binary format.
     """
-    value = model.parameter("model_type")
-    if "model_type" in model.config_parameters and value not in FILE_OF_TREE_MODEL:
+    value = tree_model_type(model.config)
+    place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
+    if value not in FILE_OF_TREE_MODEL:
         hint = did_you_mean(value, FILE_OF_TREE_MODEL, f"write one of {quoted(FILE_OF_TREE_MODEL)}")
-        yield Problem(f'unknown model_type "{value}"', ("parameters", "model_type"), hint)
+        yield Problem(f"{value} not recognized as a valid serialization format", place, hint)
+    for file in model.model_files:
+        if file.model_type not in ("", value):
+            message = f'"{file.path.name}" has the format {file.model_type}, but model_type is {value}'
+            yield Problem(message, place, _tree_hint(file))
 
 
-@rule("tree-output-class", "fil", source="fil_backend r24.10, output_class")
-def output_class(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The parameter ``output_class`` of the FIL backend is set, and ``threshold`` with it.
+def _tree_hint(file: ModelFile) -> str:
+    name = FILE_OF_TREE_MODEL[file.model_type]
+    hint = f"add {_PARAMETER % ('model_type', file.model_type)}"
+    return hint if file.path.name == name else f'{hint}, and name the file "{name}"'
 
-    The backend needs to know whether the model is a classifier.
+
+@rule("tree-classifier", "fil", source="fil_backend RapidsSharedState::load")
+def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A parameter says whether the model is a classifier, and ``threshold`` is set if it is.
+
+    The parameter is ``output_class``; images from 25.09 on also accept ``is_classifier``.
     """
-    value = model.parameter("output_class").lower()
-    if "output_class" not in model.config_parameters:
-        hint = f"add {_PARAMETER % ('output_class', 'true')} for a classifier, or false for a regression"
+    name, value = _classifier(model)
+    if not name:
+        example = _PARAMETER % ("output_class", "true")
+        hint = f"add {example} for a classifier, or false for a regression model"
         yield Problem("the parameter output_class is required", hint=hint)
-    elif value in ("true", "1", "on") and "threshold" not in model.config_parameters:
+    elif value == "true" and "threshold" not in model.config_parameters:
         message = "the parameter threshold is required for a classifier"
-        hint = f"add {_PARAMETER % ('threshold', '0.5')}"
-        yield Problem(message, ("parameters", "output_class"), hint)
+        yield Problem(message, ("parameters", name), f"add {_PARAMETER % ('threshold', '0.5')}")
+
+
+def _classifier(model: ModelUnderCheck) -> tuple[str, str]:
+    """Return the parameter that says whether the model is a classifier, and its value, or ``("", "")``."""
+    name = next((each for each in ("output_class", "is_classifier") if each in model.config_parameters), "")
+    return name, model.parameter(name)

@@ -21,19 +21,18 @@ def _files(model: ModelUnderCheck) -> list[ModelFile]:
     return [
         file
         for file in model.model_files
-        if file.inputs and not any(each.data_type.startswith("Dict[") for each in file.inputs)
+        if file.inputs and not file.faults and not file.inputs[0].data_type.startswith("Dict[")
     ]
 
 
-@rule("torchscript-no-tensors", "pytorch", source=_VALIDATE)
+@rule("torchscript-no-tensors", "pytorch", needs_files=True, source=_VALIDATE)
 def no_tensors(model: ModelUnderCheck) -> Iterator[Problem]:
-    """The configuration of a PyTorch model has inputs and outputs.
+    """The configuration of a TorchScript model has inputs and outputs.
 
     TorchScript does not name data types and shapes, so the backend completes nothing.
     """
-    config = model.config
-    for field in ("input", "output"):
-        if config is None or not getattr(config, field):
+    for field in ("input", "output") if model.model_files else ():
+        if model.config is None or not getattr(model.config, field):
             message = f"model configuration must contain at least one {field}, none were specified"
             yield Problem(message, hint=f"write {field}s in config.pbtxt, with name, data_type and dims")
 

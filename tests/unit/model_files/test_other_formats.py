@@ -36,7 +36,6 @@ def _messages(found: ModelFile) -> list[str]:
         ("traced.pt", [("x", "Tensor")], ("cpu",)),
         ("nested.pt", [("x", "Tensor"), ("y", "Tensor")], ()),
         ("mapping.pt", [("inputs", "Dict[str, Tensor]")], ()),
-        ("pair.pt", [("ids", "Tensor"), ("mask", "Optional[Tensor]"), ("scale", "float")], ()),
     ],
 )
 def test_arguments_of_real_archives(
@@ -46,6 +45,17 @@ def test_arguments_of_real_archives(
     found = describe(ARCHIVES / name)
     assert [(each.name, each.data_type) for each in found.inputs] == arguments
     assert (found.devices, found.faults) == (devices, ())
+
+
+def test_arguments_with_default_values() -> None:
+    """A real archive whose ``forward`` takes an optional tensor and a number."""
+    found = describe(ARCHIVES / "pair.pt")
+    assert [(each.name, each.data_type) for each in found.inputs] == [
+        ("ids", "Tensor"),
+        ("mask", "Optional[Tensor]"),
+        ("scale", "float"),
+    ]
+    assert len(found.faults) == 2
 
 
 @pytest.mark.parametrize(
@@ -70,7 +80,6 @@ def test_other_files_of_pytorch_are_named(name: str, what: str) -> None:
         (b"version https://git-lfs.github.com/spec/v1\n", "a Git LFS pointer"),
         (torchscript()[:-30], "an incomplete zip archive"),
         (zipped({"readme.txt": b"x"}), "a zip archive without the code of a model"),
-        (b"hello", "something else"),
     ],
 )
 def test_file_that_is_not_torchscript(content: bytes, what: str, tmp_path: Path) -> None:
@@ -78,6 +87,43 @@ def test_file_that_is_not_torchscript(content: bytes, what: str, tmp_path: Path)
     assert _messages(_described(content, "model.pt", tmp_path)) == [
         f"is not a TorchScript archive: it is {what}"
     ]
+
+
+def test_unknown_file_is_not_torchscript(tmp_path: Path) -> None:
+    """A file of unknown content is refused too."""
+    assert _messages(_described(b"hello", "model.pt", tmp_path)) == ["is not a TorchScript archive"]
+
+
+def test_package_of_aot_inductor_is_named(tmp_path: Path) -> None:
+    """The backend reads it with another platform, which the hint names."""
+    content = zipped({"data/aotinductor/model/a.cpp": b"", "archive_format": b"pt2"})
+    (fault,) = _described(content, "model.pt", tmp_path).faults
+    assert "AOT Inductor" in fault.message
+    assert 'platform: "torch_aoti"' in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "faulty"),
+    [
+        ("x: Tensor, y: List[Tensor]", []),
+        ("x: Dict[str, Tensor]", []),
+        ("x: Dict[str, Tensor], y: Tensor", ["x"]),
+        ("x: Tensor, mask: Optional[Tensor], scale: float=1.", ["mask", "scale"]),
+        ("x: __torch__.Own", []),
+    ],
+)
+def test_arguments_that_the_backend_cannot_pass(arguments: str, faulty: list[str], tmp_path: Path) -> None:
+    """Tensors, lists, and one dictionary are passed; types of unknown meaning are not refused."""
+    found = _described(torchscript(arguments), "model.pt", tmp_path)
+    assert [fault.message.split('"')[1] for fault in found.faults] == faulty
+    assert {fault.code for fault in found.faults} <= {"torchscript-arguments"}
+
+
+def test_member_with_a_wrong_checksum_is_left_out(tmp_path: Path) -> None:
+    """PyTorch does not compare checksums, so a difference is no reason to refuse the archive."""
+    content = torchscript().replace(b"class Net", b"class Nut")
+    found = _described(content, "model.pt", tmp_path)
+    assert (found.inputs, found.faults) == ((), ())
 
 
 def test_code_without_forward_has_no_arguments(tmp_path: Path) -> None:
@@ -120,7 +166,8 @@ def test_version_of_a_plan(tmp_path: Path) -> None:
     assert _described(plan("10.0.1.6"), "model.plan", tmp_path, "24.05").faults == ()
     (fault,) = _described(plan("10.5.0.18"), "model.plan", tmp_path, "24.05").faults
     assert "expecting library version 10.0 got 10.5.0.18" in fault.message
-    assert fault.hint == "build the plan in the container nvcr.io/nvidia/tensorrt:24.05-py3"
+    assert "image 24.05 has TensorRT 10.0" in fault.message
+    assert "nvcr.io/nvidia/tensorrt:24.05-py3" in fault.hint
 
 
 @pytest.mark.parametrize(
@@ -136,10 +183,14 @@ def test_file_that_is_not_a_plan(content: bytes, message: str, tmp_path: Path) -
     assert _messages(_described(content, "model.plan", tmp_path)) == [message]
 
 
-def test_plan_of_another_serialization_is_not_judged(tmp_path: Path) -> None:
-    """The place of the version is known for one serialization format only."""
-    content = plan()[:4] + b"\x01" + plan()[5:]
-    found = _described(content, "model.plan", tmp_path)
+@pytest.mark.parametrize(
+    "content",
+    [plan()[:4] + b"\x01" + plan()[5:], b"ptrt" + plan()[4:], plan("0.0.0.0")],
+    ids=["serialization", "older tag", "no version"],
+)
+def test_plan_with_an_unknown_header_is_not_judged(content: bytes, tmp_path: Path) -> None:
+    """The place of the version is known for one header only."""
+    found = _described(content, "model.plan", tmp_path, "24.05")
     assert (found.versions, found.faults, found.not_checked) == ({}, (), ("content not checked",))
 
 
@@ -147,56 +198,77 @@ def test_plan_of_another_serialization_is_not_judged(tmp_path: Path) -> None:
 
 
 def test_openvino_needs_its_weights(tmp_path: Path) -> None:
-    """The XML file has a ``<net>``, and the weights are beside it."""
-    assert _messages(_described(b'<?xml version="1.0"?><net/>', "model.xml", tmp_path)) == [
+    """The XML file has a ``<net>``, and the weights are beside it if a layer reads any."""
+    with_weights = b'<?xml version="1.0"?><net><layer type="Const"/></net>'
+    assert _messages(_described(with_weights, "model.xml", tmp_path)) == [
         'the weights "model.bin" do not exist'
     ]
     (tmp_path / "model.bin").touch()
     assert describe(tmp_path / "model.xml").faults == ()
-    assert _messages(_described(b"<html>", "model.xml", tmp_path)) == [
-        "is not an OpenVINO model: it is a web page"
-    ]
+    (tmp_path / "model.bin").unlink()
+    assert _described(b"<net><layer/></net>", "model.xml", tmp_path).faults == ()
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("content", "reason"), [(b"<html>", "it is a web page"), (b"<opset/>", "it has no element <net>")]
+)
+def test_file_that_is_not_openvino(content: bytes, reason: str, tmp_path: Path) -> None:
+    """What is in place of the XML file is named."""
+    assert _messages(_described(content, "model.xml", tmp_path)) == [f"is not an OpenVINO model: {reason}"]
+
+
+@pytest.mark.parametrize(
+    ("content", "model_type"),
     [
-        ("xgboost.model", b"binf\0\0", None),
-        ("xgboost.model", b'{"learner": {}}', "is not in XGBoost's old binary format: it is JSON"),
-        ("xgboost.model", b"{L\0\0", "is not in XGBoost's old binary format: it is UBJSON"),
-        ("xgboost.json", json.dumps({"learner": {}}).encode(), None),
-        ("xgboost.json", b"binf", "is not a xgboost.json of the FIL backend"),
-        ("model.txt", b"tree\nversion=v4\n", None),
-        ("model.txt", b"", "is not a model.txt of the FIL backend: it is an empty file"),
-        ("checkpoint.tl", b"\x04\0\0\0", None),
+        (b"binf\0\0", ""),
+        (json.dumps({"learner": {}}).encode(), "xgboost_json"),
+        (b"{L\0\0\0\0\0\0\0\x07learner{", "xgboost_ubj"),
+        (b"tree\nversion=v4\n", "lightgbm"),
+        (b"\x04\0\0\0", ""),
+        (b'{"name": "tree"}', ""),
+        (b"\x1f\x8b?@\0", ""),
+        (b"\x80\x02?@\0", ""),
     ],
 )
-def test_trees(name: str, content: bytes, message: str | None, tmp_path: Path) -> None:
-    """The beginning of the file agrees with the format that its name says."""
-    assert _messages(_described(content, name, tmp_path)) == ([message] if message else [])
+def test_trees(content: bytes, model_type: str, tmp_path: Path) -> None:
+    """The beginning of the file proves some formats; two bytes alone may be those of a number."""
+    found = _described(content, "xgboost.model", tmp_path)
+    assert (found.model_type, found.faults) == (model_type, ())
 
 
 def test_saved_model_is_a_folder(tmp_path: Path) -> None:
     """The folder contains ``saved_model.pb``."""
     folder = tmp_path / "model.savedmodel"
+    assert _messages(describe(folder)) == ['failed to stat file "model.savedmodel": it does not exist']
     folder.mkdir()
     assert _messages(describe(folder)) == ["the folder does not contain saved_model.pb"]
-    (folder / "saved_model.pb").touch()
+    (folder / "saved_model.pb").write_bytes(b"\x08\x01")
     assert describe(folder).faults == ()
+    (folder / "saved_model.pb").write_bytes(b"")
+    assert _messages(describe(folder)) == ["is not a SavedModel: it is an empty file"]
 
 
-def test_dali_pipeline(tmp_path: Path) -> None:
-    """A pipeline is accepted unless it is known to be something else."""
-    assert _described(b"\x0a\x05", "model.dali", tmp_path).faults == ()
-    assert _messages(_described(b"\x1f\x8b", "model.dali", tmp_path)) == [
-        "is not a DALI pipeline: it is a compressed file"
+def test_saved_model_that_is_a_file(tmp_path: Path) -> None:
+    """A file in place of the folder is refused."""
+    assert _messages(_described(b"\x08\x01", "model.savedmodel", tmp_path)) == [
+        "is not a SavedModel: it is a file, not a folder"
     ]
 
 
-def test_unknown_format(tmp_path: Path) -> None:
-    """A file of another name exists, and nothing else is known."""
-    found = _described(b"x", "weights.bin", tmp_path)
-    assert (found.format, found.not_checked) == ("unknown", ("content not checked",))
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("model.dali", "a DALI pipeline"),
+        ("model.txt", "a model of decision trees"),
+        ("weights.bin", "a model"),
+    ],
+)
+def test_file_that_is_certainly_not_a_model(name: str, what: str, tmp_path: Path) -> None:
+    """Anything is accepted unless it is known to be something else."""
+    assert _described(b"\x0a\x05", name, tmp_path).faults == ()
+    assert _messages(_described(b"\x1f\x8b\x08", name, tmp_path)) == [
+        f"is not {what}: it is a compressed file"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,6 +279,7 @@ def test_unknown_format(tmp_path: Path) -> None:
         (b"  <!DOCTYPE html>", "a web page"),
         (b"BZh9", "a compressed file"),
         (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+        (b"\x80\x04\x95\0", "a Python pickle"),
         (b"ftrt", "an incomplete TensorRT plan"),
         (b"\x08\x07\x12", None),
     ],
