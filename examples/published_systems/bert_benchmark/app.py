@@ -13,7 +13,13 @@ import benchmark
 import variants
 from constructs import Construct
 
-from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+from constructs_triton import (
+    InstanceType,
+    ModelSource,
+    RepositoryCheck,
+    TritonEndpoint,
+    TritonModelRepository,
+)
 from constructs_triton.planning import Plan
 
 
@@ -22,7 +28,10 @@ class BertStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, plan: Plan, models: Path, endpoint_name: str) -> None:
         super().__init__(scope, id)
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        # Without the model file the stack can be synthesized, but not deployed.
+        check = RepositoryCheck.on(acknowledge=["model-file-missing"])
+        source = ModelSource.from_directory(models)
+        repository = TritonModelRepository(self, "Models", source=source, check=check)
         endpoint = TritonEndpoint(
             self,
             "Endpoint",

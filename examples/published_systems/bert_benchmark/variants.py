@@ -6,7 +6,6 @@ The article shows only how they differ. The common part is from this example: 51
 from __future__ import annotations
 
 import os
-import runpy
 from pathlib import Path
 
 from constructs_triton.model_config import (
@@ -60,18 +59,9 @@ def model_file(configuration: str) -> Path:
 
 
 def write_variant(configuration: str) -> Path:
-    """Write the repository of one configuration, with a stand-in if the model file does not exist yet."""
+    """Write the repository of one configuration, without the model file if it does not exist yet."""
     file = model_file(configuration)
-    source: Source = file if file.exists() else _stand_in(configuration)
-    return _write(configuration, VARIANTS[configuration], source)
-
-
-def _stand_in(configuration: str) -> bytes:
-    stand_ins = runpy.run_path(str(HERE.parent / "small_network" / "stand_ins.py"))
-    if configuration.startswith("trt-"):
-        return bytes(stand_ins["tensorrt_plan"]())
-    arguments = [f"{each.name}: Tensor" for each in VARIANTS[configuration].input]
-    return bytes(stand_ins["torchscript"](", ".join(arguments)))
+    return _write(configuration, VARIANTS[configuration], file if file.exists() else None)
 
 
 def write_small_variant(configuration: str) -> Path:
@@ -81,7 +71,9 @@ def write_small_variant(configuration: str) -> Path:
     return _write(f"small-{configuration}", config, HERE / "small_model" / "model.py", files)
 
 
-def _write(folder: str, config: ModelConfig, model: Source, files: dict[str, Source] | None = None) -> Path:
+def _write(
+    folder: str, config: ModelConfig, model: Path | None, files: dict[str, Source] | None = None
+) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model, files=files)
     return builder.write_to(BUILD / folder, overwrite=True).path

@@ -16,6 +16,7 @@ from repositories import Engine
 from constructs_triton import (
     InstanceType,
     ModelSource,
+    RepositoryCheck,
     TritonEnsembleEndpoint,
     TritonEnvironment,
     TritonImage,
@@ -34,7 +35,10 @@ class EnsembleStack(cdk.Stack):
         self, scope: Construct, id: str, *, models: Path, missing: list[str], **options: Any
     ) -> None:
         super().__init__(scope, id)
-        repository = TritonModelRepository(self, "Models", source=ModelSource.from_directory(models))
+        # Without the model files the stacks can be synthesized, but not deployed.
+        check = RepositoryCheck.on(acknowledge=["model-file-missing"] if missing else [])
+        source = ModelSource.from_directory(models)
+        repository = TritonModelRepository(self, "Models", source=source, check=check)
         TritonEnsembleEndpoint(
             self,
             "Endpoint",
@@ -55,7 +59,7 @@ gpu = InstanceType.of("ml.g4dn.4xlarge")
 EnsembleStack(
     app,
     "DaliInception",
-    models=repositories.write_article(),
+    models=repositories.ARTICLE,
     missing=repositories.missing_article_files(),
     # The last image with the TensorFlow backend.
     image=TritonImage.dlc("24.09"),

@@ -8,8 +8,6 @@ article's request and return 1,001 scores.
 from __future__ import annotations
 
 import os
-import runpy
-import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -50,19 +48,8 @@ def missing_modern_files(engine: Engine) -> list[str]:
     return [f"model_files/{name}" for name in wanted if not (MODEL_FILES / name).exists()]
 
 
-def write_article() -> Path:
-    """Copy the article's repository, with stand-ins for missing files."""
-    target = BUILD / "article"
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(ARTICLE, target)
-    for path in missing_article_files():
-        (target / path).parent.mkdir(exist_ok=True)
-        (target / path).write_bytes(_stand_in("dali"))
-    return target
-
-
 def write_modern(engine: Engine) -> Path:
-    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, with stand-ins for missing files."""
+    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet."""
     dali = ModelConfig.read(ARTICLE / "dali")
     inception = ModelConfig(
         name="inception",
@@ -74,10 +61,9 @@ def write_modern(engine: Engine) -> Path:
     )
     model_file = MODEL_FILES / ("model.onnx" if engine == "onnx" else "model.plan")
     builder = ModelRepositoryBuilder()
-    pipeline = _if_there(MODEL_FILES / "model.dali") or _stand_in("dali")
-    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), pipeline)
+    builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
     labels = {LABELS: ARTICLE / "inception_graphdef" / LABELS}
-    builder.add_model(inception, _if_there(model_file) or _stand_in(engine), files=labels)
+    builder.add_model(inception, _if_there(model_file), files=labels)
     builder.add_model(_ensemble("ensemble_dali_inception", dali, inception))
     return builder.write_to(BUILD / f"modern_{engine}", overwrite=True).path
 
@@ -136,18 +122,6 @@ def _twin_labels() -> bytes:
     from network import label_of  # noqa: PLC0415 - found by the line above
 
     return "\n".join(("background", *map(label_of, range(1000)), "")).encode()
-
-
-def _stand_in(model: str) -> bytes:
-    """Return a stand-in for the file of a model."""
-    stand_ins = runpy.run_path(str(NETWORK / "stand_ins.py"))
-    if model == "dali":
-        content = stand_ins["dali_pipeline"]()
-    elif model == "tensorrt":
-        content = stand_ins["tensorrt_plan"]()
-    else:
-        content = stand_ins["onnx_model"]("image", [299, 299, 3], "probabilities", 1001)
-    return bytes(content)
 
 
 def _if_there(path: Path) -> Path | None:

@@ -15,6 +15,7 @@ from constructs import Construct
 from constructs_triton import (
     InstanceType,
     ModelSource,
+    RepositoryCheck,
     TargetModelNaming,
     TritonDashboard,
     TritonModelRepository,
@@ -28,7 +29,11 @@ class ResNetStack(cdk.Stack):
     def __init__(self, scope: Construct, id: str, *, models: dict[str, Path], endpoint_name: str) -> None:
         super().__init__(scope, id)
         # The names contain a version, as in the article: change it by hand for new content.
-        repository = TritonModelRepository(self, "Models", target_model_naming=TargetModelNaming.PLAIN)
+        # Without the model files the stack can be synthesized, but not deployed.
+        check = RepositoryCheck.on(acknowledge=["model-file-missing"])
+        repository = TritonModelRepository(
+            self, "Models", target_model_naming=TargetModelNaming.PLAIN, check=check
+        )
         cdk.Annotations.of(repository).acknowledge_warning(
             "constructs-triton:target-model-plain-names", "a new version is a new name"
         )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import os
-import runpy
 from pathlib import Path
 
 import numpy as np
@@ -58,15 +57,11 @@ TENSORRT = ModelConfig(
 def write_resnet50() -> dict[str, Path]:
     """Write ResNet-50 as TorchScript and as a TensorRT plan; return the folders by the name of the archive.
 
-    Stand-ins replace files that do not exist yet: see :func:`missing_model_files`.
+    Files that do not exist yet are left out: see :func:`missing_model_files`.
     """
     return {
-        "resnet_pt_v0": _write(
-            "resnet50_pt", PYTORCH, _if_there("model.pt") or _stand_in("torchscript", "image: Tensor")
-        ),
-        "resnet_trt_v0": _write(
-            "resnet50_trt", TENSORRT, _if_there("model.plan") or _stand_in("tensorrt_plan")
-        ),
+        "resnet_pt_v0": _write("resnet50_pt", PYTORCH, _if_there("model.pt")),
+        "resnet_trt_v0": _write("resnet50_trt", TENSORRT, _if_there("model.plan")),
     }
 
 
@@ -90,15 +85,11 @@ def _write_small(folder: str, config: ModelConfig, dtype: type[np.floating]) -> 
 
 
 def _write(
-    folder: str, config: ModelConfig, model_file: Source, files: dict[str, Source] | None = None
+    folder: str, config: ModelConfig, model_file: Path | None, files: dict[str, Source] | None = None
 ) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model_file, files=files)
     return builder.write_to(BUILD / folder, overwrite=True).path
-
-
-def _stand_in(kind: str, *arguments: str) -> bytes:
-    return bytes(runpy.run_path(str(NETWORK / "stand_ins.py"))[kind](*arguments))
 
 
 def _if_there(name: str) -> Path | None:
