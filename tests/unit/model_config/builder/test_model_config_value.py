@@ -220,7 +220,7 @@ def test_backend_names_tensors_by_position() -> None:
     pytorch = ModelConfig(backend=PytorchBackend(), input=inputs, output=outputs)
     assert [tensor.name for tensor in pytorch.input] == ["INPUT__0", "mask"]
     assert [tensor.name for tensor in pytorch.output] == ["OUTPUT__0"]
-    assert ModelConfig(backend=FilBackend(), output=outputs).output[0].name == "output__0"
+    assert ModelConfig(backend=FilBackend(output_class=False), output=outputs).output[0].name == "output__0"
 
 
 def test_another_backend_replaces_the_platform() -> None:
