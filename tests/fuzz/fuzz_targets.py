@@ -22,7 +22,7 @@ from constructs_triton.model_config.locations import Locations
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.text import parse_model_config
-from constructs_triton.model_files import describe_onnx_model
+from constructs_triton.model_files import describe
 from constructs_triton.model_repository import ModelRepository, inspect_archive
 from constructs_triton.planning.measurements import read_measurements
 from constructs_triton.wire import decode_request, format_content_type
@@ -127,7 +127,7 @@ def _check_onnx_model(content: bytes, folder: Path) -> None:
     (folder / "m" / "1").mkdir(parents=True)
     (folder / "m" / "1" / "model.onnx").write_bytes(content)
     (folder / "m" / "config.pbtxt").write_text('backend: "onnxruntime" max_batch_size: 4')
-    describe_onnx_model(folder / "m" / "1" / "model.onnx")
+    describe(folder / "m" / "1" / "model.onnx")
     ModelRepository.from_directory(folder).check()
 
 
