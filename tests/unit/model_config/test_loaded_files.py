@@ -32,7 +32,7 @@ def _codes(folder: Path, config: str, files: dict[str, bytes], target: Target | 
     return [finding.code for finding in report.errors]
 
 
-NOT_REFUSED = {
+NOT_REFUSED: dict[str, tuple[str, dict[str, bytes]]] = {
     "Python code of PyTorch": (f'backend: "pytorch" runtime: "model.py"\n{IO}', {"1/model.py": b"#"}),
     "Python code by its name": (
         f'backend: "pytorch" default_model_filename: "net.py"\n{IO}',
