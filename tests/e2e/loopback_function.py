@@ -24,7 +24,7 @@ import botocore.session
 __all__ = ["Invocation", "run"]
 
 _PAUSED_SHARE = 0.01
-_SERVICES = ("application-autoscaling", "lambda", "s3", "sagemaker")
+_SERVICES = ("application-autoscaling", "cloudformation", "lambda", "s3", "sagemaker", "ssm")
 
 
 def _warm_loader() -> Any:

@@ -13,8 +13,8 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from multiprocessing import forkserver
-from multiprocessing.context import ForkServerContext
+from multiprocessing import forkserver, spawn
+from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -30,6 +30,9 @@ from .errors import StackError
 from .service_api import ServiceApi, client
 
 __all__ = ["Functions"]
+
+_STARTING = threading.Lock()
+_PREPARATION = spawn.get_preparation_data
 
 
 @dataclass
@@ -136,7 +139,7 @@ def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
     processes = _fork_server()
     receiver, sender = processes.Pipe(duplex=False)
     process = processes.Process(target=loopback_function.run, args=(invocation, sender), daemon=True)
-    process.start()
+    _start(process)
     sender.close()
     try:
         answer: str | None = receiver.recv() if receiver.poll(timeout_seconds) else None
@@ -149,6 +152,16 @@ def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:
         process.join()
         process.close()
     return answer
+
+
+def _start(process: ForkServerProcess) -> None:
+    """Start a process that does not import the main module of this one, which takes seconds for a script."""
+
+    def without_main(name: str) -> dict[str, Any]:
+        return {key: each for key, each in _PREPARATION(name).items() if not key.startswith("init_main")}
+
+    with _STARTING, mock.patch.object(spawn, "get_preparation_data", without_main):
+        process.start()
 
 
 @cache
