@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from seeded_runs import assemblies, run_seeds
+from seeded_runs import assemblies, run_in_processes
 
 BUDGET_MINUTES = 8
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
@@ -15,6 +15,6 @@ SEEDS = range(200)
 
 def test_stacks_survive_an_unfriendly_aws(tmp_path: Path) -> None:
     """Whatever the order, the failures and the delays, every stack is as declared or as before."""
-    result = run_seeds(assemblies(tmp_path, SEEDS), SEEDS)
+    result = run_in_processes(assemblies(tmp_path, SEEDS), SEEDS, processes=2)
     assert not result.failures, "\n".join(result.failures.values())
     assert len(result.orders) > len(SEEDS)

@@ -76,8 +76,9 @@ def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool =
     apps = project_apps(copy)
     context = json.loads((PROJECT / "cdk.json").read_text())["context"]
     environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
-    t5 = apps["t5_python_backend"].parent
-    subprocess.run([sys.executable, "build_models.py"], cwd=t5, env=environment, check=True)
+    if "t5_python_backend" in names:
+        folder = apps["t5_python_backend"].parent
+        subprocess.run([sys.executable, "build_models.py"], cwd=folder, env=environment, check=True)
     if changes_models:
         for config in copy.rglob("config.pbtxt"):
             config.write_text(config.read_text() + "# the next version\n")

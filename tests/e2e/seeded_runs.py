@@ -1,21 +1,23 @@
 """Deploys stacks in an unfriendly AWS, as each of many seeds says.
 
 ``python tests/e2e/seeded_runs.py --seeds 1000`` prints the time, the number of different orders, and each
-seed that fails with the command that runs it again. ``--first 17`` begins with seed 17. ``--assemblies``
-names a folder for the synthesized apps, which a second run reuses.
+seed that fails with the command that runs it again. ``--first 17`` begins with seed 17. ``--processes 2``
+uses two CPUs. ``--assemblies`` names a folder for the synthesized apps, which a second run reuses.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import random
-import subprocess
+import shutil
 import sys
 import tempfile
 import time
 import traceback
 import warnings
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,16 +25,17 @@ if __name__ == "__main__":
     os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing")
 
 from deploy_twice import NOT_DEPLOYED, PROJECT, deployable_stacks, project_apps, synthesize_apps
-from guard_states import STATES
+from guard_states import synthesize_states
 from loopback_aws import Assembly
 from seeded_life import live_as_example, live_as_guard
 
-__all__ = ["Result", "assemblies", "case_of", "run_seeds"]
+__all__ = ["Result", "assemblies", "case_of", "replay_command", "run_in_processes", "run_seeds"]
 
 _EXAMPLES = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 _GUARD = "scaling guard"
 #: The guard is the part that depends most on the order of events.
 _CASES = [each for name in _EXAMPLES for each in (name, _GUARD)]
+_SEEDS_AT_A_TIME = 10
 
 
 @dataclass
@@ -42,6 +45,11 @@ class Result:
     failures: dict[int, str] = field(default_factory=dict)
     orders: set[int] = field(default_factory=set)
     seconds: float = 0.0
+
+    def add(self, other: Result) -> None:
+        """Take over what other seeds have shown."""
+        self.failures |= other.failures
+        self.orders |= other.orders
 
 
 def case_of(seed: int) -> str:
@@ -56,12 +64,12 @@ def assemblies(directory: Path, seeds: range) -> Path:
     if "existing_bucket" in examples:  # its bucket contains the archive of another example
         examples = sorted({*examples, "ensemble"})
     for version in ("before", "after"):
-        if examples and not (directory / version).exists():
+        present = directory / version / "assemblies"
+        if not all((present / name).exists() for name in examples):
+            shutil.rmtree(directory / version, ignore_errors=True)
             synthesize_apps(directory / version, examples, changes_models=version == "after")
     if _GUARD in cases and not (directory / "guard").exists():
-        app = Path(__file__).with_name("guard_app.py")
-        command = [sys.executable, str(app), str(directory / "guard"), *STATES]
-        subprocess.run(command, env={**os.environ, "CDK_VALIDATION": "false"}, check=True)
+        synthesize_states(directory / "guard")
     return directory
 
 
@@ -75,6 +83,19 @@ def run_seeds(directory: Path, seeds: range) -> Result:
             where = traceback.extract_tb(error.__traceback__)[-1]
             message = f"seed {seed}, {case_of(seed)}: {error!r} ({where.name}, line {where.lineno})"
             result.failures[seed] = f"{message}\nreplay: {replay_command(seed)}"
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def run_in_processes(directory: Path, seeds: range, processes: int) -> Result:
+    """Run the seeds in several processes, because a process has one account at a time."""
+    result, begun = Result(), time.monotonic()
+    shares = [seeds[place : place + _SEEDS_AT_A_TIME] for place in range(0, len(seeds), _SEEDS_AT_A_TIME)]
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run_seeds, directory, share) for share in shares]):
+            result.add(done.result())
+            sys.stdout.write("".join(f"{each}\n" for each in done.result().failures.values()))
+            sys.stdout.flush()
     result.seconds = time.monotonic() - begun
     return result
 
@@ -106,14 +127,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--processes", type=int, default=1, help="how many processes share the seeds")
     parser.add_argument("--assemblies", type=Path, help="folder for the synthesized apps")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     seeds = range(given.first, given.first + given.seeds)
     with tempfile.TemporaryDirectory() as temporary:
         directory = assemblies(given.assemblies or Path(temporary), seeds)
-        result = run_seeds(directory, seeds)
-    sys.stdout.write("".join(f"{each}\n" for each in result.failures.values()))
+        result = run_in_processes(directory, seeds, given.processes)
     sys.stdout.write(
         f"{len(seeds)} seeds, {len(result.failures)} failed, {len(result.orders)} different orders, "
         f"{result.seconds:.0f} s\n"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from guard_states import LARGE, SMALL, STACK, STATES
+from guard_states import LARGE, SMALL, STACK
 from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView
 
@@ -22,15 +19,6 @@ Deploy = Callable[[str, str], Stack]
 
 
 @pytest.fixture(scope="module")
-def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("assemblies")
-    app = Path(__file__).with_name("guard_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory), *STATES], env=environment, check=True)
-    return directory
-
-
-@pytest.fixture(scope="module")
 def aws() -> Iterator[LoopbackAws]:
     with LoopbackAws() as account:
         account.bootstrap()
@@ -38,8 +26,8 @@ def aws() -> Iterator[LoopbackAws]:
 
 
 @pytest.fixture(scope="module")
-def deploy(aws: LoopbackAws, assemblies: Path) -> Deploy:
-    return lambda state, name: aws.deploy(assemblies / state, STACK, stack_name=name)
+def deploy(aws: LoopbackAws, guard_assemblies: Path) -> Deploy:
+    return lambda state, name: aws.deploy(guard_assemblies / state, STACK, stack_name=name)
 
 
 @pytest.fixture(scope="module")

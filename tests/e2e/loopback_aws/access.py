@@ -15,6 +15,7 @@ from unittest import mock
 from urllib.parse import unquote
 
 from moto.core.authorization import ActionAuthenticatorMixin
+from moto.core.exceptions import JsonRESTError
 from moto.iam.access_control import PermissionResult
 from moto.kms.models import kms_backends
 from moto.s3.models import FakeBucket
@@ -28,6 +29,11 @@ from .service_api import ServiceApi
 
 __all__ = ["Access", "RoleCredentials"]
 
+#: The HTTP status of AccessDeniedException: 400 in the JSON protocols of AWS, 403 in its REST protocols.
+_JSON_STATUS = {
+    **dict.fromkeys(("application-autoscaling", "ecr", "logs", "sagemaker", "ssm"), 400),
+    "lambda": 403,
+}
 _TRANSPORT = {"aws:SecureTransport": "true"}  # requests on loopback count as TLS
 
 
@@ -58,20 +64,26 @@ class Access:
 
     api: ServiceApi
     _sessions: dict[str, RoleCredentials] = field(default_factory=dict)
+    _by_role: dict[str, RoleCredentials] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policies = RolePolicies(self.api)
         self.s3_needs = S3Needs(self.api)
 
     def assume(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> RoleCredentials:
-        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that."""
+        """Assume a role as a service; raises ``StackError`` if its trust policy does not allow that.
+
+        The first credentials of a role are used again: they do not expire, and its policies are read later.
+        """
         self.expect_trust(role_arn, service=service, context=context)
+        if role_arn in self._by_role:
+            return self._by_role[role_arn]
         answer = self.api.client("sts").assume_role(RoleArn=role_arn, RoleSessionName="loopback")
         given = answer["Credentials"]
         credentials = RoleCredentials(
             role_arn, given["AccessKeyId"], given["SecretAccessKey"], given["SessionToken"]
         )
-        self._sessions[credentials.access_key_id] = credentials
+        self._sessions[credentials.access_key_id] = self._by_role[role_arn] = credentials
         return credentials
 
     def expect_trust(self, role_arn: str, *, service: str, context: Mapping[str, str]) -> None:
@@ -131,7 +143,7 @@ class Access:
             iam_request = _iam_request(request, iam_request_class)
             iam_request.check_signature()
             if not self._permits(credentials.role_arn, request, resource):
-                iam_request._raise_access_denied()
+                _deny(iam_request, credentials.role_arn, _credential_scope(request)[3])
 
         return authorize
 
@@ -148,6 +160,16 @@ class Access:
             yield _other_need(service, request, self.api)
         if service == "application-autoscaling":
             yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
+
+
+def _deny(iam_request: Any, role_arn: str, service: str) -> None:
+    """Raise the error of the service's protocol; moto answers every service but S3 with XML."""
+    if service not in _JSON_STATUS:
+        iam_request._raise_access_denied()
+    message = f"User: {role_arn} is not authorized to perform: {service}:{iam_request._action}"
+    error = JsonRESTError("AccessDeniedException", message)
+    error.code = _JSON_STATUS[service]
+    raise error
 
 
 def _other_need(service: str, request: Any, api: ServiceApi) -> Need:

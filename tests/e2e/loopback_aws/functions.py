@@ -25,7 +25,7 @@ from botocore.exceptions import ClientError
 from loopback_function import Invocation
 from moto.awslambda.models import LambdaFunction
 
-from .access import Access
+from .access import Access, RoleCredentials
 from .errors import StackError
 from .service_api import ServiceApi, client
 
@@ -45,6 +45,7 @@ class Functions:
     """Environment variables with the URLs of services outside moto."""
     invocations: list[str] = field(default_factory=list)
     """Names of the functions that were invoked, in order."""
+    _logs: dict[str, Any] = field(default_factory=dict)
     _running: int = 0
     _idle: threading.Condition = field(default_factory=threading.Condition)
 
@@ -97,7 +98,7 @@ class Functions:
             zipfile.ZipFile(io.BytesIO(function.code_bytes)).extractall(code)
             invocation = Invocation(str(code), environment, event, str(log))
             result = _answer_of(invocation, int(function.timeout))
-            self._write_logs(function, log.read_text(), credentials.as_arguments())
+            self._write_logs(function, log.read_text(), credentials)
         return result or "", result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
@@ -122,9 +123,9 @@ class Functions:
             "_HANDLER": function.handler,
         }
 
-    def _write_logs(self, function: Any, text: str, credentials: dict[str, str]) -> None:
+    def _write_logs(self, function: Any, text: str, credentials: RoleCredentials) -> None:
         """Write logs with the function's role, as Lambda does; without permission there is no log."""
-        logs = client("logs", self.api.endpoint_url, self.api.region, credentials)
+        logs = self._logs_client(credentials)
         place = {"logGroupName": function.logs_group_name, "logStreamName": f"run/{uuid4().hex}"}
         events = [{"timestamp": _now(), "message": line} for line in text.splitlines() if line]
         try:
@@ -132,6 +133,12 @@ class Functions:
             logs.put_log_events(**place, logEvents=events or [{"timestamp": _now(), "message": "END"}])
         except ClientError:
             return
+
+    def _logs_client(self, credentials: RoleCredentials) -> Any:
+        if credentials.role_arn not in self._logs:
+            place = (self.api.endpoint_url, self.api.region)
+            self._logs[credentials.role_arn] = client("logs", *place, credentials.as_arguments())
+        return self._logs[credentials.role_arn]
 
 
 def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:

@@ -53,8 +53,13 @@ class LoopbackAws:
     def __enter__(self) -> LoopbackAws:
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         with ExitStack() as cleanup:
-            settings = {"MOTO_IAM_LOAD_MANAGED_POLICIES": "true", "MOTO_ACCOUNT_ID": self._account}
+            settings = {
+                "MOTO_ACCOUNT_ID": self._account,
+                "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
+                "MOTO_EC2_LOAD_DEFAULT_AMIS": "false",
+            }
             cleanup.enter_context(mock.patch.dict(os.environ, settings))
+            cleanup.enter_context(moto_gaps.parsed_managed_policies())
             moto_api_backend.reset()
             moto = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
             moto.start()
@@ -119,9 +124,11 @@ class LoopbackAws:
     def client(self, service: str, credentials: RoleCredentials | None = None) -> Any:
         """A boto3 client with the administrator's or a role's permissions."""
         url = self.server.url if service == "cloudformation" else self.endpoint_url
-        return client(
-            service, url, self.api.region, None if credentials is None else credentials.as_arguments()
-        )
+        if credentials is not None:
+            return client(service, url, self.api.region, credentials.as_arguments())
+        if service == "cloudformation":
+            return client(service, url, self.api.region)
+        return self.api.client(service)
 
     def stack(self, name: str) -> Stack:
         """The current state of a stack."""

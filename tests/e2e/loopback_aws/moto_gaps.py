@@ -6,10 +6,12 @@
   reference: DeregisterScalableTarget).
 * Access logs to a bucket whose policy comes later: S3 reads the policy when it delivers, CDK puts it last.
 * ``CreateModel`` reads the model data with the execution role, as the service does.
+* The managed policies of AWS are parsed once in a process, since that takes half a second.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +19,7 @@ from unittest import mock
 
 from moto.applicationautoscaling.models import ApplicationAutoscalingBackend
 from moto.core.responses import ActionResult
+from moto.iam.models import IAMBackend, ManagedPolicy
 from moto.s3.models import FakeBucket
 from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.models import FakeEndpointConfig
@@ -24,8 +27,9 @@ from moto.sagemaker.responses import SageMakerResponse
 
 from .execution_role import ExecutionRoleCheck
 
-__all__ = ["patches"]
+__all__ = ["parsed_managed_policies", "patches"]
 
+_MANAGED_POLICIES: dict[tuple[str, str], list[ManagedPolicy]] = {}
 _KEPT_MODEL_MEMBERS = ("EnableNetworkIsolation", "InferenceExecutionConfig")
 _KEPT_CONFIG_MEMBERS = (
     "ExplainerConfig",
@@ -51,6 +55,19 @@ def patches(check: ExecutionRoleCheck) -> list[Any]:
             _describing_kept(_endpoint_configs, "EndpointConfigName"),
         ),
     ]
+
+
+def parsed_managed_policies() -> Any:
+    """A patch that gives each account a copy of the managed policies; active before IAM is used."""
+    original = IAMBackend._init_aws_policies
+
+    def parsed(backend: Any) -> list[ManagedPolicy]:
+        key = (backend.account_id, backend.region_name)
+        if key not in _MANAGED_POLICIES:
+            _MANAGED_POLICIES[key] = original(backend)
+        return [copy.copy(each) for each in _MANAGED_POLICIES[key]]
+
+    return mock.patch.object(IAMBackend, "_init_aws_policies", parsed)
 
 
 def _models(response: Any) -> Mapping[str, Any]:
