@@ -131,7 +131,7 @@ def test_denied_requests_have_the_form_of_their_service(aws: LoopbackAws) -> Non
     aws.client("iam").create_role(RoleName="powerless", AssumeRolePolicyDocument=json.dumps(TRUST))
     arn = f"arn:aws:iam::{aws.api.account}:role/powerless"
     credentials = aws.access.assume(arn, service="lambda.amazonaws.com", context={})
-    expected = [
+    expected: list[tuple[str, str, dict[str, Any], int]] = [
         ("application-autoscaling", "describe_scalable_targets", {"ServiceNamespace": "sagemaker"}, 400),
         ("sagemaker", "describe_endpoint", {"EndpointName": "any"}, 400),
         ("ssm", "get_parameter", {"Name": "any"}, 400),
