@@ -10,5 +10,5 @@ from guard_states import synthesize_states
 
 @pytest.fixture(scope="session")
 def guard_assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scaling guard's stack in each of its states; its tests are in one group, so it is made once."""
+    """The scaling guard's stack in each of its states; its tests are in one group and share it."""
     return synthesize_states(tmp_path_factory.mktemp("guard"))
