@@ -33,6 +33,7 @@ class Command:
 COMMANDS = {
     "check": Command("check", "find the errors in a model repository"),
     "pack": Command("pack", "write a model repository as .tar.gz archives"),
+    "model": Command("model", "create a model's folder from a model file, such as model.onnx"),
     "config": Command("config", "show configurations, tensors and ensemble graphs"),
     "facts": Command("facts", "look up images, instance types and variables"),
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),
@@ -45,6 +46,7 @@ COMMANDS = {
 DESCRIPTION = "Check, pack, run and call NVIDIA Triton models for Amazon SageMaker endpoints."
 EPILOG = """\
 examples:
+  constructs-triton model new model.onnx   create models/model from a model file
   constructs-triton check models           find errors before you deploy
   constructs-triton local up cdk.out       run the endpoints that `npx cdk synth` wrote
   constructs-triton invoke NAME --input x=1.0,2.0:FP32 --endpoint-url http://127.0.0.1:8080

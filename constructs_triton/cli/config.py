@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     elif arguments.mermaid:
         print(_mermaid(arguments.path, described))
     else:
-        _print_tables(described)
+        print_tables(described)
     return 0
 
 
@@ -96,6 +96,14 @@ def _described_file(path: Path) -> ConfigDescription:
     return ConfigDescription(config.name or folder.name, config)
 
 
+def described_folder(path: Path) -> ConfigDescription:
+    """Describe the configuration of a model's folder, completed as Triton completes it."""
+    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415 - --help needs none of it
+
+    folder = path.resolve()
+    return _described_folder(ModelFolder(folder.name, folder))
+
+
 def _described_folder(folder: ModelFolder) -> ConfigDescription:
     from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
     from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
@@ -118,7 +126,8 @@ def _mermaid(path: Path, described: list[ConfigDescription]) -> str:
     return "\n\n".join(graph.to_mermaid() for graph in graphs)
 
 
-def _print_tables(described: list[ConfigDescription]) -> None:
+def print_tables(described: list[ConfigDescription]) -> None:
+    """Print the settings, tensors and graph of each configuration."""
     from rich.console import Console  # noqa: PLC0415 - see above
 
     # A pipe has no width, and a wrapped name could not be copied.

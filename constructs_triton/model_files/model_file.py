@@ -75,6 +75,9 @@ class ModelFile:
         Whether the shapes of the outputs are those that the runtime infers. Otherwise the file declares them.
     ``not_checked``
         What could not be checked, and why.
+    ``data_files``
+        Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
+        OpenVINO.
     """
 
     path: Path
@@ -88,3 +91,4 @@ class ModelFile:
     faults: tuple[FileFault, ...] = ()
     has_inferred_shapes: bool = False
     not_checked: tuple[str, ...] = ()
+    data_files: tuple[str, ...] = ()

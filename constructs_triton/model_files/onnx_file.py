@@ -92,7 +92,10 @@ def _signature(path: Path, model: OnnxModel, graph: OnnxGraph) -> ModelFile:
         overridable = [each for each in graph.inputs if each.name in graph.initializers]
         inputs += [_tensor(each, is_optional=True) for each in overridable]
     outputs = tuple(_tensor(each) for each in graph.outputs)
-    return ModelFile(path, "onnx", tuple(inputs), outputs, versions=_versions(model))
+    data_files = dict.fromkeys(each.location for each in used_external_data(graph) if each.location)
+    return ModelFile(
+        path, "onnx", tuple(inputs), outputs, versions=_versions(model), data_files=tuple(data_files)
+    )
 
 
 def _tensor(value: OnnxValue, *, is_optional: bool = False) -> ModelTensor:

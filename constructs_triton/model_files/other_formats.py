@@ -64,6 +64,8 @@ def describe_openvino(path: Path, file: BinaryIO) -> ModelFile:
     if b"<net" not in file.read(_HEAD_BYTES):
         return _faulty(path, "openvino", "is not an OpenVINO model: it has no element <net>", _AGAIN)
     weights = path.with_suffix(".bin")
+    if weights.is_file():
+        return replace(described, data_files=(weights.name,))
     if weights.exists() or not _has_constants(file):
         return described
     hint = f'copy "{weights.name}" beside "{path.name}"'

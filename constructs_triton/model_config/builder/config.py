@@ -85,16 +85,19 @@ class ModelConfig(TypedMessage):
         self._settle(self._SILENT)
 
     def _settle(self, known: frozenset[tuple[str, str]]) -> None:
+        self._complete_backend()
+        fresh = [problem for problem in self._problems() if problem[:2] not in known]
+        if fresh:
+            title = f'model "{self.name}"' if self.name else "model config"
+            raise InvalidValueError("\n".join(f"{title}: {problem}" for problem in fresh))
+
+    def _complete_backend(self) -> None:
         if isinstance(self.backend, Backend):
             backend = self.backend
             vars(self)["backend"] = ""
             super().__post_init__()  # a backend completes only what fits its fields
             vars(self).update(backend.complete(vars(self)))
         super().__post_init__()
-        fresh = [problem for problem in self._problems() if problem[:2] not in known]
-        if fresh:
-            title = f'model "{self.name}"' if self.name else "model config"
-            raise InvalidValueError("\n".join(f"{title}: {problem}" for problem in fresh))
 
     def _problems(self) -> list[Any]:
         from constructs_triton.model_config.builder.checking import config_problems  # noqa: PLC0415 - 20 ms of rules
@@ -111,16 +114,75 @@ class ModelConfig(TypedMessage):
         Raises:
             InvalidValueError: a field is unknown, a value does not fit, or Triton would reject it.
         """
+        if isinstance(changes.get("backend"), Backend):
+            changes = {"platform": "", **changes}
+        changed = self._with(changes)
+        changed._settle(frozenset(problem[:2] for problem in self._problems()))
+        return changed
+
+    @classmethod
+    def draft(cls, **fields: Any) -> Self:
+        """Return a configuration that is not checked, because it is not complete yet.
+
+        Raises:
+            InvalidValueError: a field is unknown, or a value does not fit.
+        """
+        draft = cls()._with(fields)
+        draft._complete_backend()
+        return draft
+
+    def _with(self, changes: Mapping[str, Any]) -> Self:
         for name in changes:
             if name not in vars(self):
                 hint = did_you_mean(name, vars(self), "use a field of model_config.proto")
                 raise InvalidValueError(f"ModelConfig: has no field with this name, got {name!r}; {hint}")
-        if isinstance(changes.get("backend"), Backend):
-            changes = {"platform": "", **changes}
         changed = object.__new__(type(self))
         vars(changed).update({**vars(self), **changes})
-        changed._settle(frozenset(problem[:2] for problem in self._problems()))
         return changed
+
+    # --- model files --------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_model_file(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        name: str | None = None,
+        max_batch_size: int | None = None,
+        with_warmup: bool = False,
+        **fields: Any,
+    ) -> Self:
+        """Derive the configuration of a model from its file.
+
+        An ONNX model gets the configuration that Triton would complete for it. Of other formats, the file
+        says less; the error names what you must set. The file is not copied. ``ModelSource.from_model_file``
+        and ``constructs-triton model new`` do both.
+
+        ``path``
+            A model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the folder of a
+            SavedModel. The end of its name decides which, for example ``.onnx``.
+        ``name``
+            Name of the model. Default: the name of the file without its ending.
+        ``max_batch_size``
+            Largest batch; 0 means that Triton does not batch. Default: that of Triton, which is 4 for an ONNX
+            model with a batch dimension.
+        ``with_warmup``
+            Whether Triton runs the model once with zeros before it is ready. Default: no.
+        ``fields``
+            Other fields of ``ModelConfig``. Each entry of ``input`` and ``output`` replaces what the file
+            says about the tensor of that name.
+
+        Raises:
+            InvalidValueError: Triton would not load the file, the file and the fields contradict each other,
+                or a field is missing that the file does not say.
+        """
+        from constructs_triton.model_config.builder.derived_config import derive  # noqa: PLC0415 - imports this module
+
+        derived = derive(
+            path, name=name, max_batch_size=max_batch_size, with_warmup=with_warmup, fields=fields
+        )
+        derived.raise_faults()
+        return cls.from_message(derived.config.to_message())
 
     # --- text and files -----------------------------------------------------------------------------------
 

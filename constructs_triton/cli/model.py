@@ -1,0 +1,201 @@
+"""``constructs-triton model new``: create a model's folder from a model file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.model_config.builder.derived_config import DerivedConfig
+
+_SYNTAX = {
+    "input": "--input {input}:FP32:3,224,224",
+    "output": "--output {output}:FP32:1000",
+    "output_class": "--parameter output_class=true for a classifier (false for a regressor)",
+    "max_batch_size": "--max-batch-size",
+    "with_warmup": "--with-warmup",
+}
+_MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
+_EPILOG = """\
+examples:
+  constructs-triton model new resnet.onnx
+  constructs-triton model new resnet.onnx --max-batch-size 32 --dynamic-batching 5ms --gpu --with-warmup
+  constructs-triton model new resnet.pt --input INPUT__0:FP32:3,224,224 --output OUTPUT__0:FP32:1000
+  constructs-triton model new fraud.json --input input__0:FP32:28 --parameter output_class=true
+
+--input and --output have the form NAME:DATATYPE:DIMS. DIMS do not contain the batch dimension if
+--max-batch-size is above 0; -1 is a variable size. They are required for TorchScript. For ONNX they replace
+what the file says, for example --input image:FP32:3,224,224 for an image of variable size.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``model`` and its only action, ``new``."""
+    parser.description = "Create the folder of a Triton model."
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    new = actions.add_parser(
+        "new",
+        help="create a model's folder from a model file",
+        description="Create the folder of a model in a model repository: config.pbtxt, derived from the model "
+        "file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT plans, "
+        "OpenVINO, SavedModel, DALI, and trees of XGBoost, LightGBM and Treelite.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    # fmt: off
+    new.add_argument("file", type=Path, metavar="FILE", help="the model file, for example model.onnx")
+    new.add_argument("--name", metavar="NAME",
+                     help="name of the model (default: the name of the file without its ending)")
+    new.add_argument("-o", "--repository", type=Path, default=Path("models"), metavar="DIR",
+                     help="model repository; created if it does not exist (default: models)")
+    new.add_argument("--max-batch-size", type=_count, metavar="N",
+                     help="largest batch; 0 means that Triton does not batch (default: that of Triton)")
+    new.add_argument("--dynamic-batching", type=_microseconds, metavar="DELAY",
+                     help="how long a request may wait for others, for example 5ms or 500us")
+    new.add_argument("--instances", type=_positive, metavar="N",
+                     help="instances of the model on each GPU, or on the CPU (default: that of Triton)")
+    device = new.add_mutually_exclusive_group()
+    device.add_argument("--gpu", dest="kind", action="store_const", const="KIND_GPU",
+                        help="run the model on GPUs (default: on GPUs if the instance has them)")
+    device.add_argument("--cpu", dest="kind", action="store_const", const="KIND_CPU",
+                        help="run the model on the CPU")
+    new.add_argument("--input", action="append", default=[], dest="inputs", metavar="NAME:DATATYPE:DIMS",
+                     help="an input tensor, see below; repeat it for each input")
+    new.add_argument("--output", action="append", default=[], dest="outputs", metavar="NAME:DATATYPE:DIMS",
+                     help="an output tensor; repeat it for each output")
+    new.add_argument("--parameter", action="append", default=[], dest="parameters", metavar="KEY=VALUE",
+                     help="a parameter of the backend; repeat it for several")
+    new.add_argument("--with-warmup", action="store_true",
+                     help="let Triton run the model with zeros before it is ready")
+    new.add_argument("--shape", action="append", default=[], dest="shapes", metavar="NAME=DIMS",
+                     help="dims of an input in the warmup request, without the batch dimension (default: 1 "
+                          "for each variable size)")
+    new.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    # fmt: on
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be 0 or more, got {text}")
+    return value
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
+    return value
+
+
+def _microseconds(text: str) -> int:
+    match = _DURATION.fullmatch(text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(
+            f"must be a number and a unit, us, ms or s, got {text!r}; write for example 5ms"
+        )
+    return round(float(match[1]) * _MICROSECONDS[match[2]])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Create the folder, and print the tensors and what to do next."""
+    from constructs_triton.model_repository.new_model import NewModel  # noqa: PLC0415 - not for --help
+
+    derived = _derive(arguments)
+    derived.raise_faults()
+    model = NewModel(derived.config.name, derived.to_text(), derived.files)
+    folder = model.write_to(arguments.repository)
+    if arguments.json:
+        _print_json(derived, folder)
+    else:
+        _print_text(derived, folder)
+    return 0
+
+
+def _derive(arguments: argparse.Namespace) -> DerivedConfig:
+    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415 - not for --help
+    from constructs_triton.model_config.builder.derived_config import derive  # noqa: PLC0415
+
+    shapes = read_shapes(arguments.shapes)
+    if shapes and not arguments.with_warmup:
+        raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
+    return derive(
+        arguments.file,
+        name=arguments.name,
+        max_batch_size=arguments.max_batch_size,
+        with_warmup=arguments.with_warmup,
+        warmup_dims=shapes,
+        fields=dict(_fields(arguments)),
+        syntax=_SYNTAX,
+    )
+
+
+def _fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
+    from constructs_triton.model_config import (  # noqa: PLC0415 - not for --help
+        ModelDynamicBatching,
+        ModelInput,
+        ModelInstanceGroup,
+        ModelOutput,
+    )
+
+    if arguments.inputs:
+        yield "input", [ModelInput(**_tensor("--input", text)) for text in arguments.inputs]
+    if arguments.outputs:
+        yield "output", [ModelOutput(**_tensor("--output", text)) for text in arguments.outputs]
+    if arguments.dynamic_batching is not None:
+        delay = arguments.dynamic_batching
+        yield "dynamic_batching", ModelDynamicBatching(max_queue_delay_microseconds=delay)
+    if arguments.instances or arguments.kind:
+        group = ModelInstanceGroup(count=arguments.instances or 1, kind=arguments.kind or "KIND_AUTO")
+        yield "instance_group", [group]
+    if arguments.parameters:
+        yield "parameters", dict(_parameter(text) for text in arguments.parameters)
+
+
+def _tensor(option: str, text: str) -> dict[str, Any]:
+    from constructs_triton.cli.tensor_options import read_tensor  # noqa: PLC0415 - not for --help
+
+    return read_tensor(option, text)._asdict()
+
+
+def _parameter(text: str) -> tuple[str, str]:
+    key, separator, value = text.partition("=")
+    if not key or not separator:
+        raise InvalidValueError(
+            f"--parameter: must have the form KEY=VALUE, got {text!r}; write for example output_class=true"
+        )
+    return key, value
+
+
+# --- output -----------------------------------------------------------------------------------------------
+
+
+def _print_json(derived: DerivedConfig, folder: Path) -> None:
+    from constructs_triton.cli.config import described_folder  # noqa: PLC0415 - not for --help
+
+    document = {"folder": str(folder), "files": _written(derived, folder)}
+    json.dump({**document, **described_folder(folder).to_dict()}, sys.stdout, indent=2)
+    print()
+
+
+def _written(derived: DerivedConfig, folder: Path) -> list[str]:
+    return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in derived.files)]
+
+
+def _print_text(derived: DerivedConfig, folder: Path) -> None:
+    from constructs_triton.cli.config import described_folder, print_tables  # noqa: PLC0415 - not for --help
+
+    print_tables([described_folder(folder)])
+    for path in _written(derived, folder):
+        print(f"wrote {path}")
+    for note in derived.file.not_checked:
+        print(f"note: {derived.file.path.name}: {note}")
+    print(f"\nCheck it with: constructs-triton check {folder.parent}")

@@ -1,0 +1,187 @@
+"""Derives a configuration from a model file, with the reason of each decision."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.backends import infer_backend
+from constructs_triton.model_config.builder.backends import (
+    Backend,
+    DaliBackend,
+    FilBackend,
+    OnnxruntimeBackend,
+    OpenvinoBackend,
+    PytorchBackend,
+    TensorflowBackend,
+    TensorrtBackend,
+)
+from constructs_triton.model_config.builder.checking import ModelInMemory
+from constructs_triton.model_config.builder.commented_text import with_comments
+from constructs_triton.model_config.builder.config import ModelConfig
+from constructs_triton.model_config.builder.derived_tensors import Derivation, derive_tensors
+from constructs_triton.model_config.builder.derived_warmup import warmup_requests
+from constructs_triton.model_config.loaded_files import FILE_OF_TREE_MODEL, file_to_load
+from constructs_triton.model_files import ModelFile, describe
+
+__all__ = ["PYTHON_SYNTAX", "DerivedConfig", "derive"]
+
+_BACKENDS: dict[str, Backend] = {
+    "onnx": OnnxruntimeBackend(),
+    "ort": OnnxruntimeBackend(),
+    "tensorrt_plan": TensorrtBackend(),
+    "torchscript": PytorchBackend(),
+    "openvino": OpenvinoBackend(),
+    "savedmodel": TensorflowBackend(),
+    "dali": DaliBackend(),
+}
+_ENDINGS = ".onnx, .pt, .plan, .xml, .json, .ubj, .txt, .tl, .model, .dali and .savedmodel"
+
+PYTHON_SYNTAX: Mapping[str, str] = MappingProxyType(
+    {
+        "input": 'input=[ModelInput(name="{input}", data_type="TYPE_FP32", dims=[3, 224, 224])]',
+        "output": 'output=[ModelOutput(name="{output}", data_type="TYPE_FP32", dims=[1000])]',
+        "output_class": "backend=FilBackend(output_class=True) for a classifier, or False for a regressor",
+        "max_batch_size": "max_batch_size",
+        "with_warmup": "with_warmup",
+    }
+)
+"""How a user of Python writes what a file does not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedConfig:
+    """A configuration that was derived from ``file``.
+
+    ``comments`` are the reasons of decisions, by the field of the configuration.
+    """
+
+    config: ModelConfig
+    file: ModelFile
+    comments: Mapping[str, str]
+
+    def to_text(self) -> str:
+        """Return the content of ``config.pbtxt``, with the comments."""
+        title = f"The configuration of {self.file.path.name}, derived by constructs-triton."
+        text = self.config.to_text()
+        if "max_batch_size" in self.comments and not self.config.max_batch_size:
+            text = text.replace("\ninput {", "\nmax_batch_size: 0\ninput {", 1)
+        return with_comments(text, title, self.comments)
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files of the model by their path in the folder of a version.
+
+        Raises:
+            InvalidValueError: the model has data outside its folder.
+        """
+        message = self.config.to_message()
+        loaded = file_to_load(infer_backend(ModelInMemory(message)), message)
+        place = loaded.place if loaded is not None else self.file.path.name
+        files = {place: self.file.path}
+        for location in self.file.data_files:
+            target = str(Path(place).with_suffix(".bin")) if self.file.format == "openvino" else location
+            files[self._inside(target)] = self.file.path.parent / location
+        return files
+
+    def _inside(self, location: str) -> str:
+        if Path(location).is_absolute() or ".." in Path(location).parts:
+            raise InvalidValueError(
+                f'{self.file.path}: its data must be in the folder of the model, got "{location}"; save the '
+                "model again with its external data beside it"
+            )
+        return location
+
+    def raise_faults(self) -> None:
+        """Raise why Triton does not load the file, if anything is known.
+
+        Raises:
+            InvalidValueError: Triton does not load the file.
+        """
+        lines = [f"{self.file.path}: {fault.message}; {fault.hint}" for fault in self.file.faults]
+        if lines:
+            raise InvalidValueError("\n".join(lines))
+
+
+def derive(
+    path: str | os.PathLike[str],
+    *,
+    name: str | None = None,
+    max_batch_size: int | None = None,
+    with_warmup: bool = False,
+    warmup_dims: Mapping[str, Sequence[int]] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    syntax: Mapping[str, str] = PYTHON_SYNTAX,
+) -> DerivedConfig:
+    """Derive the configuration of a model file; the arguments are those of ``ModelConfig.from_model_file``.
+
+    ``warmup_dims`` are dims of the warmup request, for inputs with dims of variable size. ``syntax`` is how
+    the user writes what is missing. Faults of the file are not raised; the result has them.
+
+    Raises:
+        InvalidValueError: there is no such file, its format is unknown, a field is missing, or Triton would
+            reject the configuration.
+    """
+    file = _described(Path(path))
+    draft = _draft(file, name or _default_name(file.path, Path(path)), fields or {})
+    derivation = Derivation(draft.to_message(), file, max_batch_size, syntax)
+    if not file.faults:
+        derive_tensors(derivation)
+    message, comments = derivation.message, derivation.comments
+    if not message.instance_group:
+        comments["instance_group"] = _INSTANCES
+    if with_warmup:
+        message.model_warmup.extend(warmup_requests(message, file.path, syntax, warmup_dims or {}))
+        comments["model_warmup"] = _ZEROS
+    return DerivedConfig(replace(ModelConfig.from_message(message)), file, MappingProxyType(comments))
+
+
+_INSTANCES = (
+    "instance_group is left out. Triton runs one instance on each GPU. Without a GPU it runs two instances of "
+    "an ONNX or TensorFlow model, and one instance of other models."
+)
+_ZEROS = (
+    "Triton runs these requests before the model is ready. They contain zeros, which every data type allows. "
+    "Random bytes may be NaN, or an index that is out of range."
+)
+
+
+def _described(path: Path) -> ModelFile:
+    if not os.path.lexists(path):
+        raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
+    file = describe(path, model_format="onnx") if _is_onnx_folder(path) else describe(path)
+    if file.format == "unknown":
+        raise InvalidValueError(
+            f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}'
+        )
+    return file
+
+
+def _is_onnx_folder(path: Path) -> bool:
+    return path.is_dir() and (path / "model.onnx").is_file()
+
+
+def _default_name(file: Path, given: Path) -> str:
+    return given.resolve().name if given.is_dir() and file != given else given.stem
+
+
+def _draft(file: ModelFile, name: str, fields: Mapping[str, Any]) -> ModelConfig:
+    values = {"name": name, **fields}
+    if not values.get("backend") and not values.get("platform"):
+        values["backend"] = _BACKENDS[file.format] if file.format != "tree" else FilBackend()
+    if file.format == "tree":
+        values["parameters"] = {"model_type": _tree_type(file.path), **values.get("parameters", {})}
+    if file.format == "ort":
+        values.setdefault("default_model_filename", "model.ort")
+    return ModelConfig.draft(**values)
+
+
+def _tree_type(path: Path) -> str:
+    types = {Path(name).suffix: model_type for model_type, name in FILE_OF_TREE_MODEL.items()}
+    return types[path.suffix]
+
