@@ -128,14 +128,18 @@ def _mermaid(path: Path, described: list[ConfigDescription]) -> str:
 
 def print_tables(described: list[ConfigDescription]) -> None:
     """Print the settings, tensors and graph of each configuration."""
-    from rich.console import Console  # noqa: PLC0415 - see above
-
-    # A pipe has no width, and a wrapped name could not be copied.
-    console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
+    console = _console()
     for index, item in enumerate(described):
         if index:
             console.print()
         _print_one(console, item)
+
+
+def _console() -> Console:
+    from rich.console import Console  # noqa: PLC0415 - see above
+
+    # A pipe has no width, and a wrapped name could not be copied.
+    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
 
 
 def _print_one(console: Console, item: ConfigDescription) -> None:
@@ -144,15 +148,25 @@ def _print_one(console: Console, item: ConfigDescription) -> None:
         rows = [(name, value, "filled in" if name in item.filled_in else "") for name, value in item.settings]
         console.print(_table(("field", "value", ""), rows))
     if item.tensors:
-        tensors = [
-            (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
-            for tensor in item.tensors
-        ]
-        console.print(_table(("tensor", "name", "data_type", "shape", "notes"), tensors))
+        console.print(_tensors(item))
     if item.graph is not None:
         console.print(item.graph.to_text(), soft_wrap=True)
     for note in item.notes:
         console.print(f"note: {note}", soft_wrap=True)
+
+
+def print_tensors(described: ConfigDescription) -> None:
+    """Print the table of inputs and outputs."""
+    if described.tensors:
+        _console().print(_tensors(described))
+
+
+def _tensors(item: ConfigDescription) -> Table:
+    rows = [
+        (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
+        for tensor in item.tensors
+    ]
+    return _table(("tensor", "name", "data_type", "shape", "notes"), rows)
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:

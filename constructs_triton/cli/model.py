@@ -191,11 +191,12 @@ def _written(derived: DerivedConfig, folder: Path) -> list[str]:
 
 
 def _print_text(derived: DerivedConfig, folder: Path) -> None:
-    from constructs_triton.cli.config import described_folder, print_tables  # noqa: PLC0415 - not for --help
+    from constructs_triton.cli.config import described_folder, print_tensors  # noqa: PLC0415 - not for --help
 
-    print_tables([described_folder(folder)])
+    print_tensors(described_folder(folder))
     for path in _written(derived, folder):
         print(f"wrote {path}")
     for note in derived.file.not_checked:
         print(f"note: {derived.file.path.name}: {note}")
-    print(f"\nCheck it with: constructs-triton check {folder.parent}")
+    print(f"\nCheck it with:  constructs-triton check {folder.parent}")
+    print(f"Call it with:   {example_call(folder)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -144,18 +144,22 @@ def unreadable_error(path: str, error: OSError) -> ArchiveError:
 
 
 def collect_members(
-    repository: Path, models: Iterable[str], version_directories: Iterable[str] = ()
+    repository: Path,
+    models: Iterable[str],
+    version_directories: Iterable[str] = (),
+    linked_files: Collection[str] = (),
 ) -> list[Member]:
     """Return every member of the named model directories of ``repository``, sorted by name.
 
     ``version_directories`` (``"ocr/1"``) are included even if they are empty or missing. Other folders are
-    included unless their whole content is left out.
+    included unless their whole content is left out. Links to the real paths ``linked_files`` may lead out of
+    the repository.
 
     Raises:
         ArchiveError: files or folders cannot or must not be archived; the message lists all of them.
     """
     root = Path(os.path.realpath(repository))
-    walk = _Walk(str(root), IgnoreRules.from_directory(root), frozenset(version_directories))
+    walk = _Walk(str(root), IgnoreRules.from_directory(root), frozenset(version_directories), frozenset(linked_files))
     members = [member for model in sorted(models) for member in walk.model(model)]
     if walk.problems:
         raise ArchiveError("\n".join(walk.problems))
@@ -169,6 +173,7 @@ class _Walk:
     root: str
     rules: IgnoreRules
     version_directories: frozenset[str]
+    linked_files: frozenset[str] = frozenset()
     problems: list[str] = field(default_factory=list)
 
     def model(self, name: str) -> Iterator[Member]:
@@ -237,7 +242,9 @@ class _Walk:
         if is_directory:
             yield from self._directory(entry.path, name, above, rules)
         else:
-            yield Member(name, fold_mode(name, status.st_mode), entry.path, FileState.of(status))
+            # The digest of a linked file is cached under its real path; the link is new each time.
+            source = os.path.realpath(entry.path) if self._is_linked(entry) else entry.path
+            yield Member(name, fold_mode(name, status.st_mode), source, FileState.of(status))
 
     def _status(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         try:
@@ -258,7 +265,7 @@ class _Walk:
             )
         elif (special := file_type(status.st_mode)) is not None:
             self._report(entry.path, "cannot be archived", special, f"remove it, or add it to {IGNORE_FILE}")
-        elif entry.is_symlink() and not self._is_inside(entry.path):
+        elif entry.is_symlink() and not (self._is_inside(entry.path) or self._is_linked(entry)):
             self._report_link_out(entry.path)
         elif (secret := self._credential(entry, name, status, rules)) is not None:
             fix = f"remove it, or add a line to {IGNORE_FILE}: /{name} leaves it out, !/{name} includes it"
@@ -272,9 +279,13 @@ class _Walk:
     ) -> str | None:
         slash = "/" if stat.S_ISDIR(status.st_mode) else ""
         names = [name]
-        if entry.is_symlink():  # a link must not include a credential under another name
+        if entry.is_symlink() and not self._is_linked(entry):  # a link must not include a credential under another name
             names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
         return next((path for path in names if rules.refuses(path + slash)), None)
+
+    def _is_linked(self, entry: os.DirEntry[str]) -> bool:
+        """Whether the entry is one of the links that may lead out of the repository."""
+        return bool(self.linked_files) and os.path.realpath(entry.path) in self.linked_files
 
     def _is_inside(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self.root.rstrip(os.sep) + os.sep)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -37,8 +37,10 @@ class ModelRepository:
         entries: Mapping[str, bool],
         root_config: bool,
         complete_bytes: int | None = None,
+        linked_files: frozenset[str] = frozenset(),
     ) -> None:
         self.path = path
+        self.linked_files = linked_files
         self.composition = CompositionOptions()
         self._complete_bytes = complete_bytes
         self._directories = dict(entries)
@@ -52,6 +54,7 @@ class ModelRepository:
         complete_bytes: int | None = None,
         calls: Mapping[str, Sequence[str]] | None = None,
         serve_alone: Sequence[str] = (),
+        linked_files: Collection[str] = (),
     ) -> ModelRepository:
         """Return the repository in ``path``. Nothing below its first level is read yet.
 
@@ -60,6 +63,7 @@ class ModelRepository:
         ``calls`` are models that a Python model calls and whose names its source does not contain as strings,
         by the caller: ``{"pipeline": ["scale"]}``. ``serve_alone`` are models that others need and that are
         served by themselves too.
+        ``linked_files`` are the real paths of files outside the folder that links in it may lead to.
 
         Raises:
             InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``serve_alone``
@@ -91,6 +95,7 @@ class ModelRepository:
         if not options.is_empty:
             options.refuse_unknown(self.models)
         self.composition = options
+        return cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"

@@ -22,7 +22,8 @@ class TritonEndpoint(NewEndpoint):
     ``model_repository``
         The repository that contains the model.
     ``model``
-        The name of the model. Triton loads it before the endpoint is in service.
+        The name of the model. Triton loads it before the endpoint is in service. Default: the only model of
+        the repository that is not just a step of an ensemble.
 
     The other properties are those of ``EndpointOptions``. After an error, nothing has been added to the
     stack.
@@ -39,7 +40,7 @@ class TritonEndpoint(NewEndpoint):
         id: str,
         *,
         model_repository: TritonModelRepository,
-        model: str,
+        model: str | None = None,
         **options: Unpack[EndpointOptions],
     ) -> None:
         checked = checked_options("TritonEndpoint()", options)

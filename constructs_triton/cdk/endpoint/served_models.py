@@ -78,8 +78,11 @@ class SingleModel(ServedModels):
     model_cache_setting: None = None
 
     @classmethod
-    def of_model(cls, repository: TritonModelRepository, model: str) -> SingleModel:
-        """Any model of the repository."""
+    def of_model(cls, repository: TritonModelRepository, model: str | None) -> SingleModel:
+        """Any model of the repository; ``None`` is its only one."""
+        if model is None:
+            check_type("model_repository", repository, _REPOSITORY)
+            model = repository.only_model()
         _check_model("model", repository, model)
         return cls(repository, model)
 

@@ -70,6 +70,21 @@ class ModelCatalog:
         where = "model repository" if self.source is None else self.source.description
         raise InvalidValueError(f'{where}: has no model of that name, got "{model_name}"; {hint}')
 
+    def only_name(self) -> str:
+        """Return the name of the only model that is not just a step of an ensemble.
+
+        Raises:
+            InvalidValueError: there are several or none, or the names in the source are unknown.
+        """
+        source = self.source
+        names = [*(source.cached.top_level if isinstance(source, LocalModels) else ()), *self._named]
+        if len(names) == 1 and (source is None or isinstance(source, LocalModels)):
+            return names[0]
+        known = quoted(names) if names else "no names that are known at synth"
+        raise InvalidValueError(
+            f"model: is required unless the repository has exactly one model, got {known}; set model"
+        )
+
     def entries(self) -> Mapping[str, tuple[LocalModels | StoredModels, str]]:
         """Return the models of a multi-model endpoint by name: each source and folder there.
 

@@ -81,9 +81,8 @@ class TritonModelRepository(PrefixedConstruct):
     ``encryption_key``
         KMS key of the bucket that is created. Default: S3-managed keys.
     ``asset_encryption_key``
-        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``). The roles that
-        load or copy archives are then allowed to decrypt with it. Not required for a key that was created by
-        ``cdk bootstrap --bootstrap-customer-key``.
+        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``). Roles that load
+        or copy archives may then decrypt with it. Not required for ``cdk bootstrap --bootstrap-customer-key``.
     ``versioned``
         Whether the bucket that is created is versioned. Default: no.
     ``removal_policy``
@@ -231,6 +230,10 @@ class TritonModelRepository(PrefixedConstruct):
             InvalidValueError: there is no such model.
         """
         return self._catalog.find(model_name)[1]
+
+    def only_model(self) -> str:
+        """Return the name of the only model, or raise ``InvalidValueError`` if there is not exactly one."""
+        return self._catalog.only_name()
 
     def refuse_no_ensemble(self, model_name: str) -> None:
         """Check that a model is an ensemble, if its configuration can be read.

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from aws_cdk import aws_s3 as s3
 
@@ -18,8 +19,10 @@ from constructs_triton.cdk.repository.loaded_models import (
     UncompressedModels,
     UploadedArchive,
 )
+from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.derived_config import derive
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.scratch import scratch_directory
@@ -50,6 +53,28 @@ class ModelSource(ABC):
         A relative ``path`` is relative to the current directory, like every path in the CDK.
         """
         return _Directory(Path(fspath(path)))
+
+    @classmethod
+    def from_model_file(
+        cls,
+        path: str | PathLike[str],
+        *,
+        name: str | None = None,
+        max_batch_size: int | None = None,
+        with_warmup: bool = False,
+        **fields: Any,
+    ) -> ModelSource:
+        """Use one model file on your machine, such as ``model.onnx``. Its configuration is derived from it.
+
+        The arguments are those of ``ModelConfig.from_model_file``. The archive is that of a folder with the
+        configuration and the file, and it is checked like one. Messages name your file. To see the folder,
+        run ``constructs-triton model new``.
+
+        ``name`` is the name of the model. Default: the name of the file without its ending. ``fields`` are
+        fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or ``input`` and ``output`` if
+        the file does not say them.
+        """
+        return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
 
     @classmethod
     def from_builder(cls, builder: RepositoryBuilder) -> ModelSource:
@@ -128,6 +153,25 @@ class _Directory(ModelSource):
 
     def load(self, composition: CompositionOptions) -> LoadedModels:
         return _packed(self.path, composition)
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelFile(ModelSource):
+    path: Path
+    name: str | None
+    max_batch_size: int | None
+    with_warmup: bool
+    fields: Mapping[str, Any]
+
+    def load(self) -> LoadedModels:
+        derived = derive(
+            self.path,
+            name=self.name,
+            max_batch_size=self.max_batch_size,
+            with_warmup=self.with_warmup,
+            fields=self.fields,
+        )
+        return ModelOfFile.create(derived, scratch_directory())
 
 
 @dataclass(frozen=True, slots=True)

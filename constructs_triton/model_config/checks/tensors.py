@@ -207,7 +207,7 @@ def one_sided(model: ModelUnderCheck) -> Iterator[Problem]:
 
     Triton loads a model that has only inputs or only outputs.
     """
-    config = model.config
+    config = model.final_config
     if model.completes_tensors or bool(config.input) == bool(config.output):
         return
     present, missing = ("input", "output") if config.input else ("output", "input")

@@ -1,0 +1,59 @@
+"""The model of one model file, whose configuration is derived from it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from constructs_triton.cdk.repository.loaded_models import PackedModels
+from constructs_triton.findings import Finding
+from constructs_triton.model_config.builder.derived_config import DerivedConfig
+from constructs_triton.model_config.folder import CONFIG_FILE
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.cached_repository import CheckedFindings
+from constructs_triton.model_repository.new_model import NewModel
+
+__all__ = ["ModelOfFile"]
+
+
+class ModelOfFile(PackedModels):
+    """A repository of one model, which links to the user's files, so that large ones are not copied."""
+
+    def __init__(self, repository: ModelRepository, file: Path) -> None:
+        super().__init__(repository)
+        self._file = file
+
+    @classmethod
+    def create(cls, derived: DerivedConfig, directory: Path) -> ModelOfFile:
+        """Write the configuration and the links into ``directory``, which is empty.
+
+        Raises:
+            InvalidValueError: the model has data outside its folder.
+        """
+        files = derived.files
+        NewModel(derived.config.name, derived.config.to_text(), files).fill(directory, _link)
+        linked_files = [os.path.realpath(path) for path in files.values()]
+        return cls(ModelRepository.from_directory(directory, linked_files=linked_files), derived.file.path)
+
+    @property
+    def description(self) -> str:
+        return str(self._file)
+
+    def check(self, target: Target | None) -> CheckedFindings:
+        found = super().check(target)
+        return CheckedFindings(
+            tuple(self._located(each) for each in found.errors),
+            tuple(self._located(each) for each in found.warnings),
+        )
+
+    def _located(self, finding: Finding) -> Finding:
+        """Name the user's file; the user has not written the configuration, so a line would mislead."""
+        is_config = finding.path.endswith(CONFIG_FILE)
+        path = f"{self._file} ({CONFIG_FILE})" if is_config else str(self._file)
+        return replace(finding, path=path, line=None, column=None)
+
+
+def _link(source: Path, destination: Path) -> None:
+    destination.symlink_to(source.resolve())
