@@ -26,8 +26,13 @@ inputs:
   x=1.0,2.0:FP32          values of a datatype: shape [2], with --batch [1, 2]
   x=[[1,2],[3,4]]:INT64   a nested JSON list: shape [2, 2]
 
-example:
+--random and --zeros read the shapes from a model repository, because SageMaker has no call that returns
+them. Random numbers are between 0 and 1, whole numbers between 0 and 9 (UINT8: 255), strings are words.
+--json prints only the response; otherwise the same request in Python is printed too.
+
+examples:
   constructs-triton invoke digits --input image=@seven.png --batch --endpoint-url http://127.0.0.1:8080
+  constructs-triton invoke resnet --random --repository models --shape image=3,224,224
 """
 
 
@@ -41,14 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
     )
-    parser.add_argument(
-        "--input",
-        action="append",
-        required=True,
-        metavar="NAME=VALUE",
-        dest="inputs",
-        help="an input tensor, see below; repeat it for each input",
-    )
+    _declare_inputs(parser)
     parser.add_argument(
         "--output", action="append", metavar="NAME", dest="outputs", help="return only this output"
     )
@@ -72,9 +70,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _declare_inputs(parser: argparse.ArgumentParser) -> None:
+    values = parser.add_mutually_exclusive_group(required=True)
+    values.add_argument(
+        "--input",
+        action="append",
+        metavar="NAME=VALUE",
+        dest="inputs",
+        help="an input tensor, see below; repeat it for each input",
+    )
+    values.add_argument("--random", action="store_true", help="send random data for every input")
+    values.add_argument("--zeros", action="store_true", help="send zeros for every input")
+    parser.add_argument(
+        "--repository",
+        type=Path,
+        default=Path("models"),
+        metavar="DIR",
+        help="model repository that --random and --zeros read the shapes from (default: models)",
+    )
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help="model of that repository (default: the one with the endpoint's name, or the only one)",
+    )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        dest="shapes",
+        metavar="NAME=DIMS",
+        help="dims of an input for --random and --zeros, without the batch dimension (default: 1 for each "
+        "variable size)",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Send one request and print the response."""
-    inputs = dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
+    inputs = _inputs(arguments)
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
     try:
@@ -86,7 +118,27 @@ def run(arguments: argparse.Namespace) -> int:
             "--input: this model has a batch axis, and the inputs do not; add --batch"
         ) from error
     print(json.dumps(describe(result), indent=2)) if arguments.as_json else _print_table(result)
+    if not arguments.as_json and not arguments.inputs:
+        _print_python_call(arguments, inputs)
     return 0
+
+
+def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str | None]]:
+    if arguments.inputs:
+        return dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
+    from constructs_triton.cli.sample_inputs import sample_inputs  # noqa: PLC0415 - --help needs none
+    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415
+
+    likely = [arguments.target_model or "", arguments.endpoint]
+    shapes, is_random = read_shapes(arguments.shapes), arguments.random
+    return {**sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)}
+
+
+def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
+    from constructs_triton.cli.sample_inputs import python_call  # noqa: PLC0415 - --help needs none
+
+    print("The same request in Python, with zeros:\n")
+    print(python_call(arguments.endpoint, _client_options(arguments), inputs))
 
 
 def _connect(arguments: argparse.Namespace) -> TritonClient:
@@ -94,13 +146,16 @@ def _connect(arguments: argparse.Namespace) -> TritonClient:
 
     if arguments.endpoint.startswith(("http://", "https://")):
         return TritonClient(HttpTransport(arguments.endpoint), target_model=arguments.target_model)
-    return TritonClient.for_endpoint(
-        arguments.endpoint,
-        endpoint_url=arguments.endpoint_url,
-        region_name=arguments.region,
-        target_model=arguments.target_model,
-        index=arguments.index,
-    )
+    return TritonClient.for_endpoint(arguments.endpoint, **_client_options(arguments))
+
+
+def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "endpoint_url": arguments.endpoint_url,
+        "region_name": arguments.region,
+        "target_model": arguments.target_model,
+        "index": arguments.index,
+    }
 
 
 def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:

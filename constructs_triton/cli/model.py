@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new = actions.add_parser(
         "new",
         help="create a model's folder from a model file",
-        description="Create the folder of a model in a model repository: config.pbtxt, derived from the model "
-        "file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT plans, "
+        description="Create the folder of a model in a model repository: config.pbtxt, which is derived from "
+        "the model file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT plans, "
         "OpenVINO, SavedModel, DALI, and trees of XGBoost, LightGBM and Treelite.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -190,6 +191,11 @@ def _written(derived: DerivedConfig, folder: Path) -> list[str]:
     return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in derived.files)]
 
 
+def _call(folder: Path) -> str:
+    where = "" if folder.parent == Path("models") else f" --repository {shlex.quote(str(folder.parent))}"
+    return f"constructs-triton invoke {shlex.quote(folder.name)} --random{where}"
+
+
 def _print_text(derived: DerivedConfig, folder: Path) -> None:
     from constructs_triton.cli.config import described_folder, print_tensors  # noqa: PLC0415 - not for --help
 
@@ -199,4 +205,4 @@ def _print_text(derived: DerivedConfig, folder: Path) -> None:
     for note in derived.file.not_checked:
         print(f"note: {derived.file.path.name}: {note}")
     print(f"\nCheck it with:  constructs-triton check {folder.parent}")
-    print(f"Call it with:   {example_call(folder)}")
+    print(f"Call it with:   {_call(folder)}")

@@ -159,7 +159,9 @@ def collect_members(
         ArchiveError: files or folders cannot or must not be archived; the message lists all of them.
     """
     root = Path(os.path.realpath(repository))
-    walk = _Walk(str(root), IgnoreRules.from_directory(root), frozenset(version_directories), frozenset(linked_files))
+    walk = _Walk(
+        str(root), IgnoreRules.from_directory(root), frozenset(version_directories), frozenset(linked_files)
+    )
     members = [member for model in sorted(models) for member in walk.model(model)]
     if walk.problems:
         raise ArchiveError("\n".join(walk.problems))
@@ -279,7 +281,9 @@ class _Walk:
     ) -> str | None:
         slash = "/" if stat.S_ISDIR(status.st_mode) else ""
         names = [name]
-        if entry.is_symlink() and not self._is_linked(entry):  # a link must not include a credential under another name
+        if entry.is_symlink() and not self._is_linked(
+            entry
+        ):  # a link must not include a credential under another name
             names.append(os.path.relpath(os.path.realpath(entry.path), self.root))
         return next((path for path in names if rules.refuses(path + slash)), None)
 

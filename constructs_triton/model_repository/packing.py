@@ -286,7 +286,9 @@ def _is_archive_name(name: str) -> bool:
 def _members(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
     models = [repository.models[name] for name in sorted(set(model_names))]
     directories = [f"{model.name}/{version}" for model in models for version in _version_directories(model)]
-    return collect_members(repository.path, [model.name for model in models], directories, repository.linked_files)
+    return collect_members(
+        repository.path, [model.name for model in models], directories, repository.linked_files
+    )
 
 
 def _version_directories(model: ModelFolder) -> list[str]:

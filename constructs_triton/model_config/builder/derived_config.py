@@ -142,8 +142,8 @@ def derive(
 
 
 _INSTANCES = (
-    "instance_group is left out. Triton runs one instance on each GPU. Without a GPU it runs two instances of "
-    "an ONNX or TensorFlow model, and one instance of other models."
+    "instance_group is left out. Triton runs one instance on each GPU. Without a GPU it runs two instances "
+    "of an ONNX or TensorFlow model, and one instance of other models."
 )
 _ZEROS = (
     "Triton runs these requests before the model is ready. They contain zeros, which every data type allows. "
@@ -184,4 +184,3 @@ def _draft(file: ModelFile, name: str, fields: Mapping[str, Any]) -> ModelConfig
 def _tree_type(path: Path) -> str:
     types = {Path(name).suffix: model_type for model_type, name in FILE_OF_TREE_MODEL.items()}
     return types[path.suffix]
-

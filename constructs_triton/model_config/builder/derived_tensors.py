@@ -156,12 +156,12 @@ def _batching_comment(derivation: Derivation) -> str:
         names = _listed(_without_batch(file))
         return (
             "max_batch_size is 0: Triton batches only if every tensor begins with a dimension of variable "
-            f"size, unlike {names}."
+            f"size, unlike {names}. To batch, export the model with a dynamic first dimension."
         )
     origin = "as requested" if derivation.max_batch_size else "the default of Triton"
     return (
-        f"max_batch_size is {size}, {origin}: every tensor begins with a dimension of variable size, which is "
-        "taken to be the batch. If it is not, run the command again with --max-batch-size 0."
+        f"max_batch_size is {size}, {origin}: every tensor begins with a dimension of variable size, which "
+        "is taken to be the batch. If it is not, run the command again with --max-batch-size 0."
     )
 
 
@@ -212,7 +212,7 @@ def _derive_torchscript(derivation: Derivation) -> None:
 
 
 _UNKNOWN_BATCHING = (
-    "max_batch_size is left out, because the file does not say whether the model accepts batches. If it does, "
+    "max_batch_size is left out, because the file does not say whether the model accepts batches. If so, "
     "run the command again with --max-batch-size, and dims without the batch dimension."
 )
 
