@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from constructs_triton.model_config.builder.derived_config import DerivedConfig
 
 _SYNTAX = {
-    "input": "--input {input}:FP32:3,224,224",
+    "input": "--input {input}:FP32:{dims}",
     "output": "--output {output}:FP32:1000",
     "output_class": "--parameter output_class=true for a classifier (false for a regressor)",
     "max_batch_size": "--max-batch-size",
+    "dynamic_batching": "--dynamic-batching",
     "with_warmup": "--with-warmup",
 }
 _MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
@@ -46,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "new",
         help="create a model's folder from a model file",
         description="Create the folder of a model in a model repository: config.pbtxt, which is derived from "
-        "the model file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT plans, "
-        "OpenVINO, SavedModel, DALI, and trees of XGBoost, LightGBM and Treelite.",
+        "the model file and checked against it, and a copy of the file. Reads ONNX, TorchScript, TensorRT "
+        "plans, OpenVINO, SavedModel, DALI, and trees of XGBoost, LightGBM and Treelite.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -199,10 +200,12 @@ def _call(folder: Path) -> str:
 def _print_text(derived: DerivedConfig, folder: Path) -> None:
     from constructs_triton.cli.config import described_folder, print_tensors  # noqa: PLC0415 - not for --help
 
-    print_tensors(described_folder(folder))
+    described = described_folder(folder)
+    print_tensors(described)
     for path in _written(derived, folder):
         print(f"wrote {path}")
     for note in derived.file.not_checked:
         print(f"note: {derived.file.path.name}: {note}")
     print(f"\nCheck it with:  constructs-triton check {folder.parent}")
-    print(f"Call it with:   {_call(folder)}")
+    if described.tensors:
+        print(f"Call it with:   {_call(folder)}")

@@ -81,8 +81,8 @@ class TritonModelRepository(PrefixedConstruct):
     ``encryption_key``
         KMS key of the bucket that is created. Default: S3-managed keys.
     ``asset_encryption_key``
-        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``). Roles that load
-        or copy archives may then decrypt with it. Not required for ``cdk bootstrap --bootstrap-customer-key``.
+        Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``), for the roles
+        that load or copy archives. Not required for a key of ``cdk bootstrap --bootstrap-customer-key``.
     ``versioned``
         Whether the bucket that is created is versioned. Default: no.
     ``removal_policy``
@@ -188,13 +188,13 @@ class TritonModelRepository(PrefixedConstruct):
             InvalidValueError: there is no source, or it is in S3.
         """
         source = self._catalog.source
-        if not isinstance(source, LocalModels):
-            raise InvalidValueError(
-                f"{self.node.path}: its models cannot be read at synth, got "
-                f"{'no source' if source is None else source.description}; set source to a folder or an "
-                "archive on your machine"
-            )
-        return source.repository
+        if isinstance(source, LocalModels):
+            return source.repository
+        got = "no source" if source is None else source.description
+        raise InvalidValueError(
+            f"{self.node.path}: its models cannot be read at synth, got {got}; set source to a folder or an "
+            "archive on your machine"
+        )
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
         """Return the models that Python models call when a model is served. The server must load them too.

@@ -44,10 +44,11 @@ _ENDINGS = ".onnx, .pt, .plan, .xml, .json, .ubj, .txt, .tl, .model, .dali and .
 
 PYTHON_SYNTAX: Mapping[str, str] = MappingProxyType(
     {
-        "input": 'input=[ModelInput(name="{input}", data_type="TYPE_FP32", dims=[3, 224, 224])]',
+        "input": 'input=[ModelInput(name="{input}", data_type="TYPE_FP32", dims=[{dims}])]',
         "output": 'output=[ModelOutput(name="{output}", data_type="TYPE_FP32", dims=[1000])]',
-        "output_class": "backend=FilBackend(output_class=True) for a classifier, or False for a regressor",
+        "output_class": "backend=FilBackend(output_class=True) for a classifier (False for a regressor)",
         "max_batch_size": "max_batch_size",
+        "dynamic_batching": "dynamic_batching",
         "with_warmup": "with_warmup",
     }
 )
@@ -134,17 +135,23 @@ def derive(
         derive_tensors(derivation)
     message, comments = derivation.message, derivation.comments
     if not message.instance_group:
-        comments["instance_group"] = _INSTANCES
-    if with_warmup:
+        default = _DEFAULT_INSTANCES.get(file.format, "one instance on each GPU, or one on the CPU")
+        comments["instance_group"] = f"instance_group is left out, so Triton runs {default}."
+    if with_warmup and not file.faults:
         message.model_warmup.extend(warmup_requests(message, file.path, syntax, warmup_dims or {}))
         comments["model_warmup"] = _ZEROS
-    return DerivedConfig(replace(ModelConfig.from_message(message)), file, MappingProxyType(comments))
+    config = ModelConfig.from_message(message)
+    # The constructor checks the configuration. That of a file with faults is not complete.
+    return DerivedConfig(config if file.faults else replace(config), file, MappingProxyType(comments))
 
 
-_INSTANCES = (
-    "instance_group is left out. Triton runs one instance on each GPU. Without a GPU it runs two instances "
-    "of an ONNX or TensorFlow model, and one instance of other models."
-)
+_DEFAULT_INSTANCES = {
+    "onnx": "one instance on each GPU, or two on the CPU",
+    "ort": "one instance on each GPU, or two on the CPU",
+    "savedmodel": "one instance on each GPU, or two on the CPU",
+    "tensorrt_plan": "one instance on each GPU",
+    "openvino": "one instance on the CPU",
+}
 _ZEROS = (
     "Triton runs these requests before the model is ready. They contain zeros, which every data type allows. "
     "Random bytes may be NaN, or an index that is out of range."

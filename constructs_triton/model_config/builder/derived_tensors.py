@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.derived_warmup import TENSOR_EXAMPLE
 from constructs_triton.model_config.completion import complete_from_onnx
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_files import ModelFile, ModelTensor
@@ -20,6 +21,7 @@ __all__ = ["Derivation", "derive_tensors"]
 
 _TREE_MAX_BATCH_SIZE = 8192
 _MOST_NAMES = 3
+_TREE_EXAMPLE = {"input": "input__0", "output": "output__0", "dims": "28"}
 
 
 @dataclass
@@ -38,10 +40,8 @@ class Derivation:
 
     def refuse_missing(self, what: str, missing: Iterable[str]) -> None:
         """Raise an error that names the options that are missing, if there are any."""
-        names = {"input": "INPUT__0", "output": "OUTPUT__0"}
-        if self.file.format == "tree":
-            names = {"input": "input__0", "output": "output__0"}
-        hints = [self.syntax[each].format(**names) for each in missing]
+        example = _TREE_EXAMPLE if self.file.format == "tree" else TENSOR_EXAMPLE
+        hints = [self.syntax[each].format(**example) for each in missing]
         if hints:
             raise InvalidValueError(
                 f"{self.file.path}: the file does not say {what}; set {' and '.join(hints)}"
@@ -59,7 +59,20 @@ def derive_tensors(derivation: Derivation) -> None:
         "torchscript": _derive_torchscript,
         "tree": _derive_tree,
     }
-    completions.get(derivation.file.format, _leave_to_backend)(derivation)
+    derive = completions.get(derivation.file.format, _leave_to_backend)
+    derive(derivation)
+    message = derivation.message
+    if derive is not _leave_to_backend and message.output and not message.max_batch_size:
+        _refuse_dynamic_batching(derivation)
+
+
+def _refuse_dynamic_batching(derivation: Derivation) -> None:
+    if derivation.message.HasField("dynamic_batching"):
+        syntax = derivation.syntax
+        raise InvalidValueError(
+            f"{derivation.file.path}: {syntax['dynamic_batching']} has no effect, because max_batch_size is 0; "
+            f"set {syntax['max_batch_size']} if the model has a batch dimension, or leave the option out"
+        )
 
 
 # ONNX.
@@ -222,7 +235,10 @@ def _derive_tree(derivation: Derivation) -> None:
     missing = [] if message.input else ["input"]
     if "output_class" not in message.parameters:
         missing.append("output_class")
-    derivation.refuse_missing("everything that the FIL backend needs", missing)
+    derivation.refuse_missing("the number of features, and whether the model is a classifier", missing)
+    if message.parameters["output_class"].string_value == "true" and "threshold" not in message.parameters:
+        message.parameters["threshold"].string_value = "0.5"
+        derivation.comments["parameters"] = "The FIL backend requires threshold. It is for two classes."
     if not message.output:
         message.output.add(name="output__0", data_type=message.input[0].data_type, dims=[1])
         derivation.comments["output"] = (

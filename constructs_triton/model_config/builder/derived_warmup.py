@@ -10,7 +10,10 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.schema import load_schema
 from constructs_triton.spelling import did_you_mean, quoted
 
-__all__ = ["concrete_dims", "warmup_requests"]
+__all__ = ["TENSOR_EXAMPLE", "concrete_dims", "warmup_requests"]
+
+TENSOR_EXAMPLE = {"input": "INPUT__0", "output": "OUTPUT__0", "dims": "3,224,224"}
+"""The names and dims in hints about missing tensors."""
 
 
 def warmup_requests(
@@ -24,7 +27,7 @@ def warmup_requests(
     if not config.input:
         raise InvalidValueError(
             f"{path}: {syntax['with_warmup']} needs the inputs, which the file does not say; set "
-            f"{syntax['input'].format(input='INPUT__0')}"
+            f"{syntax['input'].format(**TENSOR_EXAMPLE)}"
         )
     shapes = concrete_dims(config, dims)
     for batch_size in dict.fromkeys((1, max(1, config.max_batch_size))):
@@ -48,11 +51,11 @@ def concrete_dims(config: Any, dims: Mapping[str, Sequence[int]]) -> dict[str, t
     for name, given in dims.items():
         if name not in declared:
             hint = did_you_mean(name, declared, f"its inputs are {quoted(declared)}")
-            raise InvalidValueError(f'shape: the model has no input of that name, got "{name}"; {hint}')
+            raise InvalidValueError(f'shape of "{name}": the model has no input of that name; {hint}')
         if not _fits(given, declared[name]):
             raise InvalidValueError(
-                f"shape of {name}: must fit the dims {list(declared[name])}, got {list(given)}; write a size "
-                "for each of them, without the batch dimension"
+                f'shape of "{name}": must fit the dims {list(declared[name])}, got {list(given)}; write a '
+                "size for each of them, without the batch dimension"
             )
     defaults = {name: tuple(1 if size < 0 else size for size in each) for name, each in declared.items()}
     return {**defaults, **{name: tuple(given) for name, given in dims.items()}}

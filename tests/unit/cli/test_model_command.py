@@ -1,0 +1,119 @@
+"""``constructs-triton model new`` in an empty folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from check_twins.onnx_models import relu
+
+from constructs_triton.cli import main
+from constructs_triton.model_config import ModelConfig, ModelDynamicBatching
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, which contains resnet.onnx only."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "resnet.onnx").write_bytes(relu(("n", 3, "height", "width")))
+    return tmp_path
+
+
+def test_one_command_writes_a_repository_that_passes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The output has the tensors, the files and the next commands."""
+    assert main(["model", "new", "resnet.onnx"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["input", "X", "TYPE_FP32", "[batch,", "3,", "-1,", "-1]"] for line in lines)
+    assert "wrote models/resnet/config.pbtxt" in lines
+    assert "wrote models/resnet/1/model.onnx" in lines
+    assert "Call it with:   constructs-triton invoke resnet --random" in lines
+    assert main(["check", "models"]) == 0
+    assert capsys.readouterr().out == "0 errors, 0 warnings: Triton loads it\n"
+    assert (folder / "models" / "resnet" / "1" / "model.onnx").read_bytes() == (
+        folder / "resnet.onnx"
+    ).read_bytes()
+
+
+def test_options(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each option changes its field."""
+    words = [
+        "--name",
+        "net",
+        "-o",
+        "other",
+        "--max-batch-size",
+        "32",
+        "--dynamic-batching",
+        "1.5ms",
+        "--instances",
+        "2",
+        "--gpu",
+    ]
+    more = ["--with-warmup", "--shape", "X=3,8,8", "--parameter", "intra_op_thread_count=2", "--json"]
+    assert main(["model", "new", "resnet.onnx", *words, *more]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["folder"], printed["name"]) == ("other/net", "net")
+    config = ModelConfig.read(folder / "other" / "net")
+    assert config.max_batch_size == 32
+    assert config.dynamic_batching == ModelDynamicBatching(max_queue_delay_microseconds=1500)
+    assert [(group.count, group.kind) for group in config.instance_group] == [(2, "KIND_GPU")]
+    assert config.parameters == {"intra_op_thread_count": "2"}
+    assert config.model_warmup[1].inputs["X"].dims == (3, 8, 8)
+
+
+def test_tensors_have_the_names_of_the_wire(folder: Path) -> None:
+    """FP32 and INT64 as in requests; a name may contain colons."""
+    (folder / "net.json").write_text('{"learner": {}}')
+    words = ["--input", "input__0:FP32:28", "--output", "output__0:TYPE_FP32:2"]
+    options = [*words, "--parameter", "output_class=true", "--parameter", "predict_proba=true"]
+    assert main(["model", "new", "net.json", *options]) == 0
+    config = ModelConfig.read(folder / "models" / "net")
+    assert [(each.name, each.dims) for each in config.output] == [("output__0", (2,))]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            ["resnet.onnx", "--shape", "X=1"],
+            "--shape: sets the dims of the warmup request; add --with-warmup",
+        ),
+        (["resnet.onnx", "--shape", "X", "--with-warmup"], "--shape: must have the form NAME=DIMS, got 'X'"),
+        (
+            ["resnet.onnx", "--input", "X:FP32"],
+            "--input: must have the form NAME:DATATYPE:DIMS, got 'X:FP32'",
+        ),
+        (["resnet.onnx", "--input", "X:FLOAT:3"], "--input X: the datatype is unknown, got 'FLOAT'"),
+        (["resnet.onnx", "--parameter", "x"], "--parameter: must have the form KEY=VALUE, got 'x'"),
+        (["net.json"], "set --input input__0:FP32:28 and --parameter output_class=true for a classifier"),
+        (["resnet.onnx", "--name", "a/b"], "the name of a folder"),
+        (["nothing.onnx"], "nothing.onnx: does not exist; pass the path of a model file"),
+    ],
+)
+def test_errors_name_the_option(
+    words: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Exit code 1, one line that names the option to add, and no folder."""
+    (folder / "net.json").write_text('{"learner": {}}')
+    assert main(["model", "new", *words]) == 1
+    assert message in capsys.readouterr().err
+    assert not (folder / "models").exists()
+
+
+def test_an_existing_folder_is_not_overwritten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A second run does not overwrite the first."""
+    assert main(["model", "new", "resnet.onnx"]) == 0
+    assert main(["model", "new", "resnet.onnx"]) == 1
+    assert capsys.readouterr().err.startswith("error: models/resnet: already exists; choose another name")
+
+
+@pytest.mark.parametrize(
+    "words", [["--dynamic-batching", "5"], ["--max-batch-size", "-1"], ["--instances", "0"]]
+)
+def test_malformed_numbers_are_usage_errors(words: list[str]) -> None:
+    """Exit code 2, as for every argument of the wrong form."""
+    with pytest.raises(SystemExit, match="2"):
+        main(["model", "new", "resnet.onnx", *words])

@@ -1,0 +1,298 @@
+"""Configurations that are derived from model files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from check_twins.onnx_models import model, node, relu, tensor, with_default
+from onnx import TensorProto, helper
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config import (
+    FilBackend,
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelInstanceGroup,
+    ModelOutput,
+)
+from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
+from constructs_triton.model_config.completion import complete_from_onnx
+from constructs_triton.model_files import describe, onnx_shapes
+
+Write = Callable[..., Path]
+TORCH_ARCHIVES = Path(__file__).parents[2] / "model_files" / "torch_archives"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Write a model file and return its path."""
+
+    def write_file(content: bytes, name: str = "net.onnx") -> Path:
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    return write_file
+
+
+def several_inputs() -> bytes:
+    """S = A + B, and C as INT64 with a second dimension of variable size."""
+    return model(
+        "",
+        [node("Add", ["A", "B"], ["S"]), node("Identity", ["C"], ["T"])],
+        [tensor("A"), tensor("B"), tensor("C", TensorProto.INT64, ("batch", "length"))],
+        [tensor("S"), tensor("T", TensorProto.INT64, ("batch", "length"))],
+    )
+
+
+def without_output_shape() -> bytes:
+    output = helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)
+    return model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], [output])
+
+
+MODELS: dict[str, tuple[bytes, int]] = {
+    "fixed batch": (relu((1, 3, 8, 8)), 0),
+    "dynamic batch": (relu(("n", 3, 8, 8)), 4),
+    "no batch": (relu((3, "height", "width")), 0),
+    "several inputs": (several_inputs(), 4),
+    "strings": (
+        model(
+            "",
+            [node("Identity", ["X"], ["Y"])],
+            [tensor("X", TensorProto.STRING, ("n", 1))],
+            [tensor("Y", TensorProto.STRING, ("n", 1))],
+        ),
+        4,
+    ),
+    "scalar": (relu(()), 0),
+    "only a batch": (relu(("n",)), 4),
+    "default value": (with_default(), 4),
+}
+
+
+@pytest.mark.parametrize(("content", "max_batch_size"), MODELS.values(), ids=MODELS)
+def test_config_is_what_the_backend_completes(content: bytes, max_batch_size: int, write: Write) -> None:
+    """Triton completes the written configuration to the same as an empty one."""
+    path = write(content)
+    config = ModelConfig.from_model_file(path)
+    assert (config.name, config.max_batch_size) == ("net", max_batch_size)
+    empty = ModelConfig(name="net", platform="onnxruntime_onnx").to_message()
+    file = describe(path)
+    assert complete_from_onnx(config.to_message(), file) == complete_from_onnx(empty, file)
+
+
+def test_text_has_the_reasons(write: Write) -> None:
+    """The comments are before their fields, and the text parses to the configuration."""
+    derived = derive(write(relu((1, 4))))
+    text = derived.to_text()
+    assert ModelConfig.from_text(text) == derived.config
+    lines = text.splitlines()
+    assert lines[lines.index("max_batch_size: 0") - 2].startswith(
+        "# max_batch_size is 0: Triton batches only"
+    )
+    assert 'unlike "X" and "Y"' in text
+    assert text.endswith(
+        "# instance_group is left out, so Triton runs one instance on each GPU, or two on the CPU.\n"
+    )
+    assert max(map(len, lines)) <= 100
+
+
+def test_first_dimension_need_not_be_the_batch(write: Write) -> None:
+    """With max_batch_size 0, dims contain all dimensions of a model that could batch."""
+    config = ModelConfig.from_model_file(write(relu(("time", 16))), max_batch_size=0)
+    assert (config.max_batch_size, config.dynamic_batching) == (0, None)
+    assert [tuple(each.dims) for each in (*config.input, *config.output)] == [(-1, 16), (-1, 16)]
+
+
+def test_options_of_the_user_are_kept(write: Write) -> None:
+    """Each given field replaces the derived one; a tensor keeps what is not given."""
+    config = ModelConfig.from_model_file(
+        write(relu(("n", "height", "width"))),
+        name="resnet",
+        max_batch_size=16,
+        dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=5000, preferred_batch_size=[8]),
+        instance_group=[ModelInstanceGroup(count=2, kind="KIND_CPU")],
+        input=[ModelInput(name="X", dims=[224, 224])],
+    )
+    assert config.dynamic_batching == ModelDynamicBatching(
+        max_queue_delay_microseconds=5000, preferred_batch_size=[8]
+    )
+    assert config.input == (ModelInput(name="X", data_type="TYPE_FP32", dims=[224, 224]),)
+    assert (config.name, config.max_batch_size, config.instance_group[0].count) == ("resnet", 16, 2)
+
+
+def test_input_with_a_default_may_be_added(write: Write) -> None:
+    """Optional inputs are left out, unless they are given."""
+    path = write(with_default((1, 4)))
+    assert [each.name for each in ModelConfig.from_model_file(path).input] == ["X"]
+    given = ModelInput(name="K", data_type="TYPE_FP32", dims=[1, 4], optional=True)
+    assert [each.name for each in ModelConfig.from_model_file(path, input=[given]).input] == ["X", "K"]
+
+
+def test_outputs_of_unknown_shape_are_left_to_triton(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without shape inference, a declared shape may differ from that of ONNX Runtime."""
+    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    derived = derive(write(relu()))
+    assert (len(derived.config.input), derived.config.output, derived.config.max_batch_size) == (1, (), 4)
+    assert "# output is left out, so that Triton completes it." in derived.to_text()
+    unknown = derive(write(without_output_shape()))
+    assert (unknown.config.input, unknown.config.max_batch_size) == ((), 0)
+    assert derive(write(relu()), max_batch_size=0).config.output[0].dims == (-1, 4)
+
+
+def test_warmup_has_zeros_for_every_input(write: Write) -> None:
+    """One request of batch size 1 and one of the largest batch; variable sizes are 1 or given."""
+    path = write(several_inputs())
+    warmup = ModelConfig.from_model_file(path, with_warmup=True).model_warmup
+    assert [each.batch_size for each in warmup] == [1, 4]
+    assert {name: tuple(each.dims) for name, each in warmup[0].inputs.items()} == {
+        "A": (4,),
+        "B": (4,),
+        "C": (1,),
+    }
+    assert all(each.zero_data for request in warmup for each in request.inputs.values())
+    longer = derive(path, with_warmup=True, warmup_dims={"C": [7]}).config
+    assert longer.model_warmup[1].inputs["C"].dims == (7,)
+
+
+REFUSED: dict[str, tuple[bytes, str, dict[str, Any], str]] = {
+    "batching of a fixed batch": (
+        relu((1, 4)),
+        "net.onnx",
+        {"max_batch_size": 8},
+        'does not support batching, got max_batch_size 8, but the first dimension of "X" and "Y" is fixed',
+    ),
+    "unknown input": (
+        relu(),
+        "net.onnx",
+        {"input": [ModelInput(name="x", dims=[4])]},
+        'net.onnx: the model has no input of that name, got "x"; did you mean "X"?',
+    ),
+    "unknown field": (relu(), "net.onnx", {"max_batchsize": 8}, 'did you mean "max_batch_size"?'),
+    "Git LFS pointer": (
+        b"version https://git-lfs.github.com/spec/v1\n",
+        "net.onnx",
+        {},
+        "net.onnx: Protobuf parsing failed: it is a Git LFS pointer; run `git lfs pull`",
+    ),
+    "unknown ending": (b"", "net.h5", {}, 'net.h5: the format of the model is unknown, got ".h5"'),
+    "dynamic batching without batches": (
+        relu((1, 4)),
+        "net.onnx",
+        {"dynamic_batching": ModelDynamicBatching()},
+        "net.onnx: dynamic_batching has no effect, because max_batch_size is 0",
+    ),
+    "trees": (
+        b'{"learner": {}}',
+        "net.json",
+        {},
+        r'set input=[ModelInput(name="input__0", data_type="TYPE_FP32", dims=[28])] and backend=FilBackend(',
+    ),
+    "warmup without inputs": (
+        b"ftrt" + bytes(24),
+        "net.plan",
+        {"with_warmup": True},
+        "net.plan: with_warmup needs the inputs, which the file does not say; set input=[",
+    ),
+}
+
+
+@pytest.mark.parametrize(("content", "name", "options", "message"), REFUSED.values(), ids=REFUSED)
+def test_errors_name_the_file_and_the_fix(
+    content: bytes, name: str, options: dict[str, Any], message: str, write: Write
+) -> None:
+    """What is wrong with the file or missing is an error with the file's name."""
+    with pytest.raises(InvalidValueError) as error:
+        ModelConfig.from_model_file(write(content, name), **options)
+    assert message in str(error.value)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A path that does not exist is an error."""
+    with pytest.raises(InvalidValueError, match=r"net.onnx: does not exist; pass the path of a model file"):
+        ModelConfig.from_model_file(tmp_path / "net.onnx")
+
+
+@pytest.mark.parametrize(
+    ("dims", "message"),
+    [
+        ({"x": [1]}, 'shape of "x": the model has no input'),
+        ({"X": [5]}, r"must fit the dims \[4\], got \[5\]"),
+    ],
+)
+def test_wrong_warmup_dims(dims: dict[str, list[int]], message: str, write: Write) -> None:
+    """Dims of the warmup request must fit an input."""
+    with pytest.raises(InvalidValueError, match=message):
+        derive(write(relu()), with_warmup=True, warmup_dims=dims)
+
+
+# --- other formats ----------------------------------------------------------------------------------------
+
+
+def test_torchscript_needs_tensors() -> None:
+    """The error names the missing fields and the arguments of forward."""
+    path = TORCH_ARCHIVES / "pair.pt"
+    with pytest.raises(
+        InvalidValueError, match=r'\(forward takes "ids", "mask" and "scale"\); set input=.*and output='
+    ):
+        ModelConfig.from_model_file(path)
+    tensors: dict[str, Any] = {
+        "input": [ModelInput(data_type="TYPE_INT64", dims=[8])] * 3,
+        "output": [ModelOutput(data_type="TYPE_FP32", dims=[2])],
+    }
+    config = ModelConfig.from_model_file(path, **tensors)
+    assert (config.platform, config.max_batch_size) == ("pytorch_libtorch", 0)
+    assert [each.name for each in config.input] == ["INPUT__0", "INPUT__1", "INPUT__2"]
+
+
+def test_trees(write: Write) -> None:
+    """The ending decides the type; the FIL backend batches, and gets the threshold that it requires."""
+    derived = derive(
+        write(b'{"learner": {}}', "fraud.json"),
+        fields={
+            "backend": FilBackend(output_class=True),
+            "input": [ModelInput(data_type="TYPE_FP32", dims=[28])],
+        },
+    )
+    config = derived.config
+    assert config.parameters == {"model_type": "xgboost_json", "output_class": "true", "threshold": "0.5"}
+    assert (config.input[0].name, config.output[0].name, config.max_batch_size) == (
+        "input__0",
+        "output__0",
+        8192,
+    )
+    assert list(derived.files) == ["xgboost.json"]
+
+
+def _files(derived: DerivedConfig) -> list[str]:
+    return list(derived.files)
+
+
+def test_backends_that_complete_the_rest(write: Write) -> None:
+    """A plan and an OpenVINO model are completed by their backends when they are loaded."""
+    plan = derive(write(b"ftrt" + bytes(24), "net.engine"), max_batch_size=8)
+    assert (plan.config.platform, plan.config.max_batch_size, _files(plan)) == (
+        "tensorrt_plan",
+        8,
+        ["model.plan"],
+    )
+    write(b"weights", "net.bin")
+    openvino = derive(write(b'<net name="n"></net>', "net.xml"))
+    assert (openvino.config.backend, _files(openvino)) == ("openvino", ["model.xml", "model.bin"])
+    assert "completes this from the model" in openvino.to_text()
+
+
+def test_ort_keeps_its_ending(write: Write) -> None:
+    """ONNX Runtime reads its own format only from a file that ends in .ort."""
+    derived = derive(write(b"\x08\0\0\0ORTM", "net.ort"))
+    assert (_files(derived), derived.config.default_model_filename) == (["model.ort"], "model.ort")
+
+
+def test_folder_of_an_onnx_model(tmp_path: Path) -> None:
+    """A folder with a model.onnx is named after the folder."""
+    (tmp_path / "resnet").mkdir()
+    (tmp_path / "resnet" / "model.onnx").write_bytes(relu())
+    assert ModelConfig.from_model_file(tmp_path / "resnet").name == "resnet"

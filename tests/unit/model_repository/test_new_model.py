@@ -1,0 +1,71 @@
+"""Model folders that are created from a configuration and model files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.model_repository import new_model
+from constructs_triton.model_repository.new_model import NewModel
+
+CONFIG = """name: "net"
+backend: "python"
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+"""
+CODE = "class TritonPythonModel:\n    def execute(self, requests): ...\n"
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> NewModel:
+    """A model of a file and a folder."""
+    (tmp_path / "code.py").write_text(CODE)
+    (tmp_path / "code.py").chmod(0o600)
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "en.txt").write_text("a")
+    files = {"model.py": tmp_path / "code.py", "data/words": tmp_path / "words"}
+    return NewModel("net", CONFIG, files)
+
+
+def test_folder_has_copies(net: NewModel, tmp_path: Path) -> None:
+    """Missing parents are created; the files are copies, so a change of the original does not reach them."""
+    folder = net.write_to(tmp_path / "a" / "models")
+    assert folder == tmp_path / "a" / "models" / "net"
+    paths = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    assert paths == ["1/data/words/en.txt", "1/model.py", "config.pbtxt"]
+    copied = folder / "1" / "model.py"
+    (tmp_path / "code.py").write_text("")
+    assert (copied.read_text(), copied.is_symlink(), copied.stat().st_nlink) == (CODE, False, 1)
+    assert [path.name for path in (tmp_path / "a" / "models").iterdir()] == ["net"]
+
+
+def test_existing_folder_is_kept(net: NewModel, tmp_path: Path) -> None:
+    """Nothing is overwritten, even if the folder is empty."""
+    (tmp_path / "models" / "net").mkdir(parents=True)
+    with pytest.raises(
+        InvalidValueError, match="net: already exists; choose another name, or delete the folder"
+    ):
+        net.write_to(tmp_path / "models")
+
+
+def test_nothing_is_left_after_an_error(
+    net: NewModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of the checks or of the disk leaves no folder, not even a new repository."""
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(RepositoryError, match="net: 1 error found"):
+        NewModel("net", CONFIG.replace("TYPE_FP32", "TYPE_INVALID", 1), net.files).write_to(
+            tmp_path / "a" / "models"
+        )
+    assert sorted(tmp_path.rglob("*")) == before
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(new_model.shutil, "copyfileobj", full)
+    monkeypatch.setattr("fcntl.ioctl", full)
+    with pytest.raises(InvalidValueError, match=r"net: cannot be written \(no space left on device\)"):
+        net.write_to(tmp_path / "a" / "models")
+    assert sorted(tmp_path.rglob("*")) == before
