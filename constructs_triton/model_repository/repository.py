@@ -82,7 +82,7 @@ class ModelRepository:
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
-        repository = cls(Path(path), directories, has_config, complete_bytes)
+        repository = cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
         repository.compose(CompositionOptions.of(calls, serve_alone))
         return repository
 
@@ -95,7 +95,6 @@ class ModelRepository:
         if not options.is_empty:
             options.refuse_unknown(self.models)
         self.composition = options
-        return cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
 
     def __repr__(self) -> str:
         return f"ModelRepository({str(self.path)!r})"

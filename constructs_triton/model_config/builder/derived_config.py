@@ -129,7 +129,7 @@ def derive(
             reject the configuration.
     """
     file = _described(Path(path))
-    draft = _draft(file, name or _default_name(file.path, Path(path)), fields or {})
+    draft = _draft(file, _checked_name(name or _default_name(file.path, Path(path))), fields or {})
     derivation = Derivation(draft.to_message(), file, max_batch_size, syntax)
     if not file.faults:
         derive_tensors(derivation)
@@ -175,6 +175,14 @@ def _is_onnx_folder(path: Path) -> bool:
 
 def _default_name(file: Path, given: Path) -> str:
     return given.resolve().name if given.is_dir() and file != given else given.stem
+
+
+def _checked_name(name: str) -> str:
+    if "/" in name or "\0" in name or name in (".", ".."):
+        raise InvalidValueError(
+            f"name: must be usable as the name of a folder, got {name!r}; use another name"
+        )
+    return name
 
 
 def _draft(file: ModelFile, name: str, fields: Mapping[str, Any]) -> ModelConfig:

@@ -70,8 +70,8 @@ def _refuse_dynamic_batching(derivation: Derivation) -> None:
     if derivation.message.HasField("dynamic_batching"):
         syntax = derivation.syntax
         raise InvalidValueError(
-            f"{derivation.file.path}: {syntax['dynamic_batching']} has no effect, because max_batch_size is 0; "
-            f"set {syntax['max_batch_size']} if the model has a batch dimension, or leave the option out"
+            f"{derivation.file.path}: {syntax['dynamic_batching']} has no effect, because max_batch_size is "
+            f"0; set {syntax['max_batch_size']} if the model has a batch dimension, or leave the option out"
         )
 
 

@@ -33,6 +33,18 @@ def test_link_inside_the_repository_becomes_a_plain_file(root: Path) -> None:
     assert files_of(root) == ["m/1/copy.py", "m/1/model.py", "m/1/vocabulary/words.txt", "m/config.pbtxt"]
 
 
+def test_linked_files_may_be_outside(root: Path, tmp_path: Path) -> None:
+    """A link to a listed file is read under the file's own path; other links out are refused."""
+    weights = tmp_path / "net.onnx"
+    weights.write_bytes(b"weights")
+    (root / "m/1/model.onnx").symlink_to(weights)
+    members = collect_members(root, ["m"], linked_files=[str(weights.resolve())])
+    (linked,) = [member for member in members if member.name == "m/1/model.onnx"]
+    assert (linked.source, linked.size) == (str(weights.resolve()), 7)
+    with pytest.raises(ArchiveError, match="is a link out of the repository"):
+        collect_members(root, ["m"], linked_files=[str(root)])
+
+
 def link_out(root: Path) -> None:
     (root / "m/1/x").symlink_to("/etc/hostname")
 
