@@ -97,7 +97,8 @@ def _random(datatype: Datatype, shape: tuple[int, ...], generator: np.random.Gen
     dtype = dtype_of(datatype)
     if datatype.datatype == "BYTES":
         words = np.array(_WORDS, dtype=object)
-        return words[generator.integers(0, len(_WORDS), shape)]
+        chosen: NDArray[Any] = words[generator.integers(0, len(_WORDS), shape)]
+        return chosen
     if datatype.datatype == "BOOL":
         return generator.integers(0, 2, shape).astype(dtype)
     if datatype.datatype == "UINT8":

@@ -77,7 +77,10 @@ class ModelCatalog:
             InvalidValueError: there are several or none, or the names in the source are unknown.
         """
         source = self.source
-        names = [*(source.cached.top_level if isinstance(source, LocalModels) else ()), *self._named]
+        names: list[str] = [
+            *(source.cached.top_level if isinstance(source, LocalModels) else ()),
+            *self._named,
+        ]
         if len(names) == 1 and (source is None or isinstance(source, LocalModels)):
             return names[0]
         known = quoted(names) if names else "no names that are known at synth"

@@ -26,8 +26,8 @@ from constructs_triton.model_config.builder.commented_text import with_comments
 from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.derived_tensors import Derivation, derive_tensors
 from constructs_triton.model_config.builder.derived_warmup import warmup_requests
-from constructs_triton.model_config.loaded_files import FILE_OF_TREE_MODEL, file_to_load
-from constructs_triton.model_files import ModelFile, describe
+from constructs_triton.model_config.loaded_files import file_to_load
+from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, describe
 
 __all__ = ["PYTHON_SYNTAX", "DerivedConfig", "derive"]
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
-from constructs_triton.model_repository import new_model
 from constructs_triton.model_repository.new_model import NewModel
 
 CONFIG = """name: "net"
@@ -64,7 +63,7 @@ def test_nothing_is_left_after_an_error(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(new_model.shutil, "copyfileobj", full)
+    monkeypatch.setattr("shutil.copyfileobj", full)
     monkeypatch.setattr("fcntl.ioctl", full)
     with pytest.raises(InvalidValueError, match=r"net: cannot be written \(no space left on device\)"):
         net.write_to(tmp_path / "a" / "models")
