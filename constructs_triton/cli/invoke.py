@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _SHOWN_ELEMENTS = 6
+_DIGEST = re.compile(r"-[0-9a-f]{8}$")
 _DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
 _EPILOG = """\
 inputs:
@@ -129,9 +131,15 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
     from constructs_triton.cli.sample_inputs import sample_inputs  # noqa: PLC0415 - --help needs none
     from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415
 
-    likely = [arguments.target_model or "", arguments.endpoint]
+    likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
     shapes, is_random = read_shapes(arguments.shapes), arguments.random
     return {**sample_inputs(arguments.repository, arguments.model, likely, shapes, is_random=is_random)}
+
+
+def _names_of_archive(target_model: str) -> list[str]:
+    """Return the model names that an archive may have: resnet for resnet.tar.gz and resnet-3f9c2a1b.tar.gz."""
+    name = target_model.removesuffix(".tar.gz")
+    return [name, _DIGEST.sub("", name)]
 
 
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:

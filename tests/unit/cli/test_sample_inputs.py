@@ -101,6 +101,8 @@ def test_command_sends_and_prints(
             return client.InferenceResult({"y": arrays["x"]}, {"y": "FP32"}, "net", "1")
 
     monkeypatch.setattr(client, "TritonClient", Echo)
-    assert main(["invoke", "net", "--zeros", "--shape", "x=2,4"]) == 0
+    write_model(tmp_path / "models", "other", declare("x"))
+    words = ["--target-model", "net-3f9c2a1b.tar.gz", "--zeros", "--shape", "x=2,4"]
+    assert main(["invoke", "endpoint", *words]) == 0
     assert sent["x"].shape == (1, 2, 4)
     assert "The same request in Python, with zeros:" in capsys.readouterr().out
