@@ -137,7 +137,7 @@ def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str 
 
 
 def _names_of_archive(target_model: str) -> list[str]:
-    """Return the model names that an archive may have: resnet for resnet.tar.gz and resnet-3f9c2a1b.tar.gz."""
+    """Return the names of models whose archive this may be: ``resnet`` for ``resnet-3f9c2a1b.tar.gz``."""
     name = target_model.removesuffix(".tar.gz")
     return [name, _DIGEST.sub("", name)]
 
