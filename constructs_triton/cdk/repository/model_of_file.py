@@ -13,6 +13,7 @@ from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.cached_repository import CheckedFindings
+from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.new_model import NewModel
 
 __all__ = ["ModelOfFile"]
@@ -26,16 +27,19 @@ class ModelOfFile(PackedModels):
         self._file = file
 
     @classmethod
-    def create(cls, derived: DerivedConfig, directory: Path) -> ModelOfFile:
+    def create(cls, derived: DerivedConfig, directory: Path, composition: CompositionOptions) -> ModelOfFile:
         """Write the configuration and the links into ``directory``, which is empty.
 
         Raises:
-            InvalidValueError: the model has data outside its folder.
+            InvalidValueError: the model has data outside its folder, or ``composition`` contains another
+                model.
         """
         files = derived.files
         NewModel(derived.config.name, derived.config.to_text(), files).fill(directory, _link)
         linked_files = [os.path.realpath(path) for path in files.values()]
-        return cls(ModelRepository.from_directory(directory, linked_files=linked_files), derived.file.path)
+        repository = ModelRepository.from_directory(directory, linked_files=linked_files)
+        repository.compose(composition)
+        return cls(repository, derived.file.path)
 
     @property
     def description(self) -> str:

@@ -163,7 +163,7 @@ class _ModelFile(ModelSource):
     with_warmup: bool
     fields: Mapping[str, Any]
 
-    def load(self) -> LoadedModels:
+    def load(self, composition: CompositionOptions) -> LoadedModels:
         derived = derive(
             self.path,
             name=self.name,
@@ -171,7 +171,7 @@ class _ModelFile(ModelSource):
             with_warmup=self.with_warmup,
             fields=self.fields,
         )
-        return ModelOfFile.create(derived, scratch_directory())
+        return ModelOfFile.create(derived, scratch_directory(), composition)
 
 
 @dataclass(frozen=True, slots=True)
