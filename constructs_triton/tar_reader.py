@@ -10,7 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -82,7 +84,8 @@ class UnpackLimits:
 class ArchiveMember(NamedTuple):
     """A member: its name as written, and what is wrong with its type, or ``None``.
 
-    ``chunks`` reads the content; it must be used before the next member is asked for.
+    ``chunks`` reads the content; it must be used before the next member is asked for, and raises an
+    ``ArchiveError`` as :func:`read_members` does.
     """
 
     name: str
@@ -102,10 +105,21 @@ def read_members(archive: Path, limits: UnpackLimits | None = None) -> Iterator[
         ArchiveError: it cannot be read, is damaged, or exceeds ``limits``.
     """
     allowed = limits or UnpackLimits.from_environment()
+    with _errors_of(archive), open_regular(archive) as file, _gzip(file) as content:
+        stream = _Stream(content, allowed.bytes_for(os.fstat(file.fileno()).st_size))
+        for member in _Reader(stream, allowed.max_members).members():
+            yield member._replace(chunks=partial(_content, archive, member))
+
+
+def _content(archive: Path, member: ArchiveMember) -> Iterator[bytes]:
+    with _errors_of(archive):
+        yield from member.chunks()
+
+
+@contextmanager
+def _errors_of(archive: Path) -> Iterator[None]:
     try:
-        with open_regular(archive) as file, _gzip(file) as content:
-            size = os.fstat(file.fileno()).st_size
-            yield from _Reader(_Stream(content, allowed.bytes_for(size)), allowed.max_members).members()
+        yield
     except _LimitError as error:
         raise ArchiveError(f"{archive}: {error}") from error
     except (OSError, EOFError, _FormatError, _DEFLATE_ERROR) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import random
 import shutil
 import tarfile
 from collections.abc import Callable, Iterator
@@ -78,6 +79,16 @@ def onnx_models() -> list[bytes]:
 def tar_streams() -> list[bytes]:
     """An archive in each format, with long names and extended headers."""
     return [_tar(tar_format) for tar_format in (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)]
+
+
+def gzip_streams() -> list[bytes]:
+    """Archives, also one whose content does not fit into a buffer of the reader."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        info = tarfile.TarInfo("net/1/weights.bin")
+        info.size = 150_000
+        archive.addfile(info, io.BytesIO(random.Random(1).randbytes(info.size)))
+    return [gzip.compress(each, mtime=0) for each in (*tar_streams(), stream.getvalue())]
 
 
 def _tar(tar_format: int) -> bytes:
@@ -206,7 +217,7 @@ TARGETS = (
     FuzzTarget("repository", configurations, _check_repository),
     FuzzTarget("onnx", onnx_models, _check_onnx_model),
     FuzzTarget("tar", tar_streams, _read_tar),
-    FuzzTarget("gzip", lambda: [gzip.compress(each, mtime=0) for each in tar_streams()], _read_archive),
+    FuzzTarget("gzip", gzip_streams, _read_archive),
     FuzzTarget("environment", _environments, _read_environment),
     FuzzTarget("python", sources, _read_source),
     FuzzTarget("index", lambda: [INDEX], lambda content, _: Index.from_json(content), (ValueError,)),

@@ -147,6 +147,23 @@ def test_content_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.tar.gz"]
 
 
+def test_error_in_the_middle_of_a_file_is_the_archives(tmp_path: Path) -> None:
+    """The content of a large file is damaged, cut off or too long: one error, and nothing is left."""
+    content = random.Random(1).randbytes(3 << 20)
+    whole = gzip.compress(tar(files={**FILES, "net/1/weights.bin": content}), 1, mtime=0)
+    path = tmp_path / "a.tar.gz"
+    damaged = whole[: 2 << 20] + b"\xff" * 1000 + whole[(2 << 20) + 1000 :]
+    for broken in (damaged, whole[: 2 << 20]):
+        path.write_bytes(broken)
+        for read in readers(tmp_path):
+            with pytest.raises(ArchiveError, match=r"a\.tar\.gz: cannot be read as \.tar\.gz"):
+                read(path)
+    path.write_bytes(whole)
+    with pytest.raises(ArchiveError, match="unpacks to more than 2000000 bytes"):
+        unpack(path, tmp_path / "unpacked", UnpackLimits(max_bytes=2_000_000))
+    assert not (tmp_path / "unpacked").exists()
+
+
 def test_bomb_is_bounded_by_the_size_of_its_archive() -> None:
     """Beyond one GiB, the content may be 200 times as large as the archive, unless the user sets a bound."""
     assert UnpackLimits().bytes_for(1000) == 1 << 30
