@@ -23,9 +23,12 @@ from constructs_triton.model_files.wrong_content import PICKLE, ZIP, recognize
 __all__ = ["describe_torchscript"]
 
 _LARGEST_MEMBER_BYTES = 8 << 20
+_LARGEST_CODE_BYTES = 64 << 20
 _MOST_CODE_FILES = 2_000
-_FORWARD = re.compile(r"\n  def forward\(self: [^\n]*?(?:\)|,)(?P<rest>.*?)->", re.DOTALL)
-_ARGUMENT = re.compile(r"\s*(?P<name>\w+): (?P<type>[^=]+?)\s*(?:=.*)?", re.DOTALL)
+# The class of the model is named at the beginning.
+_READ_PICKLE_BYTES = 1 << 16
+_FORWARD = "\n  def forward(self: "
+_END_OF_SELF, _NAME = re.compile(r"[,)\n]"), re.compile(r"\w+")
 _DEVICE = re.compile(r"torch\.device\(\"(\w+(?::\d+)?)\"\)")
 _UNREADABLE = (
     OSError,
@@ -112,12 +115,17 @@ class _Archive:
     def code(self) -> dict[str, str]:
         """The text of each file with code."""
         files = [name for name in self.members if name.startswith("code/") and name.endswith(".py")]
-        return {name: self.read(name).decode("utf-8", "replace") for name in files[:_MOST_CODE_FILES]}
+        texts: dict[str, str] = {}
+        left = _LARGEST_CODE_BYTES
+        for name in files[:_MOST_CODE_FILES]:
+            texts[name] = self.read(name, left).decode("utf-8", "replace")
+            left -= len(texts[name])
+        return texts
 
-    def read(self, member: str) -> bytes:
+    def read(self, member: str, max_bytes: int = _LARGEST_MEMBER_BYTES) -> bytes:
         """Return the content of a member, or ``b""`` if it is absent, large or damaged."""
         name = self.members.get(member)
-        if name is None or self.archive.getinfo(name).file_size > _LARGEST_MEMBER_BYTES:
+        if name is None or self.archive.getinfo(name).file_size > min(max_bytes, _LARGEST_MEMBER_BYTES):
             return b""
         try:
             return self.archive.read(name)
@@ -130,17 +138,25 @@ def _arguments(archive: _Archive) -> Iterator[ModelTensor]:
     module, _, name = _outermost_class(archive.read("data.pkl")).partition(" ")
     text = archive.code.get(f"code/{module.replace('.', '/')}.py", "")
     _, found, body = text.partition(f"class {name}(Module):")
-    match = _FORWARD.search(body.partition("\nclass ")[0]) if found else None
-    for part in _split(match["rest"]) if match else ():
-        argument = _ARGUMENT.fullmatch(part)
-        if argument:
-            yield ModelTensor(argument["name"], argument["type"], None)
+    for part in _split(_rest_of_forward(body.partition("\nclass ")[0])) if found else ():
+        argument, colon, rest = part.strip().partition(": ")
+        data_type = rest.partition("=")[0].strip()
+        if colon and data_type and _NAME.fullmatch(argument):
+            yield ModelTensor(argument, data_type, None)
+
+
+def _rest_of_forward(body: str) -> str:
+    """Return what follows ``self`` in the arguments of ``forward``, up to the closing bracket."""
+    _, _, rest = body.partition(_FORWARD)
+    signature, arrow, _ = rest.partition("->")
+    end_of_self = _END_OF_SELF.search(signature)
+    return signature[end_of_self.end() :] if arrow and end_of_self and end_of_self[0] == "," else ""
 
 
 def _outermost_class(content: bytes) -> str:
     """Return module and name of the class of the model, which is the first that the pickle names."""
     try:
-        for opcode, argument, _ in pickletools.genops(content):
+        for opcode, argument, _ in pickletools.genops(content[:_READ_PICKLE_BYTES]):
             if opcode.name == "GLOBAL":
                 return str(argument)
     except ValueError:

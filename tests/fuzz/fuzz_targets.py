@@ -7,10 +7,13 @@ import io
 import random
 import shutil
 import tarfile
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from check_twins.torch_and_plan import plan, torchscript, zipped
 
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.client.server_sent_events import iterate_events
@@ -74,6 +77,31 @@ def sources() -> list[bytes]:
 def onnx_models() -> list[bytes]:
     """ONNX models of the cases that the real server has decided."""
     return list(_oracle(".onnx"))
+
+
+def _torch_archives() -> list[bytes]:
+    """Archives that PyTorch wrote."""
+    return [path.read_bytes() for path in (PROJECT / "tests/unit/model_files/torch_archives").glob("*.pt*")]
+
+
+@cache
+def _torch_code() -> list[bytes]:
+    """Code in these archives: what follows the class's name, and one with each type of argument."""
+    arguments = "x: Tensor, y: List[Tensor], mask: Optional[Tensor], d: Dict[str, Tensor], scale: float=1."
+    return [zipfile.ZipFile(io.BytesIO(torchscript(arguments))).read("model/code/__torch__.py")]
+
+
+def _other_models() -> list[bytes]:
+    """The beginning of a model in each format that is recognized by its beginning."""
+    return [
+        plan("10.3.0.26"),
+        b'<?xml version="1.0"?>\n<net name="m" version="11"><layers><layer type="Const"/></layers></net>',
+        b'{"learner": {"attributes": {}}}',
+        b"{L\0\0\0\0\0\0\0\7learner{",
+        b"tree\nversion=v3\n",
+        b"\x08\x01\x12\x10saved_model",
+        b"version https://git-lfs.github.com/spec/v1\n",
+    ]
 
 
 def tar_streams() -> list[bytes]:
@@ -140,6 +168,33 @@ def _check_onnx_model(content: bytes, folder: Path) -> None:
     (folder / "m" / "config.pbtxt").write_text('backend: "onnxruntime" max_batch_size: 4')
     describe(folder / "m" / "1" / "model.onnx")
     ModelRepository.from_directory(folder).check()
+
+
+OTHER_NAMES = ("model.plan", "model.xml", "xgboost.json", "xgboost.model", "model.txt", "model.dali", "m")
+
+
+def _describe_torch(content: bytes, folder: Path) -> None:
+    (folder / "m" / "1").mkdir(parents=True)
+    (folder / "m" / "1" / "model.pt").write_bytes(content)
+    (folder / "m" / "config.pbtxt").write_text('backend: "pytorch"')
+    describe(folder / "m" / "1" / "model.pt")
+    ModelRepository.from_directory(folder).check()
+
+
+def _describe_torch_code(content: bytes, folder: Path) -> None:
+    data = b"\x80\x02c__torch__\nNet\n" + content[:200]
+    files = {"constants.pkl": b"\x80\x02).", "data.pkl": data, "code/__torch__.py": content}
+    (folder / "model.pt").write_bytes(zipped(files))
+    describe(folder / "model.pt")
+
+
+def _describe_others(content: bytes, folder: Path) -> None:
+    for name in OTHER_NAMES:
+        (folder / name).write_bytes(content)
+        describe(folder / name)
+    (folder / "model.savedmodel").mkdir()
+    (folder / "model.savedmodel" / "saved_model.pb").write_bytes(content)
+    describe(folder / "model.savedmodel")
 
 
 def _read_archive(content: bytes, folder: Path) -> None:
@@ -216,6 +271,9 @@ TARGETS = (
     FuzzTarget("configuration", configurations, _read_configuration),
     FuzzTarget("repository", configurations, _check_repository),
     FuzzTarget("onnx", onnx_models, _check_onnx_model),
+    FuzzTarget("torchscript", _torch_archives, _describe_torch),
+    FuzzTarget("torchscript-code", _torch_code, _describe_torch_code),
+    FuzzTarget("other-models", _other_models, _describe_others),
     FuzzTarget("tar", tar_streams, _read_tar),
     FuzzTarget("gzip", gzip_streams, _read_archive),
     FuzzTarget("environment", _environments, _read_environment),
