@@ -74,24 +74,29 @@ def _assembly(directory: Path) -> AssemblyBuilder:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
-    """One run of all these endpoints, and one whose server has gRPC and metrics."""
+    """One run of all these endpoints, and two whose servers have gRPC and metrics on the same ports."""
     builder = _assembly(tmp_path_factory.mktemp("network") / "cdk.out")
     key = builder.asset("front-ends", below("m", adding_model(0)))
     builder.single_model("FrontEndsModel", key, FRONT_ENDS)
-    builder.endpoint("FrontEnds", {"AllTraffic": ("FrontEndsModel", 1)})
+    for name in ("FrontEnds", "SameFrontEnds"):
+        builder.endpoint(name, {"AllTraffic": ("FrontEndsModel", 1)})
     with LocalEndpoint.from_assembly(builder.write()) as local:
         yield local
 
 
 @needs_private_addresses
 def test_only_the_gateway_listens(local: LocalEndpoint) -> None:
-    """Only the gateway's TCP port and ports that a template sets are open, on loopback."""
+    """Only the gateway's TCP port, and the ports of gRPC and metrics in templates, are open, on loopback."""
     assert Caller(local.endpoint_url).add("Many", 1.0, TargetModel="m.tar.gz") == 6
     processes = processes_of(local)
     assert set(process_ids(local)) < processes
     port = int(local.endpoint_url.rpartition(":")[2])
-    expected = {port, GRPC_PORT, METRICS_PORT}
-    assert listening(processes) == {("127.0.0.1", number) for number in expected}
+    listened = listening(processes)
+    assert {host for host, _ in listened} == {"127.0.0.1"}
+    assert {port, GRPC_PORT, METRICS_PORT} < {number for _, number in listened}
+    assert len(listened) == 5
+    assert all(Caller(local.endpoint_url).add(name, 1.0) == 1 for name in ("FrontEnds", "SameFrontEnds"))
+    assert f"port {GRPC_PORT} is in use on this machine: grpc listens on 127.0.0.1:" in local.messages
 
 
 @needs_private_addresses

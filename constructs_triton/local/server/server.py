@@ -19,6 +19,7 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
+from constructs_triton.local.server.front_end_ports import FrontEndPorts
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import (
@@ -72,6 +73,7 @@ class ServerSettings:
     stand_ins: StandIns | None = None
     #: Folders of the whole run, which the supervisors delete when it ends.
     run_folders: tuple[Path, ...] = ()
+    front_end_ports: FrontEndPorts = field(default_factory=FrontEndPorts)
 
 
 @dataclass(slots=True)
@@ -259,6 +261,9 @@ class TritonServer:
         for message in command.messages if self.generation == 0 else ():
             self.settings.report(f"{self.label}: {message}")
         installation, python = self.settings.installation, self.settings.python
+        has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
+        ports = self.settings.front_end_ports
+        moved = ports.moved(self.label, command.arguments, self.settings.report) if has_network else []
         return {
             "argv": [
                 str(installation.executable),
@@ -266,10 +271,12 @@ class TritonServer:
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
                 *_LOOPBACK_FLAGS,
+                *(f"--{each.name}-port={each.port}" for each in moved),
             ],
             "environment": {
                 "HOME": str(self.directory / "home"),
                 **command.environment,
+                **{f"SAGEMAKER_TRITON_{each.name.upper()}_PORT": str(each.port) for each in moved},
                 "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
                 "LD_LIBRARY_PATH": installation.library_path(python),
             },
@@ -277,7 +284,7 @@ class TritonServer:
             "log": str(self.log),
             "mounted_models": str(self.container_directory) if self.settings.has_private_mounts else None,
             "private_port": self.port if self.settings.has_private_addresses else None,
-            "has_network": not (self.container.is_isolated and self.settings.has_network_isolation),
+            "has_network": has_network,
         }
 
     def _container_environment(self) -> dict[str, str]:

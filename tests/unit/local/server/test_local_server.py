@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import socket
 import tarfile
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.server.front_end_ports import FrontEndPorts
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import ContainerSpec
@@ -27,10 +29,17 @@ SETTINGS = ServerSettings(
 )
 
 
-def request_of(folder: Path, settings: ServerSettings = SETTINGS, **container: Any) -> dict[str, Any]:
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def request_of(
+    folder: Path, settings: ServerSettings = SETTINGS, label: str = "e/v", **container: Any
+) -> dict[str, Any]:
     """The start request that the supervisor would receive."""
     spec = ContainerSpec("m", "", "s3://bucket/m.tar.gz", archive=Path("m.tar.gz"), **container)
-    server = TritonServer("e/v", spec, settings)
+    server = TritonServer(label, spec, settings)
     server.directory = folder
     (server.container_directory / "model" / "m").mkdir(parents=True, exist_ok=True)
     return dict(server._request())
@@ -51,6 +60,24 @@ def test_other_front_ends_get_a_loopback_address_whatever_the_template_adds(tmp_
     for name in ("http", "grpc", "metrics"):
         flags = [word for word in words if word.startswith(f"--{name}-address=")]
         assert flags == [f"--{name}-address=0.0.0.0", f"--{name}-address=127.0.0.1"]
+
+
+def test_two_servers_of_a_run_have_different_grpc_ports(tmp_path: Path) -> None:
+    """In AWS each container has its own network; here the second server gets another port and is reported."""
+    reports: list[str] = []
+    settings = replace(SETTINGS, report=reports.append, front_end_ports=FrontEndPorts())
+    environment = {"SAGEMAKER_TRITON_ALLOW_GRPC": "true", "SAGEMAKER_TRITON_GRPC_PORT": str(free_port())}
+    for label in ("a/v", "b/v", "isolated/v"):
+        is_isolated = label == "isolated/v"
+        request = request_of(
+            tmp_path / label, settings, label, environment=environment, is_isolated=is_isolated
+        )
+        flags = [word for word in request["argv"] if word.startswith("--grpc-port=")]
+        assert (len(flags) == 2) == (label == "b/v")
+        port = request["environment"]["SAGEMAKER_TRITON_GRPC_PORT"]
+        assert flags[-1] == f"--grpc-port={port}"
+    (line,) = (line for line in reports if "grpc" in line)
+    assert line.startswith(f"b/v: port {environment['SAGEMAKER_TRITON_GRPC_PORT']} is in use on this machine")
 
 
 def test_open_ports_are_not_reported(tmp_path: Path) -> None:

@@ -1,0 +1,83 @@
+"""Gives the servers of a run different ports for gRPC, metrics and HTTP.
+
+In AWS each container has its own network, so all can have Triton's default ports. On one machine only the
+first server can have a port, and the next one would not start.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from constructs_triton.local.server.ports import reserve_port
+
+__all__ = ["FrontEnd", "FrontEndPorts"]
+
+#: Triton's front ends besides SageMaker's, with the port of each (tritonserver --help).
+_DEFAULT_PORTS = {"http": 8000, "grpc": 8001, "metrics": 8002}
+_HIGHEST_PORT = 65535
+
+
+class FrontEnd(NamedTuple):
+    """A front end that is turned on: its name in Triton's options, the template's port, and the one used."""
+
+    name: str
+    wanted: int
+    port: int
+
+
+class FrontEndPorts:
+    """The ports of all servers of a run. A server that starts again keeps its ports."""
+
+    def __init__(self) -> None:
+        self._ports: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    def moved(self, server: str, arguments: Sequence[str], report: Callable[[str], None]) -> list[FrontEnd]:
+        """Return the front ends whose port is in use, each with a free port, and report them once."""
+        with self._lock:
+            found = [self._front_end(server, *wanted, report) for wanted in _wanted(arguments)]
+        return [each for each in found if each.port != each.wanted]
+
+    def _front_end(self, server: str, name: str, wanted: int, report: Callable[[str], None]) -> FrontEnd:
+        port = self._ports.get((server, name))
+        if port is None:
+            is_taken = wanted in self._ports.values() or not _is_free(wanted)
+            port = self._ports[server, name] = _free_port() if is_taken else wanted
+            if is_taken:
+                report(
+                    f"{server}: port {wanted} is in use on this machine: {name} listens on 127.0.0.1:{port}"
+                )
+        return FrontEnd(name, wanted, port)
+
+
+def _wanted(arguments: Sequence[str]) -> Iterator[tuple[str, int]]:
+    for name, default in _DEFAULT_PORTS.items():
+        is_on = _last(arguments, f"--allow-{name}=", "true").lower() in ("true", "1")
+        port = _last(arguments, f"--{name}-port=", str(default))
+        if is_on and port.isdecimal() and 0 < int(port) <= _HIGHEST_PORT:  # the server refuses other ports
+            yield name, int(port)
+
+
+def _last(arguments: Sequence[str], flag: str, default: str) -> str:
+    """Return the value of a flag. The server uses the last of several."""
+    return next((word.removeprefix(flag) for word in reversed(arguments) if word.startswith(flag)), default)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            probe.listen(1)
+        except OSError:
+            return False
+        return True
+
+
+def _free_port() -> int:
+    with closing(reserve_port()) as reservation:
+        return int(reservation.getsockname()[1])

@@ -1,0 +1,48 @@
+"""Two servers of one run never get the same port for gRPC or metrics."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from constructs_triton.local.server.front_end_ports import FrontEndPorts, _wanted
+
+OFF = ("--allow-http=false", "--allow-grpc=false", "--allow-metrics=false")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def test_second_server_gets_another_port() -> None:
+    """The first server has the template's port. A server that starts again keeps its port."""
+    ports, wanted, reports = FrontEndPorts(), free_port(), list[str]()
+    arguments = [*OFF, "--allow-grpc=true", f"--grpc-port={wanted}"]
+    assert ports.moved("a", arguments, reports.append) == []
+    (moved,) = ports.moved("b", arguments, reports.append)
+    assert (moved.name, moved.wanted, moved.port != wanted) == ("grpc", wanted, True)
+    assert [ports.moved(name, arguments, reports.append) for name in ("a", "b")] == [[], [moved]]
+    assert reports == [f"b: port {wanted} is in use on this machine: grpc listens on 127.0.0.1:{moved.port}"]
+
+
+def test_port_of_another_program_is_not_used() -> None:
+    """The server would not start if another program listened on its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        taken = listener.getsockname()[1]
+        arguments = [*OFF, "--allow-metrics=1", f"--metrics-port={taken}"]
+        (found,) = FrontEndPorts().moved("a", arguments, lambda _: None)
+    assert (found.name, found.wanted, found.port != taken) == ("metrics", taken, True)
+
+
+@pytest.mark.parametrize("port", [["--grpc-port=8001", "--grpc-port=x"], ["--grpc-port=0"]])
+def test_invalid_port_is_left_to_the_server(port: list[str]) -> None:
+    """The server refuses a port that is not a number; the last of several flags counts."""
+    assert list(_wanted([*OFF, "--allow-grpc=true", *port])) == []
+
+
+def test_only_front_ends_that_are_on_have_a_port() -> None:
+    """HTTP is off unless the additional arguments turn it on."""
+    assert list(_wanted(OFF)) == []
+    assert list(_wanted([*OFF, "--allow-http=true"])) == [("http", 8000)]
