@@ -13,8 +13,34 @@ import pytest
 from constructs_triton.local.server import namespaces
 from constructs_triton.local.server.namespaces import why_no_network_isolation, why_no_private_mounts
 
-REASON = why_no_private_mounts([]) if sys.platform == "linux" else "mount namespaces are Linux's"
-needs_mounts = pytest.mark.skipif(REASON is not None, reason=f"no private mounts here: {REASON}")
+
+def _refusal(kind: str) -> str | None:
+    """Why the kernel refuses a namespace. Does not call the code under test, whose errors must not skip."""
+    if sys.platform != "linux":
+        return "namespaces are Linux's"
+    as_root = [] if os.geteuid() == 0 else ["--map-current-user"]
+    command = ["unshare", *as_root, f"--{kind}", "true"]
+    if kind == "mount":
+        command[-1:] = ["mount", "-t", "tmpfs", "none", "/mnt"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr.strip()
+
+
+NO_MOUNTS, NO_NETWORK = _refusal("mount"), _refusal("net")
+needs_mounts = pytest.mark.skipif(NO_MOUNTS is not None, reason=f"no private mounts here: {NO_MOUNTS}")
+needs_network_isolation = pytest.mark.skipif(
+    NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}"
+)
+
+
+@needs_mounts
+@needs_network_isolation
+def test_both_are_available_where_the_kernel_allows_them() -> None:
+    """The probes report no reason."""
+    assert (why_no_private_mounts([]), why_no_network_isolation()) == (None, None)
 
 
 @needs_mounts
@@ -58,7 +84,6 @@ def test_a_refusal_of_the_platform_is_the_reason(tmp_path: Path) -> None:
     assert done.stderr.strip()
 
 
-NO_NETWORK = why_no_network_isolation() if sys.platform == "linux" else "network namespaces are Linux's"
 #: Prints the network interfaces, whether loopback works, and whether the port of the caller can be reached.
 CONNECT = """
 import runpy, socket, sys
@@ -70,7 +95,7 @@ print(socket.socket().connect_ex(("127.0.0.1", int(sys.argv[3]))) == 0)
 """
 
 
-@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}")
+@needs_network_isolation
 @pytest.mark.parametrize("has_network", [True, False])
 def test_an_isolated_process_reaches_only_itself(has_network: bool) -> None:
     """Loopback works inside; what listens on the machine's own loopback cannot be reached."""
@@ -102,7 +127,7 @@ print((os.getuid(), os.getgid()) == before)
 """
 
 
-@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no network isolation here: {NO_NETWORK}")
+@needs_network_isolation
 def test_a_user_without_permissions_keeps_user_and_group() -> None:
     """In the user namespace that the process needs first, its user and its group are mapped to themselves."""
     # The other user could not write the coverage data.
@@ -132,8 +157,7 @@ print((parent / "file").read_text(), (parent / "link").readlink(), (parent / "fo
 """
 
 
-# The condition is not needs_mounts: an error in the code under test would skip the test.
-@pytest.mark.skipif(NO_NETWORK is not None, reason=f"no namespaces here: {NO_NETWORK}")
+@needs_mounts
 def test_a_new_folder_hides_nothing_of_its_parent(tmp_path: Path) -> None:
     """The parent's files, folders and links stay visible; the folder exists for this process only."""
     parent = tmp_path / "opt"

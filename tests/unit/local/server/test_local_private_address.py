@@ -28,6 +28,18 @@ from constructs_triton.local.server.private_address import (
 REASON = why_unavailable() if sys.platform == "linux" else "seccomp is only in Linux"
 needs_seccomp = pytest.mark.skipif(REASON is not None, reason=f"no private addresses here: {REASON}")
 
+ACTIONS = Path("/proc/sys/kernel/seccomp/actions_avail")
+
+
+@pytest.mark.skipif(
+    not ACTIONS.is_file() or "user_notif" not in ACTIONS.read_text(), reason="the kernel has no notifications"
+)
+def test_private_addresses_are_available_where_the_kernel_allows_them() -> None:
+    """Otherwise an error in the code under test would skip all other tests of it."""
+    is_filtered = "Seccomp:\t0" not in Path("/proc/self/status").read_text()
+    assert is_filtered or why_unavailable() is None
+
+
 #: The port that the test programs bind. Nothing listens there: the tests would find it.
 PORT = 8080
 #: Binds and listens as Triton's front end does, answers one connection, and prints what it found.
