@@ -18,7 +18,7 @@ DEFAULT_MAX_BATCH_SIZE = 4
 """The ``max_batch_size`` that the backend sets if the model supports batching and none is written."""
 
 
-def complete_from_onnx(config: Any | None, file: ModelFile, name: str = "") -> Any:
+def complete_from_onnx(config: Any | None, file: ModelFile, name: str) -> Any:
     """Return a copy of the configuration, completed from the model; ``None`` stands for an empty one."""
     completed = new_model_config()
     if config is not None:

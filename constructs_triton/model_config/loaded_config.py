@@ -75,5 +75,6 @@ def _notes(model: ModelUnderCheck) -> tuple[str, ...]:
     if model.backend == "onnxruntime":
         return model.not_checked
     if model.completes_tensors:
-        return (f"the {model.backend} backend may complete tensors and max_batch_size from the model file",)
+        backend = f"{model.backend} backend" if model.backend else "backend"
+        return (f"the {backend} may complete tensors and max_batch_size from the model file",)
     return ()

@@ -42,7 +42,7 @@ def _json_length(value: Any, reference: int) -> int:
     if _is_intrinsic(value):
         return 2 + _string_length(value, reference)
     if isinstance(value, Mapping):
-        entries = [_json_length(key, 0) + 1 + _json_length(each, reference) for key, each in value.items()]
+        entries = [len(json.dumps(key)) + 1 + _json_length(each, reference) for key, each in value.items()]
         return _with_separators(entries)
     if isinstance(value, list):
         return _with_separators([_json_length(each, reference) for each in value])

@@ -120,6 +120,7 @@ def test_json_has_the_field_names_of_the_schema(models: Path, capsys: pytest.Cap
         (["model", "--model", "x"], "is one model, not a repository, got 'x'; leave it out"),
         ([".", "--model", "modle"], "got 'modle'; did you mean \"model\"?"),
         (["model/1"], "contains no model"),
+        (["damaged"], "damaged/config.pbtxt:1:17: error[text-syntax]"),
     ],
 )
 def test_wrong_request_is_refused(
@@ -129,7 +130,9 @@ def test_wrong_request_is_refused(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The error says what can be shown."""
+    """The error says what can be shown, or what is wrong with the file."""
+    (models / "damaged").mkdir()
+    (models / "damaged" / "config.pbtxt").write_text('max_batch_size: "x')
     monkeypatch.chdir(models)
     with pytest.raises(ConstructsTritonError) as caught:
         _show(capsys, *words)

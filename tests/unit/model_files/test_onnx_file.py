@@ -268,15 +268,38 @@ def test_external_data(location: str, image_version: str, reason: str | None, tm
     (folder / "short.bin").write_bytes(b"\0" * 20)
     (folder / "whole.bin").write_bytes(b"\0" * 24)
     (tmp_path / "outside.bin").write_bytes(b"\0" * 24)
-    weights = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=[4])
-    weights.data_location = TensorProto.EXTERNAL
-    for key, value in (("location", location), ("offset", "8"), ("length", "16")):
-        weights.external_data.add(key=key, value=value)
+    weights = _external_weights(location=location, offset="8", length="16")
     content = model(
         "", [node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")], initializers=[weights]
     )
     faults = _described(content, folder, image_version).faults
     assert [fault.message for fault in faults] == ([f'the external data of "W" {reason}'] if reason else [])
+
+
+@pytest.mark.parametrize(("offset", "fits"), [("0", True), ("x", True), ("1", False)])
+def test_offset_that_is_not_a_number_counts_as_zero(offset: str, fits: bool, tmp_path: Path) -> None:
+    """The data of a tensor begins at the start of the file if its offset cannot be read."""
+    (tmp_path / "data.bin").write_bytes(b"\0" * 16)
+    weights = _external_weights(location="data.bin", offset=offset, length="16")
+    content = model(
+        "", [node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")], initializers=[weights]
+    )
+    assert (not _described(content, tmp_path).faults) == fits
+
+
+def test_external_data_of_a_constant(tmp_path: Path) -> None:
+    """The value of a Constant node may be in a file of its own, which must exist."""
+    constant = helper.make_node("Constant", [], ["W"], value=_external_weights(location="absent.bin"))
+    content = model("", [constant, node("Add", ["X", "W"], ["Y"])], [tensor("X")], [tensor("Y")])
+    assert '"absent.bin", which does not exist' in _fault(content, tmp_path)[1]
+
+
+def _external_weights(**entries: str) -> TensorProto:
+    weights = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=[4])
+    weights.data_location = TensorProto.EXTERNAL
+    for key, value in entries.items():
+        weights.external_data.add(key=key, value=value)
+    return weights
 
 
 # --- the file ---------------------------------------------------------------------------------------------
