@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 from constructs_triton.errors import ConstructsTritonError
 
@@ -74,8 +75,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_FINE
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that takes no abbreviated options, because a new option could change what one stands for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(allow_abbrev=False, **settings)
+
+
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="constructs-triton",
         description=DESCRIPTION,
         epilog=EPILOG,

@@ -26,7 +26,7 @@ from ..retries import make_client, wait_for_policies
 from . import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from .index import update_index
 from .manifest import ListedArchive, Manifest
-from .placement import OutOfTimeError, Placement, Source, SyncError
+from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, Source, SyncError
 from .properties import SyncProperties
 from .pruning import empty_prefix, prune
 
@@ -92,7 +92,8 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
 
 
 def _client() -> Any:
-    return wait_for_policies(make_client("s3", max_pool_connections=CONCURRENT_ARCHIVES * 8))
+    connections = CONCURRENT_ARCHIVES * CONCURRENT_PARTS
+    return wait_for_policies(make_client("s3", max_pool_connections=connections))
 
 
 def _clock(context: Any, reserve_seconds: float) -> Callable[[], bool]:

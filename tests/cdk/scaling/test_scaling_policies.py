@@ -351,6 +351,20 @@ def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
     assert [each.policy_id for each in count.tracked_metrics] == ["First", "Fourth"]
 
 
+def test_order_of_an_expressions_metrics_makes_no_other_metric(stack: cdk.Stack) -> None:
+    """An expression over the same metrics in another order is the same metric."""
+    count, used = make_count(stack), {"a": variant_metric("GPUUtilization", **NAMES, statistic="Maximum")}
+    used["b"] = variant_metric("CPUUtilization", **NAMES, statistic="Maximum")
+    reordered = dict(reversed(used.items()))
+    first, second = (
+        cloudwatch.MathExpression(expression="MAX([a, b])", using_metrics=metrics)
+        for metrics in (used, reordered)
+    )
+    count.scale_to_track_metric("First", metric=first, target_value=60)
+    with pytest.raises(InvalidValueError, match="already tracks metric"):
+        count.scale_to_track_metric("Second", metric=second, target_value=80)
+
+
 def test_tracked_metrics_have_their_range(stack: cdk.Stack) -> None:
     """A tracked metric has its target and its number of units, such as GPUs."""
     count = make_count(stack, "ml.g5.12xlarge")

@@ -106,7 +106,7 @@ def test_number_token_that_must_be_multiplied_is_refused(stack: cdk.Stack, tmp_p
     """CloudFormation cannot multiply, so a token for such a number raises an error."""
     endpoint = make_endpoint(stack, tmp_path, instance_type=InstanceType.of("ml.g5.12xlarge"))
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=2)
-    with pytest.raises(InvalidValueError, match="has to be multiplied"):
+    with pytest.raises(InvalidValueError, match="target_utilization_percent: has to be multiplied"):
         count.scale_on_gpu_utilization("Gpu", target_utilization_percent=number(stack, "Target"))
     with pytest.raises(InvalidValueError, match="has to be multiplied"):
         count.scale_on_invocations_per_instance("Calls", max_requests_per_second=number(stack, "Rate"))

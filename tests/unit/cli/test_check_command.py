@@ -182,7 +182,7 @@ def test_answers_of_the_server_are_printed_below_the_findings(
     ("options", "message"),
     [
         (["--gpus", "-1"], "--gpus: must be 0 or more, got -1"),
-        (["--image-version", "new"], "--image-version"),
+        (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
         (["--endpoint", "both"], "invalid choice: 'both'"),
     ],
 )

@@ -37,7 +37,7 @@ def test_every_command_and_option_is_described(command: str) -> None:
                 continue
             assert action.help
             assert not action.help.endswith(".")
-            if action.metavar:
+            if action.metavar or not action.option_strings:
                 assert str(action.metavar).isupper()
 
 
@@ -51,6 +51,14 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert f"    {name:9} {command.summary}\n" in text
     assert "examples:" in text
     assert "Exit codes: 0 success" in text
+
+
+def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
+    """An abbreviation would change its meaning with a new option."""
+    with pytest.raises(SystemExit) as ended:
+        main(["pack", "models", "--output", "archives", "--mod", "m"])
+    assert ended.value.code == 2
+    assert "unrecognized arguments: --mod m" in capsys.readouterr().err
 
 
 def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,8 @@ def test_unreachable_endpoint_is_one_line_of_error(capsys: pytest.CaptureFixture
 def test_batch_puts_an_axis_before_the_value() -> None:
     """A model with a batch axis receives one element as a batch of one."""
     assert read_input("x=[[1],[2]]:INT64", with_batch=True)[1][0].shape == (1, 2, 1)
-    assert read_input("x=1.5:BF16", with_batch=False)[1][1] == "BF16"
+    name, (array, datatype) = read_input("x=1.5:BF16", with_batch=False)
+    assert (name, array.tolist(), datatype) == ("x", [1.5], "BF16")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from pathlib import Path
 
 import pytest
@@ -49,3 +50,15 @@ def test_started_multi_model_variant(tmp_path: Path, monkeypatch: pytest.MonkeyP
     variant = started(container, tmp_path, monkeypatch)
     assert variant.multi_model is not None
     assert (variant.multi_model.prefix / "a.tar.gz").read_bytes() == b"archive"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_ends_the_run_in_order(number: signal.Signals) -> None:
+    """The run stops its servers itself: the signal only sets the event that it waits for."""
+
+    async def wait() -> None:
+        stop = run._stop_event(until_stdin_closes=False)
+        signal.raise_signal(number)
+        await asyncio.wait_for(stop.wait(), 60)
+
+    asyncio.run(wait())

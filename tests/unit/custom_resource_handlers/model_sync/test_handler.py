@@ -202,3 +202,8 @@ def test_run_fails_if_no_response_is_accepted(
         handler.handler(make_event(s3, cloudformation, "Create"), Context())
     assert cloudformation.refusals == 0
     assert pauses == [0, 1, 2, 3]
+
+
+def test_every_part_copied_at_once_has_a_connection() -> None:
+    """No thread waits for a connection: 16 archives of 8 parts each are copied at once."""
+    assert handler._client().meta.config.max_pool_connections == 128
