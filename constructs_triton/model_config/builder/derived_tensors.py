@@ -114,7 +114,7 @@ def _completed(derivation: Derivation) -> Any:
     file = derivation.file
     if derivation.max_batch_size is not None:
         file = replace(file, has_batch_dimension=derivation.max_batch_size > 0)
-    completed = complete_from_onnx(draft, file)
+    completed = complete_from_onnx(draft, file, draft.name)
     is_given = bool(derivation.message.dynamic_batching.preferred_batch_size)
     if completed.HasField("dynamic_batching") and not is_given:
         # Triton sets it when it loads the model; in the file it would not follow a change of max_batch_size.

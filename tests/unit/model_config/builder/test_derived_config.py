@@ -81,7 +81,8 @@ def test_config_is_what_the_backend_completes(content: bytes, max_batch_size: in
     assert (config.name, config.max_batch_size) == ("net", max_batch_size)
     empty = ModelConfig(name="net", platform="onnxruntime_onnx").to_message()
     file = describe(path)
-    assert complete_from_onnx(config.to_message(), file) == complete_from_onnx(empty, file)
+    completed = complete_from_onnx(config.to_message(), file, "net")
+    assert completed == complete_from_onnx(empty, file, "net")
 
 
 def test_text_has_the_reasons(write: Write) -> None:
