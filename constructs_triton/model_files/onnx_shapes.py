@@ -22,6 +22,7 @@ __all__ = ["Inference", "Shape", "infer"]
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
+_SMALL_FILE_BYTES = 256 << 10
 _LARGEST_SKELETON_BYTES = 64 << 20
 _MOST_MESSAGES_DEEP = 100
 _LONGEST_REASON = 300
@@ -58,7 +59,7 @@ def infer(message: MessageReader) -> Inference:
         extra = "pip install 'constructs-triton[onnx]'"
         return Inference(not_checked=f"operators and output shapes not checked: run `{extra}`")
     try:
-        return _judged(onnx, onnx.load_model_from_string(_skeleton(message)))
+        return _judged(onnx, onnx.load_model_from_string(_without_weights(message)))
     except Exception as error:  # the package and its C++ code raise errors of many types
         reason = " ".join(str(error).split())[:_LONGEST_REASON]
         return Inference(not_checked=f"operators and output shapes not checked: {reason}")
@@ -68,7 +69,7 @@ def _judged(onnx: Any, model: Any) -> Inference:
     if _is_newer_than(onnx, model):
         reason = f"the installed onnx {onnx.__version__} is older than the model; upgrade it"
         return Inference(not_checked=f"operators and output shapes not checked: {reason}")
-    fault = _invalid_operator(onnx, model) or _invalid_type(onnx, model)
+    fault = _invalid_operator(onnx, model)
     return Inference(fault=fault) if fault else _inferred(onnx, model)
 
 
@@ -118,23 +119,18 @@ def _nodes_to_check(onnx: Any, model: Any) -> Iterator[Any]:
             yield node
 
 
-def _invalid_type(onnx: Any, model: Any) -> str | None:
-    """Return which tensor has a type that its operator does not allow, or ``None``."""
-    try:
-        onnx.shape_inference.infer_shapes(model, check_type=True)
-    except onnx.shape_inference.InferenceError as error:
-        return " ".join(str(error).split())[:_LONGEST_REASON]
-    return None
-
-
 # Shapes.
 
 
 def _inferred(onnx: Any, model: Any) -> Inference:
+    """Infer the shapes; a type that an operator does not allow is a fault."""
     declared = {each.name: _shape(each) for each in model.graph.output}
     for each in model.graph.output:
         each.type.tensor_type.ClearField("shape")
-    inferred = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        return Inference(fault=" ".join(str(error).split())[:_LONGEST_REASON])
     return Inference(
         {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
     )
@@ -163,6 +159,11 @@ def _merged_size(declared: int, inferred: int) -> int:
 
 
 # The model without its weights.
+
+
+def _without_weights(message: MessageReader) -> bytes:
+    """Return a small file as it is, because the package reads it faster than it can be copied."""
+    return message.content() if message.end <= _SMALL_FILE_BYTES else _skeleton(message)
 
 
 def _skeleton(message: MessageReader) -> bytes:

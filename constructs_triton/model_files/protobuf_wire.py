@@ -86,6 +86,9 @@ class MessageFile:
         Raises:
             WireError: the integer does not end before ``end`` or is longer than 10 bytes.
         """
+        offset = start - self._block_start
+        if start < end and 0 <= offset < len(self._block) and (byte := self._block[offset]) < 0x80:
+            return byte, start + 1  # most tags and lengths
         data = self.read(start, max(0, min(_LARGEST_VARINT_BYTES, end - start)))
         value = 0
         for index, byte in enumerate(data):
@@ -145,6 +148,10 @@ class MessageReader:
         if end > self.end:
             raise WireError("a field is longer than what contains it")
         return Field(number, 0, start, end, first, end), end
+
+    def content(self) -> bytes:
+        """Return all bytes of the message."""
+        return self._file.read(self.start, self.end - self.start)
 
     def encoded(self, field: Field) -> bytes:
         """Return a field as it is in the file, with its tag."""
