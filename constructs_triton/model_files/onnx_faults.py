@@ -137,12 +137,13 @@ def _graph_faults(graph: OnnxGraph) -> Iterator[FileFault]:
 
 def _has_cycle(graph: OnnxGraph) -> bool:
     producer = {name: index for index, node in enumerate(graph.nodes) for name in node.outputs if name}
-    order = TopologicalSorter(
-        {
-            index: [producer[name] for name in node.reads() if name in producer]
-            for index, node in enumerate(graph.nodes)
-        }
-    )
+    needed = {
+        index: [producer[name] for name in node.reads() if name in producer]
+        for index, node in enumerate(graph.nodes)
+    }
+    if all(before < index for index, nodes in needed.items() for before in nodes):
+        return False  # the order in which exporters write operators
+    order = TopologicalSorter(needed)
     try:
         order.prepare()
     except CycleError:

@@ -15,6 +15,8 @@ __all__ = ["Field", "MessageFile", "MessageReader", "TooLargeError", "WireError"
 _BLOCK_BYTES = 64 * 1024
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LARGEST_VARINT_BYTES = 10
+_LONG_VARINT = 0x80
+_FIRST_TAG = 8
 MAXIMUM_FIELDS = 20_000_000
 """Fields that are read of one file: a bound on the time that a hostile file takes."""
 LARGEST_VALUE_BYTES = 16 << 20
@@ -86,9 +88,6 @@ class MessageFile:
         Raises:
             WireError: the integer does not end before ``end`` or is longer than 10 bytes.
         """
-        offset = start - self._block_start
-        if start < end and 0 <= offset < len(self._block) and (byte := self._block[offset]) < 0x80:
-            return byte, start + 1  # most tags and lengths
         data = self.read(start, max(0, min(_LARGEST_VARINT_BYTES, end - start)))
         value = 0
         for index, byte in enumerate(data):
@@ -96,6 +95,25 @@ class MessageFile:
             if byte < 0x80:
                 return value & 0xFFFF_FFFF_FFFF_FFFF, start + index + 1
         raise WireError("an integer does not end")
+
+    def short_field(self, first: int, end: int) -> Field | None:
+        """Return the field at ``first`` if its tag and its integer or length have one byte each.
+
+        Most fields do; this is the short way to read them.
+        """
+        offset = first - self._block_start
+        if offset < 0 or offset + 2 > len(self._block) or first + 2 > end:
+            return None
+        tag, value = self._block[offset], self._block[offset + 1]
+        if not _FIRST_TAG <= tag < _LONG_VARINT or value >= _LONG_VARINT:
+            return None
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type == _VARINT:
+            return Field(number, value, -1, -1, first, first + 2)
+        after = first + 2 + value
+        return (
+            Field(number, 0, first + 2, after, first, after) if wire_type == _BYTES and after <= end else None
+        )
 
     def count_field(self) -> None:
         """Count a field that was read.
@@ -117,37 +135,37 @@ class MessageReader:
         self.end = end
 
     def __iter__(self) -> Iterator[Field]:
-        position = self.start
+        file, position = self._file, self.start
         while position < self.end:
-            field, position = self._field(position)
+            file.count_field()
+            field = file.short_field(position, self.end) or self._field(position)
+            position = field.after
             yield field
 
-    def _field(self, position: int) -> tuple[Field, int]:
+    def _field(self, first: int) -> Field:
         file = self._file
-        file.count_field()
-        first = position
-        tag, position = file.varint(position, self.end)
+        tag, position = file.varint(first, self.end)
         number, wire_type = tag >> 3, tag & 7
         if number == 0 or number >= 1 << 29:
             raise WireError(f"no field has the number {number}")
         if wire_type == _VARINT:
             value, position = file.varint(position, self.end)
-            return Field(number, value, -1, -1, first, position), position
+            return Field(number, value, -1, -1, first, position)
         if wire_type == _BYTES:
             length, position = file.varint(position, self.end)
             return self._range(number, first, position, length)
         if wire_type in (_FIXED64, _FIXED32):
             length = 8 if wire_type == _FIXED64 else 4
-            _, after = self._range(number, first, position, length)
+            after = self._range(number, first, position, length).after
             value = int.from_bytes(file.read(position, length), "little")
-            return Field(number, value, -1, -1, first, after), after
+            return Field(number, value, -1, -1, first, after)
         raise WireError(f"no field has the wire type {wire_type}")
 
-    def _range(self, number: int, first: int, start: int, length: int) -> tuple[Field, int]:
+    def _range(self, number: int, first: int, start: int, length: int) -> Field:
         end = start + length
         if end > self.end:
             raise WireError("a field is longer than what contains it")
-        return Field(number, 0, start, end, first, end), end
+        return Field(number, 0, start, end, first, end)
 
     def content(self) -> bytes:
         """Return all bytes of the message."""
