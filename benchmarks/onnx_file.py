@@ -73,7 +73,7 @@ def write_with_external_data(path: Path, layers: int) -> None:
     """Write a model whose weights, all zero, are in another file."""
     model = model_without_weights(layers)
     for number, tensor in enumerate(model.graph.initializer):
-        tensor.raw_data = b"\0"  # only tensors with data can be made external
+        tensor.raw_data = b"\0"  # a tensor becomes external only if it has data
         offset = number * WEIGHTS_BYTES
         external_data_helper.set_external_data(tensor, f"{path.name}.data", offset, WEIGHTS_BYTES)
         tensor.ClearField("raw_data")
