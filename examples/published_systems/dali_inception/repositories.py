@@ -49,7 +49,10 @@ def missing_modern_files(engine: Engine) -> list[str]:
 
 
 def write_modern(engine: Engine) -> Path:
-    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet."""
+    """Write DALI and Inception v3 for ONNX Runtime or TensorRT, without files that do not exist yet.
+
+    In place of a missing ``model.onnx`` it writes a stand-in, because a model file is required.
+    """
     dali = ModelConfig.read(ARTICLE / "dali")
     inception = ModelConfig(
         name="inception",
@@ -63,7 +66,8 @@ def write_modern(engine: Engine) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(dali.with_(backend=DaliBackend(num_threads=12)), _if_there(MODEL_FILES / "model.dali"))
     labels = {LABELS: ARTICLE / "inception_graphdef" / LABELS}
-    builder.add_model(inception, _if_there(model_file), files=labels)
+    stand_in = _stand_in() if engine == "onnx" else None
+    builder.add_model(inception, _if_there(model_file) or stand_in, files=labels)
     builder.add_model(_ensemble("ensemble_dali_inception", dali, inception))
     return builder.write_to(BUILD / f"modern_{engine}", overwrite=True).path
 
@@ -122,6 +126,24 @@ def _twin_labels() -> bytes:
     from network import label_of  # noqa: PLC0415 - found by the line above
 
     return "\n".join(("background", *map(label_of, range(1000)), "")).encode()
+
+
+def _stand_in() -> bytes:
+    """Return an ONNX model with the tensors of Inception v3, so that the stack can be synthesized."""
+    from onnx import TensorProto, helper  # noqa: PLC0415 - only for this
+
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, ["batch", 299, 299, 3])
+    scores = helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", 1001])
+    weights = helper.make_tensor("weights", TensorProto.FLOAT, [3, 1001], [0.0] * 3003)
+    nodes = [
+        helper.make_node("ReduceMean", ["image"], ["colour"], axes=[1, 2], keepdims=0),
+        helper.make_node("MatMul", ["colour", "weights"], ["probabilities"]),
+    ]
+    graph = helper.make_graph(nodes, "stand_in", [image], [scores], [weights])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model.ir_version = 8
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
 
 
 def _if_there(path: Path) -> Path | None:
