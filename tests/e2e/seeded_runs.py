@@ -1,8 +1,9 @@
 """Deploys stacks in an unfriendly AWS, as each of many seeds says.
 
-``python tests/e2e/seeded_runs.py --seeds 1000`` prints the time, the number of different orders, and each
-seed that fails with the command that runs it again. ``--first 17`` begins with seed 17. ``--processes 2``
-uses two CPUs. ``--assemblies`` names a folder for the synthesized apps, which a second run reuses.
+``python tests/e2e/seeded_runs.py --seeds 1000`` prints, after every ten seeds, how many have run, the number
+of different orders, the time, and each seed that failed with the command that runs it again. ``--first 17``
+begins with seed 17, and ``--processes 2`` uses two CPUs. ``--assemblies`` names a folder for the synthesized
+apps, which a second run reuses.
 """
 
 from __future__ import annotations
@@ -42,14 +43,22 @@ _SEEDS_AT_A_TIME = 10
 class Result:
     """What the seeds have shown; ``orders`` are the different sequences of events of an operation."""
 
+    seeds: int = 0
     failures: dict[int, str] = field(default_factory=dict)
     orders: set[int] = field(default_factory=set)
     seconds: float = 0.0
 
     def add(self, other: Result) -> None:
         """Take over what other seeds have shown."""
+        self.seeds += other.seeds
         self.failures |= other.failures
         self.orders |= other.orders
+
+    def __str__(self) -> str:
+        return (
+            f"{self.seeds} seeds, {len(self.failures)} failed, {len(self.orders)} different orders, "
+            f"{self.seconds:.0f} s"
+        )
 
 
 def case_of(seed: int) -> str:
@@ -75,7 +84,7 @@ def assemblies(directory: Path, seeds: range) -> Path:
 
 def run_seeds(directory: Path, seeds: range) -> Result:
     """Run each seed; a failure does not end the run."""
-    result, begun = Result(), time.monotonic()
+    result, begun = Result(len(seeds)), time.monotonic()
     for seed in seeds:
         try:
             result.orders |= _run(directory, seed)
@@ -94,9 +103,10 @@ def run_in_processes(directory: Path, seeds: range, processes: int) -> Result:
     with ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_seeds, directory, share) for share in shares]):
             result.add(done.result())
-            sys.stdout.write("".join(f"{each}\n" for each in done.result().failures.values()))
+            result.seconds = time.monotonic() - begun
+            lines = [*done.result().failures.values(), str(result)]
+            sys.stdout.write("".join(f"{each}\n" for each in lines))
             sys.stdout.flush()
-    result.seconds = time.monotonic() - begun
     return result
 
 
@@ -135,10 +145,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         directory = assemblies(given.assemblies or Path(temporary), seeds)
         result = run_in_processes(directory, seeds, given.processes)
-    sys.stdout.write(
-        f"{len(seeds)} seeds, {len(result.failures)} failed, {len(result.orders)} different orders, "
-        f"{result.seconds:.0f} s\n"
-    )
     sys.exit(1 if result.failures else 0)
 
 

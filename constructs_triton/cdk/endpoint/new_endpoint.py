@@ -65,7 +65,7 @@ class NewEndpoint(EndpointBase):
         self._alarms: list[str] = []
         self._connections = self._make_connections()
         self._bound = self._bind(resolved)
-        self._execution = ExecutionRole.make(self, self._statements(), options["role"])
+        self._execution = self._make_role()
         self._cfn_models = [self._make_model(each) for each in self._bound]
         self._cfn_endpoint_config = make_endpoint_config(self, options, self._bound, self._cfn_models)
         self._cfn_endpoint = self._make_endpoint()
@@ -299,6 +299,15 @@ class NewEndpoint(EndpointBase):
             cfn_model=model,
             construct_name=resolved.construct_name,
         )
+
+    def _make_role(self) -> ExecutionRole:
+        try:
+            return ExecutionRole.make(self, self._statements(), self._options["role"])
+        except InvalidValueError:
+            # The size of the permissions is known only now; the id can be used again.
+            assert self.node.scope is not None
+            self.node.scope.node.try_remove_child(self.node.id)
+            raise
 
     def _set_deployment(self) -> None:
         deployment = self._options["deployment"]

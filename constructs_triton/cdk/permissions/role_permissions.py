@@ -30,6 +30,7 @@ _PART_NUMBER = len("Part99[]")
 _DESCRIPTION = "Replaced when its statements change, so that what is running keeps its permissions: {digest}"
 # A description has at most 1,000 characters; an ARN has at most 320.
 _MOST_REFERENCES = 2
+_Part = tuple[iam.PolicyStatement, dict[str, Any]]
 # Several endpoints may share one role.
 _attached: WeakKeyDictionary[iam.IRole, int] = WeakKeyDictionary()
 
@@ -53,12 +54,15 @@ class RolePermissions(Construct):
     def __init__(
         self, scope: Construct, id: str, *, role: iam.IRole, statements: Sequence[iam.PolicyStatement] = ()
     ) -> None:
+        parts = _resolved_parts(Stack.of(scope), statements)
+        # Before the construct is added to the tree, so that its id can be used again after an error.
+        _check_count(f"{scope.node.path}/{id}", role, [], parts)
         super().__init__(scope, id)
         self._role = role
         self._policies: list[iam.ManagedPolicy] = []
         self._statements: list[list[dict[str, Any]]] = []
         self._references: list[dict[str, str]] = []
-        self.add(*statements)
+        self._put(parts)
 
     def add(self, *statements: iam.PolicyStatement) -> None:
         """Add statements, in further policies if they do not fit.
@@ -66,11 +70,19 @@ class RolePermissions(Construct):
         Raises:
             InvalidValueError: the role cannot have that many policies at once.
         """
-        stack = Stack.of(self)
-        whole = merge_statements(statements)
-        for statement in [part for each in whole for part in _parts(each, stack)]:
-            self._put(statement, _resolved(stack, statement))
-        role = stack.resolve(self._role.role_arn)
+        parts = _resolved_parts(Stack.of(self), statements)
+        _check_count(self.node.path, self._role, self._statements, parts)
+        self._put(parts)
+
+    @property
+    def resources(self) -> list[iam.CfnManagedPolicy]:
+        """The CloudFormation resources of the policies."""
+        return [cast(iam.CfnManagedPolicy, each.node.default_child) for each in self._policies]
+
+    def _put(self, parts: Sequence[_Part]) -> None:
+        for statement, resolved in parts:
+            self._put_part(statement, resolved)
+        role = Stack.of(self).resolve(self._role.role_arn)
         for policy, contents, references in zip(
             self._policies, self._statements, self._references, strict=True
         ):
@@ -78,12 +90,7 @@ class RolePermissions(Construct):
             if isinstance(resource, iam.CfnManagedPolicy):
                 resource.description = _description([role, *contents], references)
 
-    @property
-    def resources(self) -> list[iam.CfnManagedPolicy]:
-        """The CloudFormation resources of the policies."""
-        return [cast(iam.CfnManagedPolicy, each.node.default_child) for each in self._policies]
-
-    def _put(self, statement: iam.PolicyStatement, resolved: dict[str, Any]) -> None:
+    def _put_part(self, statement: iam.PolicyStatement, resolved: dict[str, Any]) -> None:
         place = _place(self._statements, resolved)
         if place == len(self._policies):
             self._policies.append(self._make_policy(statement))
@@ -94,28 +101,28 @@ class RolePermissions(Construct):
         self._references[place].update(_references(Stack.of(self), statement, resolved))
 
     def _make_policy(self, statement: iam.PolicyStatement) -> iam.ManagedPolicy:
-        count = _attached.get(self._role, 0) + 1
-        if count > _POLICIES_AT_REST:
-            raise InvalidValueError(
-                f"{self.node.path}: a role can have {_POLICIES_OF_A_ROLE} managed policies, and an update "
-                f"doubles them for a while; this role needs more than {_POLICIES_AT_REST} policies of "
-                f"{_POLICY_CHARACTERS} characters; use a separate role for each endpoint, or grant the "
-                "permissions yourself and set role=role.without_policy_updates()"
-            )
-        _attached[self._role] = count
+        _attached[self._role] = _attached.get(self._role, 0) + 1
         number = len(self._policies) + 1
         name = "Resource" if number == 1 else f"Resource{number}"
         return iam.ManagedPolicy(self, name, roles=[self._role], statements=[statement])
 
 
+def _check_count(
+    path: str, role: iam.IRole, present: Sequence[Sequence[dict[str, Any]]], parts: Sequence[_Part]
+) -> None:
+    added = len(_packed(present, parts)) - len(present)
+    if added and _attached.get(role, 0) + added > _POLICIES_AT_REST:
+        raise InvalidValueError(
+            f"{path}: a role can have {_POLICIES_OF_A_ROLE} managed policies, and an update "
+            f"doubles them for a while; this role needs more than {_POLICIES_AT_REST} policies of "
+            f"{_POLICY_CHARACTERS} characters; use a separate role for each endpoint, or grant the "
+            "permissions yourself and set role=role.without_policy_updates()"
+        )
+
+
 def fits(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> bool:
     """Whether a role without other managed policies can have the statements, also during an update."""
-    stack = Stack.of(scope)
-    policies: list[list[dict[str, Any]]] = []
-    for statement in [part for each in merge_statements(statements) for part in _parts(each, stack)]:
-        resolved = _resolved(stack, statement)
-        _add_to(policies, _place(policies, resolved), resolved)
-    return len(policies) <= _POLICIES_AT_REST
+    return len(_packed([], _resolved_parts(Stack.of(scope), statements))) <= _POLICIES_AT_REST
 
 
 def accepts_policies(scope: Construct, role: iam.IRole) -> bool:
@@ -145,6 +152,21 @@ def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.Poli
         else:
             merged[allowed] = statement
     return _with_distinct_ids(list(merged.values()))
+
+
+def _resolved_parts(stack: Stack, statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
+    parts = [part for each in merge_statements(statements) for part in _parts(each, stack)]
+    return [(part, _resolved(stack, part)) for part in parts]
+
+
+def _packed(
+    present: Sequence[Sequence[dict[str, Any]]], parts: Sequence[_Part]
+) -> list[list[dict[str, Any]]]:
+    """The statements of each policy once the parts have been added."""
+    policies = [list(each) for each in present]
+    for _, resolved in parts:
+        _add_to(policies, _place(policies, resolved), resolved)
+    return policies
 
 
 def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:

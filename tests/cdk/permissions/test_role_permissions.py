@@ -152,6 +152,21 @@ def test_more_than_ten_managed_policies_are_refused() -> None:
         RolePermissions(stack, f"Own{index}", role=role, statements=[read(f"bucket-{index}")])
     with pytest.raises(InvalidValueError, match=r"more than 5 policies of 6144 .* use a separate role"):
         RolePermissions(stack, "Own5", role=role, statements=[read("bucket-5")])
+    assert stack.node.try_find_child("Own5") is None
+
+
+def test_endpoint_whose_permissions_do_not_fit_leaves_nothing_behind(tmp_path: Path) -> None:
+    """After the error another endpoint can have the same id."""
+    stack = make_stack()
+    repository = add_repository(stack, write_models(tmp_path, 1, "a"))
+    shared = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    given: dict[str, Any] = {"model_repository": repository, "model": "model_0", "instance_type": GPU}
+    for index in range(5):
+        TritonEndpoint(stack, f"Endpoint{index}", role=shared, **given)
+    with pytest.raises(InvalidValueError, match="Endpoint5/ExecutionPolicy: a role can have 10"):
+        TritonEndpoint(stack, "Endpoint5", role=shared, **given)
+    TritonEndpoint(stack, "Endpoint5", **given)
+    assert len(resources(synthesize(stack), "AWS::SageMaker::Endpoint")) == 6
 
 
 def test_first_policy_is_the_default_child() -> None:

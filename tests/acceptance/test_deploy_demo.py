@@ -1,0 +1,102 @@
+"""app.py through the CDK's command line: deployed, updated, rolled back and destroyed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deploy_twice import inventory
+from loopback_aws import Behaviour, LoopbackAws
+from stack_view import StackView
+
+BUDGET_MINUTES = 4
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
+
+PROJECT = Path(__file__).resolve().parents[2]
+CDK = PROJECT / "node_modules" / ".bin" / "cdk"
+STACK, ENDPOINT = "TritonDemo", "digits"
+UNFRIENDLY = Behaviour.unfriendly(1)
+_DEPLOY = ("deploy", "--app", f"{sys.executable} app.py", "--require-approval", "never")
+
+
+@pytest.fixture(scope="module")
+def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackAws]:
+    """An account that ``cdk bootstrap`` has prepared."""
+    with LoopbackAws() as account:
+        run(account, tmp_path_factory.mktemp("cdk"), "bootstrap", f"aws://{account.api.account}/us-east-1")
+        account.behaviour = UNFRIENDLY
+        yield account
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    """A copy of app.py and its models, whose first endpoint is updated in batches."""
+    shutil.copytree(PROJECT / "assets", tmp_path / "assets")
+    shutil.copy(PROJECT / "cdk.json", tmp_path)
+    text = (PROJECT / "app.py").read_text()
+    text = text.replace("import (\n", "import (\n    CapacitySize,\n    Deployment,\n", 1)
+    rolling = "deployment=Deployment.rolling(maximum_batch_size=CapacitySize.percent(50))"
+    name = f'endpoint_name="{ENDPOINT}",'
+    assert name in text
+    (tmp_path / "app.py").write_text(text.replace(name, f"{name}\n{rolling}, initial_instance_count=2,"))
+    return tmp_path
+
+
+def run(aws: LoopbackAws, directory: Path, *arguments: str, succeeds: bool = True) -> str:
+    """Run ``cdk`` and return what it prints."""
+    done = aws.run_cdk(CDK, *arguments, cwd=directory)
+    assert (done.returncode == 0) is succeeds, done.stdout
+    return done.stdout
+
+
+def change_models(app: Path, version: str) -> None:
+    for config in (app / "assets").rglob("config.pbtxt"):
+        config.write_text(f"{config.read_text()}# {version}\n")
+
+
+def running(aws: LoopbackAws) -> tuple[str, str]:
+    """The configuration that the endpoint runs, and the archive of its model."""
+    sagemaker = aws.client("sagemaker")
+    config = sagemaker.describe_endpoint(EndpointName=ENDPOINT)["EndpointConfigName"]
+    (variant,) = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+    model = sagemaker.describe_model(ModelName=variant["ModelName"])
+    return config, model["PrimaryContainer"]["ModelDataUrl"]
+
+
+def updates(aws: LoopbackAws) -> list[dict[str, Any]]:
+    """The requests that updated the endpoint."""
+    asked = [request for _, operation, request in aws.api.calls if operation == "UpdateEndpoint"]
+    return [request for request in asked if request["EndpointName"] == ENDPOINT]
+
+
+def test_app_is_deployed_updated_rolled_back_and_destroyed(aws: LoopbackAws, app: Path) -> None:
+    """No fleet is without a permission at any moment, and only what is retained is left."""
+    before = inventory(aws)
+    run(aws, app, *_DEPLOY)
+    view, first = StackView(aws, STACK), running(aws)
+
+    change_models(app, "second version")
+    run(aws, app, *_DEPLOY)
+    second = running(aws)
+    assert first[0] != second[0]
+    assert first[1] != second[1]
+    (request,) = updates(aws)
+    assert "RollingUpdatePolicy" in json.dumps(request)
+
+    change_models(app, "third version")
+    aws.behaviour = replace(UNFRIENDLY, endpoint_update="fails")
+    run(aws, app, *_DEPLOY, succeeds=False)
+    aws.behaviour = UNFRIENDLY
+    assert view.stack.status == "UPDATE_ROLLBACK_COMPLETE"
+    assert running(aws) == second
+
+    run(aws, app, "destroy", "--app", f"{sys.executable} app.py", "--force")
+    assert aws.fleets.losses == []
+    assert inventory(aws) == before
+    assert view.leftovers() == {"bucket", "log-group"}
