@@ -1,7 +1,7 @@
 """A deployment that first receives a tenth of the traffic, and is rolled back if an alarm goes off.
 
-The alarms monitor the endpoint that they roll back. They have fixed names, so that the alarms and the
-endpoint do not depend on each other. The endpoint scales, and ``scaling_guard`` lets a deployment change its
+The alarms monitor the endpoint that they roll back. The endpoint has a fixed name, so that the alarms do not
+depend on it and are created first. The endpoint scales, and ``scaling_guard`` lets a deployment change its
 instance type.
 """
 
@@ -39,6 +39,7 @@ class BlueGreenStack(cdk.Stack):
             ensemble="digits",
             instance_type=InstanceType.of("ml.g5.xlarge"),
             initial_instance_count=2,
+            endpoint_name="digits-canary",
             deployment=Deployment.blue_green_canary(
                 canary_size=CapacitySize.percent(10),
                 wait_interval=cdk.Duration.minutes(15),
@@ -50,9 +51,7 @@ class BlueGreenStack(cdk.Stack):
         )
         scaling = endpoint.auto_scale_instance_count(min_capacity=2, max_capacity=6)
         scaling.scale_on_gpu_utilization("Gpu")
-        alarms = endpoint.add_alarms(
-            alarm_name_prefix="digits", model_latency_objective=cdk.Duration.millis(300)
-        )
+        alarms = endpoint.add_alarms(model_latency_objective=cdk.Duration.millis(300))
         endpoint.add_rollback_alarms(*alarms.rollback_alarms)
 
 

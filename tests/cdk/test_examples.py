@@ -193,11 +193,14 @@ def async_fleet_goes_to_zero(found: Example) -> None:
     assert {each["PolicyType"] for each in policies} == {"TargetTrackingScaling", "StepScaling"}
 
 
-def blue_green_names_alarms_of_its_own_metrics(found: Example) -> None:
+def blue_green_creates_its_alarms_first(found: Example) -> None:
     deployment = the_only(found, "AWS::SageMaker::Endpoint")["DeploymentConfig"]
-    names = {each["AlarmName"] for each in deployment["AutoRollbackConfiguration"]["Alarms"]}
-    assert names <= {each["AlarmName"] for each in properties(found, "AWS::CloudWatch::Alarm")}
-    assert "digits-AllTrafficModelLatency" in names
+    referred = {each["AlarmName"]["Ref"] for each in deployment["AutoRollbackConfiguration"]["Alarms"]}
+    alarms = resources(found.template, "AWS::CloudWatch::Alarm")
+    assert referred <= alarms.keys()
+    assert any(each.startswith("DigitsAlarmsAllTrafficModelLatency") for each in referred)
+    (endpoint,) = resources(found.template, "AWS::SageMaker::Endpoint")
+    assert f'"{endpoint}"' not in json.dumps(alarms)
     routing = deployment["BlueGreenUpdatePolicy"]["TrafficRoutingConfiguration"]
     assert (routing["Type"], routing["CanarySize"]["Value"]) == ("CANARY", 10)
 
@@ -235,7 +238,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
     "basic": basic_is_five_resources,
-    "blue_green_rollback": blue_green_names_alarms_of_its_own_metrics,
+    "blue_green_rollback": blue_green_creates_its_alarms_first,
     "composition": composed_function_may_call_the_endpoint,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,

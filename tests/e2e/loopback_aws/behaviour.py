@@ -50,6 +50,7 @@ class Behaviour:
             duplicates_events=True,
             propagation=3,
             launches_old_fleet=True,
+            looks_up_alarms_at_create=True,
             tags_assets=True,
         )
 
