@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from constructs_triton.errors import InvalidValueError
@@ -44,9 +45,10 @@ def check_model_name(property: str, name: str) -> None:
             "-", "." and "/", has an empty part, or is a token.
     """
     if is_token(name) or not _MODEL_NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        got = "a token" if is_token(name) else json.dumps(name[:100], ensure_ascii=False)
         raise InvalidValueError(
-            f'{property}: must be letters, digits, "_", "-" and "." known at synth, with "/" between '
-            f'folders, and at most {_LONGEST_NAME} characters, got "{name[:100]}"; write for example "resnet"'
+            f'{property}: must be letters, digits, "_", "-" and ".", with "/" between folders, and at most '
+            f'{_LONGEST_NAME} characters, got {got}; write for example "resnet"'
         )
 
 
