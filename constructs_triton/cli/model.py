@@ -192,9 +192,16 @@ def _written(derived: DerivedConfig, folder: Path) -> list[str]:
     return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in derived.files)]
 
 
-def _call(folder: Path) -> str:
-    where = "" if folder.parent == Path("models") else f" --repository {shlex.quote(str(folder.parent))}"
-    return f"constructs-triton invoke {shlex.quote(folder.name)} --random{where}"
+def _next_commands(folder: Path, model_format: str, has_tensors: bool) -> Iterator[str]:
+    """Yield commands to copy. Only an ONNX model can run on every machine."""
+    repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
+    yield f"Check it:  constructs-triton check {repository}"
+    where = "" if folder.parent == Path("models") else f" --repository {repository}"
+    if model_format == "onnx":
+        yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
+        where += " --endpoint-url http://127.0.0.1:8080"
+    if has_tensors:
+        yield f"Call it:   constructs-triton invoke {name} --random{where}"
 
 
 def _print_text(derived: DerivedConfig, folder: Path) -> None:
@@ -206,6 +213,4 @@ def _print_text(derived: DerivedConfig, folder: Path) -> None:
         print(f"wrote {path}")
     for note in derived.file.not_checked:
         print(f"note: {derived.file.path.name}: {note}")
-    print(f"\nCheck it with:  constructs-triton check {folder.parent}")
-    if described.tensors:
-        print(f"Call it with:   {_call(folder)}")
+    print("\n" + "\n".join(_next_commands(folder, derived.file.format, bool(described.tensors))))

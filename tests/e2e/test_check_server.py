@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 from backports import tarfile
+from check_twins.onnx_models import model, node, tensor
+from onnx import TensorProto
 from triton_server import needs_server
 
 from constructs_triton.cli import main
 from constructs_triton.local.server_check import ask_server
+from constructs_triton.model_config import ModelConfig, PythonBackend
 
 pytestmark = [pytest.mark.e2e, needs_server]
 ARCHIVE = Path(__file__).parents[1] / "contract" / "oracle" / "cases.tar.gz"
@@ -62,3 +65,28 @@ def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> Non
     ask_server(models)
     assert sorted(models.rglob("*")) == before
     assert not list(models.rglob("__pycache__"))
+
+
+_REFUSING_MODEL = """class TritonPythonModel:
+    def execute(self, requests):
+        import triton_python_backend_utils as pb_utils
+        arrays = [pb_utils.get_input_tensor_by_name(requests[0], name).as_numpy() for name in ("X", "S")]
+        raise ValueError(f"received {[(each.shape, each.dtype.name, each.ravel()[0]) for each in arrays]}")
+"""
+
+
+def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
+    """A Python model in place of ONNX Runtime receives zeros of every input; its error rejects the model."""
+    tensors = [tensor("X", TensorProto.INT64, ("n", "length")), tensor("S", TensorProto.STRING, ("n", 1))]
+    outputs = [tensor("Y", TensorProto.INT64, ("n", "length")), tensor("T", TensorProto.STRING, ("n", 1))]
+    nodes = [node("Identity", ["X"], ["Y"]), node("Identity", ["S"], ["T"])]
+    (tmp_path / "net.onnx").write_bytes(model("", nodes, tensors, outputs))
+    words = ["--with-warmup", "--shape", "X=7", "-o", str(tmp_path / "models")]
+    assert main(["model", "new", str(tmp_path / "net.onnx"), *words]) == 0
+    folder = tmp_path / "models" / "net"
+    ModelConfig.read(folder).with_(backend=PythonBackend()).write(folder)
+    (folder / "1" / "model.onnx").unlink()
+    (folder / "1" / "model.py").write_text(_REFUSING_MODEL)
+    answer = ask_server(tmp_path / "models")["net"]
+    assert answer.startswith("rejected: ")
+    assert "received [((1, 7), 'int64', 0), ((1, 1), 'object', b'')]" in answer

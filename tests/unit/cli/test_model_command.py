@@ -30,7 +30,11 @@ def test_one_command_writes_a_repository_that_passes(
     assert any(line.split() == ["input", "X", "TYPE_FP32", "[batch,", "3,", "-1,", "-1]"] for line in lines)
     assert "wrote models/resnet/config.pbtxt" in lines
     assert "wrote models/resnet/1/model.onnx" in lines
-    assert "Call it with:   constructs-triton invoke resnet --random" in lines
+    assert lines[-3:] == [
+        "Check it:  constructs-triton check models",
+        "Run it:    constructs-triton local up models --model resnet --endpoint resnet",
+        "Call it:   constructs-triton invoke resnet --random --endpoint-url http://127.0.0.1:8080",
+    ]
     assert main(["check", "models"]) == 0
     assert capsys.readouterr().out == "0 errors, 0 warnings: Triton loads it\n"
     assert (folder / "models" / "resnet" / "1" / "model.onnx").read_bytes() == (
@@ -87,6 +91,16 @@ def test_tensors_have_the_names_of_the_wire(folder: Path) -> None:
     assert main(["model", "new", "net.json", *options]) == 0
     config = ModelConfig.read(folder / "models" / "net")
     assert [(each.name, each.dims) for each in config.output] == [("output__0", (2,))]
+
+
+def test_tensors_that_only_the_backend_knows(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """There is no table and no request to try, and the note says what was not checked."""
+    (folder / "net.plan").write_bytes(b"ftrt" + bytes(20) + bytes((10, 3, 0, 30)))
+    assert main(["model", "new", "net.plan"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["wrote models/net/config.pbtxt", "wrote models/net/1/model.plan"]
+    assert lines[2].startswith("note: net.plan: built with TensorRT 10.3.0.30")
+    assert lines[-1] == "Check it:  constructs-triton check models"
 
 
 @pytest.mark.parametrize(
