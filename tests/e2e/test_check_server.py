@@ -67,16 +67,21 @@ def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> Non
     assert not list(models.rglob("__pycache__"))
 
 
-_REFUSING_MODEL = """class TritonPythonModel:
+_RECORDING_MODEL = """class TritonPythonModel:
     def execute(self, requests):
         import triton_python_backend_utils as pb_utils
-        arrays = [pb_utils.get_input_tensor_by_name(requests[0], name).as_numpy() for name in ("X", "S")]
-        raise ValueError(f"received {[(each.shape, each.dtype.name, each.ravel()[0]) for each in arrays]}")
+        responses = []
+        for request in requests:
+            x, s = (pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in "XS")
+            with open({seen!r}, "a") as file:
+                file.write(f"{{x.shape}} {{x.dtype}} {{x.any()}} {{s.shape}} {{s.ravel()[0]}}\\n")
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor("Y", x), pb_utils.Tensor("T", s)]))
+        return responses
 """
 
 
 def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
-    """A Python model in place of ONNX Runtime receives zeros of every input; its error rejects the model."""
+    """A Python model in place of ONNX Runtime receives zeros of every input, once for each batch size."""
     tensors = [tensor("X", TensorProto.INT64, ("n", "length")), tensor("S", TensorProto.STRING, ("n", 1))]
     outputs = [tensor("Y", TensorProto.INT64, ("n", "length")), tensor("T", TensorProto.STRING, ("n", 1))]
     nodes = [node("Identity", ["X"], ["Y"]), node("Identity", ["S"], ["T"])]
@@ -86,7 +91,8 @@ def test_server_runs_the_warmup_of_model_new(tmp_path: Path) -> None:
     folder = tmp_path / "models" / "net"
     ModelConfig.read(folder).with_(backend=PythonBackend()).write(folder)
     (folder / "1" / "model.onnx").unlink()
-    (folder / "1" / "model.py").write_text(_REFUSING_MODEL)
-    answer = ask_server(tmp_path / "models")["net"]
-    assert answer.startswith("rejected: ")
-    assert "received [((1, 7), 'int64', 0), ((1, 1), 'object', b'')]" in answer
+    seen = tmp_path / "seen.txt"
+    (folder / "1" / "model.py").write_text(_RECORDING_MODEL.format(seen=str(seen)))
+    assert ask_server(tmp_path / "models") == {"net": "loads"}
+    # Triton makes a batch of four from four requests.
+    assert seen.read_text().splitlines() == ["(1, 7) int64 False (1, 1) b''"] * 5
