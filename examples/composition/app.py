@@ -1,7 +1,7 @@
-"""An endpoint in an existing stack.
+"""An endpoint in the network of existing stacks, with callers in another stack.
 
-``ShopStack`` is an example of any application with a function, a workflow and a network. The endpoint joins
-its VPC, and a few lines let the function and the workflow call it.
+``ShopStack`` is an example of any application with a function and a workflow. It is deployed once: a grant
+allows a model whatever its content, and the function finds the current archive in the index of the models.
 """
 
 from __future__ import annotations
@@ -18,72 +18,83 @@ from constructs import Construct
 from constructs_triton import (
     InstanceType,
     ModelSource,
-    TritonEndpoint,
     TritonModelRepository,
+    TritonMultiModelEndpoint,
     TritonVpcEndpoints,
 )
 
 MODELS = Path(__file__).parents[2] / "assets" / "model_repositories"
-HANDLER = """
-import os
-import boto3
-
-def handler(event, context):
-    answer = boto3.client("sagemaker-runtime").invoke_endpoint(
-        EndpointName=os.environ["SENTIMENT_ENDPOINT"], ContentType="application/json", Body=event["body"]
-    )
-    return {"statusCode": 200, "body": answer["Body"].read().decode()}
-"""
 
 
-class ShopStack(cdk.Stack):
-    """The existing resources: a network and a function in it."""
+class NetworkStack(cdk.Stack):
+    """The existing network."""
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
         self.vpc = ec2.Vpc(self, "Vpc", max_azs=2, nat_gateways=1)
-        self.reviews = lambda_.Function(
+        TritonVpcEndpoints(self, "Routes", vpc=self.vpc, runtime_access=True)
+
+
+class CatalogStack(cdk.Stack):
+    """The new stack: a multi-model endpoint in the existing network."""
+
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc) -> None:
+        super().__init__(scope, id)
+        self.repository = TritonModelRepository(
+            self, "Models", source=ModelSource.from_directory(MODELS / "catalog")
+        )
+        self.endpoint = TritonMultiModelEndpoint(
             self,
-            "Reviews",
-            runtime=lambda_.Runtime.PYTHON_3_13,
-            handler="index.handler",
-            code=lambda_.Code.from_inline(HANDLER),
-            vpc=self.vpc,
+            "Catalog",
+            model_repository=self.repository,
+            instance_type=InstanceType.of("ml.c6i.xlarge"),
+            vpc=vpc,
+            vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS),
         )
 
 
-def add_sentiment(stack: ShopStack) -> TritonEndpoint:
-    """The new resources: an endpoint in the network that the function may call, and a workflow."""
-    TritonVpcEndpoints(stack, "Routes", vpc=stack.vpc, runtime_access=True)
-    repository = TritonModelRepository(stack, "Models", source=ModelSource.from_directory(MODELS / "catalog"))
-    endpoint = TritonEndpoint(
-        stack,
-        "Sentiment",
-        model_repository=repository,
-        model="sentiment",
-        instance_type=InstanceType.of("ml.c6i.xlarge"),
-        vpc=stack.vpc,
-        vpc_subnets=ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_WITH_EGRESS),
-    )
-    endpoint.grant_invoke(stack.reviews)
-    stack.reviews.add_environment("SENTIMENT_ENDPOINT", endpoint.endpoint_name)
-    score = tasks.CallAwsService(
-        stack,
-        "ScoreReview",
-        service="sagemakerruntime",
-        action="invokeEndpoint",
-        iam_action="sagemaker:InvokeEndpoint",
-        iam_resources=[endpoint.endpoint_arn],
-        parameters={
-            "EndpointName": endpoint.endpoint_name,
-            "ContentType": "application/json",
-            "Body": sfn.JsonPath.object_at("$.request"),
-        },
-    )
-    sfn.StateMachine(stack, "NightlyReview", definition_body=sfn.DefinitionBody.from_chainable(score))
-    return endpoint
+class ShopStack(cdk.Stack):
+    """The callers: a function that may call one model, and a workflow that may call all of them."""
+
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc, catalog: CatalogStack) -> None:
+        super().__init__(scope, id)
+        reviews = lambda_.Function(
+            self,
+            "Reviews",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            handler="handler.handler",
+            code=lambda_.Code.from_asset(str(Path(__file__).parent / "function")),
+            environment={
+                "SENTIMENT_ENDPOINT": catalog.endpoint.endpoint_name,
+                "MODEL_INDEX": catalog.repository.index_url,
+            },
+            vpc=vpc,
+        )
+        catalog.endpoint.grant_invoke(reviews, target_models=["sentiment"])
+        catalog.repository.grant_read_index(reviews)
+        self._add_workflow(catalog)
+
+    def _add_workflow(self, catalog: CatalogStack) -> None:
+        forecast = tasks.CallAwsService(
+            self,
+            "ForecastSales",
+            service="sagemakerruntime",
+            action="invokeEndpoint",
+            iam_action="sagemaker:InvokeEndpoint",
+            iam_resources=[catalog.endpoint.endpoint_arn],
+            parameters={
+                "EndpointName": catalog.endpoint.endpoint_name,
+                "ContentType": "application/json",
+                "TargetModel": sfn.JsonPath.string_at("$.target_model"),
+                "Body": sfn.JsonPath.object_at("$.request"),
+            },
+        )
+        definition = sfn.DefinitionBody.from_chainable(forecast)
+        sfn.StateMachine(self, "NightlyForecast", definition_body=definition)
 
 
 app = cdk.App()
-add_sentiment(ShopStack(app, "Composition"))
+network = NetworkStack(app, "ShopNetwork")
+models = CatalogStack(app, "Catalog", vpc=network.vpc)
+ShopStack(app, "Shop", vpc=network.vpc, catalog=models)
 app.synth()

@@ -221,17 +221,18 @@ def stages_differ_in_size_alone(found: Example) -> None:
     assert counts == {"Staging": 1, "Production": 4}
 
 
-def composed_function_may_call_the_endpoint(found: Example) -> None:
-    (endpoint,) = resources(found.template, "AWS::SageMaker::Endpoint")
-    function = the_only(found, "AWS::Lambda::Function")
-    name = {"Fn::GetAtt": [endpoint, "EndpointName"]}
-    assert function["Environment"]["Variables"] == {"SENTIMENT_ENDPOINT": name}
-    allowed = [
-        name
-        for name, policy in policies(found.template).items()
-        if "sagemaker:InvokeEndpoint" in json.dumps(policy)
-    ]
-    assert sorted(each[:7] for each in allowed) == ["Nightly", "Reviews"]
+def composed_function_may_call_one_model(found: Example) -> None:
+    shop = found.templates["Shop"]
+    (function,) = resources(shop, "AWS::Lambda::Function").values()
+    variables = function["Properties"]["Environment"]["Variables"]
+    assert sorted(variables) == ["MODEL_INDEX", "SENTIMENT_ENDPOINT"]
+    granted = {
+        name[:7]: json.dumps(policy["Properties"]["PolicyDocument"])
+        for name, policy in policies(shop).items()
+    }
+    assert '{"sagemaker:TargetModel": ["sentiment-????????.tar.gz"]}' in granted["Reviews"]
+    assert "index.json" in granted["Reviews"]
+    assert "sagemaker:InvokeEndpoint" in granted["Nightly"]
 
 
 PURPOSES: dict[str, Callable[[Example], None]] = {
@@ -239,7 +240,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "async_inference": async_fleet_goes_to_zero,
     "basic": basic_is_five_resources,
     "blue_green_rollback": blue_green_creates_its_alarms_first,
-    "composition": composed_function_may_call_the_endpoint,
+    "composition": composed_function_may_call_one_model,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,
     "kms": kms_key_is_everywhere,
