@@ -14,6 +14,7 @@ from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms
 from .cdk.monitoring.dashboard import TritonDashboard as TritonDashboard
 from .cdk.monitoring.endpoint_interface import ITritonEndpoint as ITritonEndpoint
 from .cdk.options.async_inference import AsyncInferenceConfig as AsyncInferenceConfig
+from .cdk.options.capacity_reservation import CapacityReservationConfig as CapacityReservationConfig
 from .cdk.options.core_dump import CoreDump as CoreDump
 from .cdk.options.data_capture import DataCapture as DataCapture
 from .cdk.options.deployment import CapacitySize as CapacitySize

@@ -87,6 +87,20 @@ def _arm(variant: VariantFacts) -> Problem | None:
     )
 
 
+def _accelerator(variant: VariantFacts) -> Problem | None:
+    name = variant.instance_type.name
+    if is_token(name):
+        return None
+    family = name.split(".")[1]
+    accelerator = next((what for prefix, what in _ACCELERATORS.items() if family.startswith(prefix)), None)
+    if accelerator is None:
+        return None
+    return (
+        f'AWS builds its Triton images for CPUs and NVIDIA GPUs only, got "{name}", which has {accelerator}',
+        "use a type with NVIDIA GPUs, such as ml.g5, or your own image with TritonImage.from_ecr_repository",
+    )
+
+
 def _gpu_too_old(variant: VariantFacts) -> Problem | None:
     image, capability = variant.image, variant.instance_type.compute_capability
     if image is None or capability is None or variant.cpu_image:
@@ -181,6 +195,7 @@ def _shown(volume_size_gb: int) -> str:
     return "a value known at deployment" if is_token(volume_size_gb) else f"{volume_size_gb} GB"
 
 
+_ACCELERATORS = {"inf": "AWS Inferentia", "trn": "AWS Trainium", "dl1": "Intel Gaudi"}
 _ERROR, _WARNING = Severity.ERROR, Severity.WARNING
 _NOTES = "NVIDIA Triton release notes: GPU requirements"
 _CPU_BUILD = "NVIDIA Triton documentation: CPU-only builds"
@@ -201,6 +216,14 @@ RULES: tuple[Rule, ...] = (
         "the instance type is x86_64, like all images",
         "aws/deep-learning-containers release_images_inference.yml: arch_type x86",
         _arm,
+    ),
+    Rule(
+        "instance-type-accelerator",
+        _ERROR,
+        "instance_type",
+        "the instance type has no accelerator that the images do not support",
+        "aws/deep-learning-containers release_images_inference.yml: device_types cpu and gpu",
+        _accelerator,
     ),
     Rule(
         "gpu-older-than-image",

@@ -73,6 +73,7 @@ def _image(arguments: argparse.Namespace) -> tuple[dict[str, Any], list[Finding]
     answer: dict[str, Any] = {
         key: held[key] for key in ("version", "python", "cuda", "released_on", "min_compute_capability")
     }
+    answer["backends"] = sorted(held["backends"])
     answer["removed_backends"] = sorted(held["removed_backends"])
     answer["newest_version_in_region"] = images.newest_version(arguments.region)
     uris = {

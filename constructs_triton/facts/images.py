@@ -24,9 +24,11 @@ __all__ = [
     "all_regions",
     "dns_suffix",
     "first_published",
+    "image_of_backend",
     "image_uri",
     "image_version",
     "newest_version",
+    "newest_with",
     "published_versions",
     "regions",
     "repository_name",
@@ -54,6 +56,8 @@ class ImageVersion:
         The release does not support GPUs below this compute capability, such as ``"7.5"``.
     ``newest_compute_capability_major``
         The newest GPU architecture that the release supports: 8 Ampere, 9 Hopper, 10 to 12 Blackwell.
+    ``backends``
+        Names of the backends in AWS's image. The server may also load a backend that a model folder contains.
     ``removed_backends``
         Backends and legacy platform names that earlier releases had and this one does not.
     ``has_inference_type``
@@ -72,6 +76,7 @@ class ImageVersion:
     released_on: str | None
     min_compute_capability: str
     newest_compute_capability_major: int
+    backends: frozenset[str]
     removed_backends: frozenset[str]
     has_inference_type: bool
     gpu_tag: str
@@ -108,6 +113,7 @@ def image_version(version: str) -> ImageVersion:
         released_on=known.get("released_on"),
         min_compute_capability=_in_force(facts["min_compute_capability"], version),
         newest_compute_capability_major=_in_force(facts["newest_compute_capability_major"], version),
+        backends=frozenset(_in_force(facts["backends"], version)),
         removed_backends=_removed_backends(facts["removed_backends"], version),
         has_inference_type=is_at_least(version, facts["inference_type_since"]["since"]),
         gpu_tag=facts["gpu_tag"].format(version=version),
@@ -132,6 +138,26 @@ def _in_force(rows: Iterable[dict[str, Any]], version: str) -> Any:
 def _removed_backends(rows: Iterable[dict[str, Any]], version: str) -> frozenset[str]:
     removed = [row for row in rows if is_at_least(version, row["since"])]
     return frozenset(name for row in removed for name in (row["backend"], *row["platforms"]))
+
+
+def image_of_backend(backend: str, version: str) -> str | None:
+    """Return NVIDIA's image with a backend that AWS's images do not have, or ``None`` if there is none."""
+    for row in load("images")["backends_of_other_images"]:
+        if row["backend"] == backend:
+            return str(row["image"]).format(version=version)
+    return None
+
+
+def newest_with(backend: str) -> str:
+    """Return the newest version that AWS has released with a backend.
+
+    Raises:
+        FactNotFoundError: no version has the backend.
+    """
+    for version in published_versions():
+        if backend in image_version(version).backends:
+            return version
+    raise FactNotFoundError(f'backend: no image of AWS has it, got "{backend}"; use your own image')
 
 
 def repository_name() -> str:

@@ -82,6 +82,7 @@ DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(0, 100, "percent", "SamplingPercen
 ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance")
 
 # The network.
+SUBNETS = RangeLimit(1, 16, "subnets", "Subnets")
 SECURITY_GROUPS = RangeLimit(1, 5, "security groups", "VpcSecurityGroupIds")
 
 # Deployment. The percentages are in the API reference, not in the service model.

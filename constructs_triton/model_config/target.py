@@ -39,6 +39,11 @@ class Target:
     ``local_files``
         ``False`` if weights and version folders are stored elsewhere, so that only the model configurations
         can be checked.
+    ``is_prebuilt_image``
+        Whether the image is AWS's own, so that its backends are known.
+    ``shm_default_byte_size``
+        Value of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE``: shared memory of each instance of a Python model,
+        in bytes; ``None`` is the default of the image.
     ``inference_type``
         Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
     """
@@ -52,6 +57,8 @@ class Target:
     default_model: str | None = None
     local_files: bool = True
     inference_type: str | None = None
+    is_prebuilt_image: bool = True
+    shm_default_byte_size: int | None = None
 
     @classmethod
     def of(

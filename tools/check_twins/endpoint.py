@@ -97,6 +97,9 @@ TWINS: dict[str, Twin] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", image_version="26.05"),
     ),
+    "target-backend-of-other-image": Twin(
+        one(HEAD.replace("python", "vllm")), one(HEAD), Target(default_model="m", image_version="26.05")
+    ),
     "target-tensorrt-without-gpu": Twin(
         {"m/config.pbtxt": PLAN, "m/1/model.plan": plan()},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},

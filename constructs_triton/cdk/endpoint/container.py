@@ -11,6 +11,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
+from constructs_triton.cdk.options.environment_layers import Environment, EnvironmentLayers, flatten
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.compatibility import VariantFacts, check_compatibility
 from constructs_triton.errors import InvalidValueError
@@ -25,7 +26,7 @@ _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _GPU_LOAD_LIMIT = "SAGEMAKER_TRITON_MODEL_LOAD_GPU_LIMIT"
 _ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 _LOAD_MODEL = "--load-model="
-_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+_PREBUILT_ONLY = ("instance-type-arm", "instance-type-accelerator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +45,17 @@ def container_settings(scope: Construct, models: ServedModels, options: Endpoint
     Raises:
         InvalidValueError: the image, its Region or SageMaker would refuse a value.
     """
-    image = options["image"] or TritonImage.dlc()
+    image = _image(models, options["image"])
     image.check(scope)
-    environment, overrides = _environment(options["environment"])
-    environment = _with_default_model(environment, overrides, models.default_model)
+    environment, overrides = flatten(_layers(options["environment"]))
+    if not image.is_of_package:
+        environment = _with_default_model(environment, overrides, models.default_model)
     environment = _with_called_models(environment, overrides, models.called_models)
     multi_model = models.mode == "multi-model"
     rendered = environment.to_variables(image_version=image.version, multi_model=multi_model)
     rendered |= overrides
+    if image.is_of_package and not _layers(options["environment"]):
+        rendered = {}  # a package may not allow variables
     check_limits(rendered)
     ami, ami_findings = _inference_ami(image, options)
     found = [
@@ -63,6 +67,14 @@ def container_settings(scope: Construct, models: ServedModels, options: Endpoint
     return ContainerSettings(image, rendered, ami, tuple(_warnings(found)))
 
 
+def _image(models: ServedModels, given: TritonImage | None) -> TritonImage:
+    if not models.repository.is_model_package:
+        return given or TritonImage.dlc()
+    if given is not None:
+        raise InvalidValueError("image: a model package contains its image; remove image")
+    return TritonImage.of_model_package()
+
+
 def check_models(
     models: ServedModels, settings: ContainerSettings, options: EndpointOptions
 ) -> list[Finding]:
@@ -72,6 +84,7 @@ def check_models(
         RepositoryError: Triton would not load the models.
     """
     instance_type = options["instance_type"]
+    region = settings.environment.get(variables()["shm_default_byte_size"].name, "")
     target = Target(
         mode=models.mode,
         gpu_count=instance_type.gpus,
@@ -81,6 +94,8 @@ def check_models(
         image_version=settings.image.version,
         default_model=models.default_model,
         inference_type=settings.environment.get(variables()["inference_type"].name),
+        is_prebuilt_image=settings.image.is_prebuilt,
+        shm_default_byte_size=int(region) if region.isdecimal() else None,
     )
     known = {(finding.code, finding.path) for finding in models.repository.warnings}
     found = models.check(target)
@@ -93,31 +108,17 @@ def _known_volume_size_gb(volume_size: Size | None) -> int | None:
     return int(volume_size.to_gibibytes())
 
 
-def _environment(
-    given: TritonEnvironment | Mapping[str, str] | None,
-) -> tuple[TritonEnvironment, dict[str, str]]:
-    """The typed settings, and the variables of a plain mapping that have a keyword but are not typed."""
-    if given is None:
-        return TritonEnvironment(), {}
-    if isinstance(given, TritonEnvironment):
-        return given, {}
-    for name, value in given.items():
-        if not isinstance(value, str):
-            raise InvalidValueError(
-                f'environment["{name}"]: must be a string, got {value!r}; write "{str(value).lower()}"'
-            )
-    typed = {row.name for row in variables().values()} | {_PING_MODE}
-    others = {name: value for name, value in given.items() if name not in typed}
-    return TritonEnvironment(extra=others), {name: given[name] for name in given if name in typed}
+def _layers(environment: Environment | None) -> EnvironmentLayers:
+    return environment if isinstance(environment, EnvironmentLayers) else EnvironmentLayers.of(environment)
 
 
 def _environment_findings(
     environment: TritonEnvironment, options: EndpointOptions, version: str | None, *, multi_model: bool
 ) -> list[Finding]:
     found = environment.check(image_version=version, multi_model=multi_model)
-    if isinstance(options["environment"], TritonEnvironment):
+    if _layers(options["environment"]).is_typed:
         return found
-    # The variables of a plain mapping without a keyword were put in ``extra``.
+    # The variables of a mapping without a keyword were put in ``extra``.
     return [replace(each, path=each.path.replace("environment.extra[", "environment[")) for each in found]
 
 
@@ -167,7 +168,7 @@ def _compatibility_findings(
     )
     found = check_compatibility(variant)
     # Your own image may be built for any processor.
-    return [each for each in found if image.is_prebuilt or each.code != "instance-type-arm"]
+    return [each for each in found if image.is_prebuilt or each.code not in _PREBUILT_ONLY]
 
 
 def _warnings(findings: Sequence[Finding]) -> list[Finding]:

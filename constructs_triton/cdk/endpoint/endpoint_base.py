@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
+from constructs_triton.cdk.endpoint.log_group import log_group_name
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
@@ -48,6 +49,11 @@ class EndpointBase(VariantMetrics, Resource):
     def endpoint_name(self) -> str:
         """The endpoint's name, a token until the deployment."""
         return self._endpoint_name
+
+    @property
+    def log_group_name(self) -> str:
+        """The name of the CloudWatch log group that the containers write to."""
+        return log_group_name(self._endpoint_name)
 
     @property
     def endpoint_arn(self) -> str:

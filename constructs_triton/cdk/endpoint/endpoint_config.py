@@ -55,13 +55,18 @@ def make_model(
 
 def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionProperty:
     models = variant.resolved.models
+    package, environment = variant.location.model_package_name, variant.resolved.settings.environment
+    if package is not None:
+        return sagemaker.CfnModel.ContainerDefinitionProperty(
+            model_package_name=package, environment=environment or None
+        )
     cache = models.model_cache_setting
     return sagemaker.CfnModel.ContainerDefinitionProperty(
         image=variant.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
         model_data_url=variant.location.url if variant.location.is_compressed else None,
         model_data_source=None if variant.location.is_compressed else _uncompressed(variant.location.url),
-        environment=variant.resolved.settings.environment,
+        environment=environment,
         multi_model_config=None
         if cache is None
         else sagemaker.CfnModel.MultiModelConfigProperty(model_cache_setting=cache),
@@ -102,7 +107,7 @@ def _production_variant(
     variant: BoundVariant, model: sagemaker.CfnModel
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
     options, sizing = variant.resolved.options, variant.sizing
-    core_dump = options["core_dump"]
+    core_dump, reservation = options["core_dump"], options["capacity_reservation"]
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
         variant_name=variant.resolved.variant_name,
         model_name=model.attr_model_name,
@@ -117,6 +122,7 @@ def _production_variant(
         routing_config=_routing(variant.resolved),
         enable_ssm_access=options["enable_ssm_access"],
         core_dump_config=None if core_dump is None else core_dump.render(),
+        capacity_reservation_config=None if reservation is None else reservation.render(),
     )
 
 

@@ -7,6 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
+from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
+from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
+from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.validation.enum_values import unknown_value
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
@@ -40,15 +44,37 @@ def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) ->
     Raises:
         InvalidValueError: AWS excludes a property.
     """
+    unknown = list(_unknown_values(options, variants))
     if variants[0].models.serves_many:
         _refuse_on_multi_model(options)
-        return list(_multi_model_warnings(options, variants))
+        return [*unknown, *_multi_model_warnings(options, variants)]
     if options["shadow_variant"] is not None and options["async_inference"] is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
             "shadow_variant: not supported together with async_inference; remove one of them"
         )
-    return []
+    return unknown
+
+
+def _unknown_values(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> Iterator[Finding]:
+    """Yield warnings for values that the service may have added after this library was released."""
+    model = "botocore sagemaker service model: "
+    if options["data_capture"] is not None:
+        yield from options["data_capture"].findings()
+    settings = {each.models.model_cache_setting for each in variants}
+    for setting in settings:
+        yield from unknown_value("model_cache_setting", setting, CACHE_SETTINGS, f"{model}ModelCacheSetting")
+    for strategy in dict.fromkeys(each.options["routing_strategy"] for each in variants):
+        yield from unknown_value("routing_strategy", strategy, STRATEGIES, f"{model}RoutingStrategy")
+    for each in variants:
+        reservation = each.options["capacity_reservation"]
+        if reservation is not None:
+            yield from unknown_value(
+                "capacity_reservation.capacity_reservation_preference",
+                reservation.capacity_reservation_preference,
+                PREFERENCES,
+                f"{model}CapacityReservationPreference",
+            )
 
 
 def _refuse_on_multi_model(options: EndpointOptions) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from aws_cdk import aws_ec2 as ec2
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.validation.limit_checks import check_count
+from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["check_routes", "selected_subnets"]
+__all__ = ["check_network", "selected_subnets"]
 
 
 def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
@@ -24,42 +28,60 @@ def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec
     )
 
 
-def check_routes(options: EndpointOptions) -> list[Finding]:
-    """Return a warning if the subnets are isolated and their VPC has no endpoint for S3 in this app."""
+def check_network(options: EndpointOptions) -> list[Finding]:
+    """Return warnings about the subnets: no route to S3 in this app, or one Availability Zone only.
+
+    Raises:
+        InvalidValueError: SageMaker would refuse the number of subnets.
+    """
     vpc = options["vpc"]
     if vpc is None:
         return []
-    chosen = {subnet.node.path for subnet in selected_subnets(vpc, options["vpc_subnets"]).subnets}
-    isolated = {subnet.node.path for subnet in vpc.isolated_subnets}
-    if not chosen & isolated or _has_s3_endpoint(vpc):
+    selected = selected_subnets(vpc, options["vpc_subnets"])
+    if selected.is_pending_lookup:
         return []
-    return [
-        Finding(
-            "vpc-without-route-to-s3",
-            Severity.WARNING,
-            "vpc_subnets",
-            "SageMaker downloads the models through these isolated subnets, which have no route to S3 in "
-            "this app",
-            "add TritonVpcEndpoints to the VPC before the endpoint, or acknowledge this if there is another "
-            "route to S3",
-            source="AWS documentation: give SageMaker hosted endpoints access to resources in your VPC",
+    check_count("vpc_subnets", selected.subnet_ids, limits.SUBNETS)
+    return [*_routes(vpc, selected), *_zones(selected)]
+
+
+def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
+    chosen = {subnet.node.path for subnet in selected.subnets}
+    if _has_s3_endpoint(vpc):
+        return
+    if chosen & {subnet.node.path for subnet in vpc.isolated_subnets}:
+        yield _no_route("these isolated subnets, which have no route to S3")
+    if chosen & {subnet.node.path for subnet in vpc.public_subnets}:
+        yield _no_route(
+            "these public subnets, where its network interfaces have no public address and so no route to S3"
         )
-    ]
 
 
-def _has_s3_endpoint(vpc: ec2.IVpc) -> bool:
-    gateways = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.GatewayVpcEndpoint))
-    names = [_service_name(each) for each in gateways if _vpc_of(each) == vpc.stack.resolve(vpc.vpc_id)]
-    return any("s3" in name for name in names)
-
-
-def _service_name(endpoint: ec2.GatewayVpcEndpoint) -> str:
-    resource = endpoint.node.default_child
-    return (
-        str(endpoint.stack.resolve(resource.service_name)) if isinstance(resource, ec2.CfnVPCEndpoint) else ""
+def _no_route(subnets: str) -> Finding:
+    return Finding(
+        "vpc-without-route-to-s3",
+        Severity.WARNING,
+        "vpc_subnets",
+        f"SageMaker downloads the models through {subnets} in this app",
+        "add TritonVpcEndpoints to the VPC before the endpoint, use private subnets with a NAT gateway, or "
+        "acknowledge this if there is another route to S3",
+        source="AWS documentation: give SageMaker hosted endpoints access to resources in your VPC",
     )
 
 
-def _vpc_of(endpoint: ec2.GatewayVpcEndpoint) -> object:
-    resource = endpoint.node.default_child
-    return endpoint.stack.resolve(resource.vpc_id) if isinstance(resource, ec2.CfnVPCEndpoint) else None
+def _zones(selected: ec2.SelectedSubnets) -> Iterator[Finding]:
+    zones = set(selected.availability_zones)
+    if len(zones) == 1:
+        yield Finding(
+            "vpc-in-one-zone",
+            Severity.WARNING,
+            "vpc_subnets",
+            "all subnets are in one Availability Zone, so its failure stops the endpoint",
+            "select subnets of at least two zones, or acknowledge this",
+            source="AWS documentation: best practices for endpoints, subnets in two Availability Zones",
+        )
+
+
+def _has_s3_endpoint(vpc: ec2.IVpc) -> bool:
+    found = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.CfnVPCEndpoint))
+    own = (each for each in found if vpc.stack.resolve(each.vpc_id) == vpc.stack.resolve(vpc.vpc_id))
+    return any("s3" in str(vpc.stack.resolve(each.service_name)) for each in own)

@@ -22,8 +22,9 @@ from constructs_triton.cdk.endpoint.execution_role import (
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint, name_and_arn
+from constructs_triton.cdk.endpoint.log_group import make_log_group
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
-from constructs_triton.cdk.endpoint.network import check_routes, selected_subnets
+from constructs_triton.cdk.endpoint.network import check_network, selected_subnets
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ServedModels
@@ -55,7 +56,11 @@ class NewEndpoint(EndpointBase):
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
         resolved = resolve_variants(scope, models, options)
-        findings = [*check_mode(options, resolved), *check_deployment(options, resolved)]
+        findings = [
+            *check_mode(options, resolved),
+            *check_deployment(options, resolved),
+            *check_network(options),
+        ]
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options
         self._serves_many = models.serves_many
@@ -69,6 +74,7 @@ class NewEndpoint(EndpointBase):
         self._cfn_models = [self._make_model(each) for each in self._bound]
         self._cfn_endpoint_config = make_endpoint_config(self, options, self._bound, self._cfn_models)
         self._cfn_endpoint = self._make_endpoint()
+        make_log_group(self, options, self._cfn_endpoint)
         self._scaling_guard = self._make_scaling_guard(resolved)
         pairs = zip(resolved, self._cfn_models, strict=True)
         variants = [self._make_variant(each, model) for each, model in pairs]
@@ -342,4 +348,4 @@ class NewEndpoint(EndpointBase):
         for finding, found_in in scopes.items():
             # A finding of several variants is annotated once, on the endpoint.
             annotate(found_in[0] if len(found_in) == 1 else self, [finding])
-        annotate(self, [*findings, *check_routes(self._options)])
+        annotate(self, findings)

@@ -9,11 +9,13 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.variant_options import (
     INSTANCE_TYPE_EXAMPLE,
     TritonVariant,
@@ -24,6 +26,7 @@ from constructs_triton.cdk.validation.properties import Property, check_options,
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
 
 __all__ = ["EndpointOptions", "checked_options", "variant_options"]
 
@@ -144,6 +147,15 @@ class EndpointOptions(VariantOptions, total=False):
             example="MetricsConfig(...)",
         ),
     ]
+    log_retention: Annotated[
+        logs.RetentionDays | None,
+        Property(
+            "How long CloudWatch keeps the logs of the containers. The log group is created before the "
+            "endpoint, so this needs an ``endpoint_name`` and an endpoint that does not exist yet.",
+            default_text="forever, in a log group that SageMaker creates",
+            example="logs.RetentionDays.ONE_MONTH",
+        ),
+    ]
     scaling_guard: Annotated[
         bool | None,
         Property(
@@ -192,6 +204,7 @@ def checked_options(callee: str, given: EndpointOptions) -> EndpointOptions:
     options = with_defaults(given, EndpointOptions)
     _check_removal_policy(options["removal_policy"])
     _check_network(options)
+    _check_log_retention(options)
     _check_variants(options)
     return options
 
@@ -204,6 +217,9 @@ def variant_options(endpoint: EndpointOptions, variant: TritonVariant) -> Endpoi
         "variant_name": variant.variant_name,
         "instance_type": variant.instance_type or endpoint["instance_type"],
     }
+    if endpoint["environment"] is not None and variant.options.get("environment") is not None:
+        # The variant's variables are added to those of the endpoint.
+        merged["environment"] = EnvironmentLayers.of(endpoint["environment"], variant.options["environment"])
     return cast(EndpointOptions, merged)
 
 
@@ -222,6 +238,16 @@ def _check_network(options: EndpointOptions) -> None:
     if options["vpc"] is None and (subnets is not None or groups is not None):
         raise InvalidValueError(
             "vpc: is required with vpc_subnets or security_groups; set vpc to the VPC that contains them"
+        )
+
+
+def _check_log_retention(options: EndpointOptions) -> None:
+    name = options["endpoint_name"]
+    if options["log_retention"] is not None and (name is None or is_token(name)):
+        raise InvalidValueError(
+            "log_retention: needs an endpoint_name that is known at synth, because SageMaker creates the log "
+            "group of a generated name itself; set endpoint_name, or set the retention after the deployment "
+            "with `aws logs put-retention-policy`"
         )
 
 

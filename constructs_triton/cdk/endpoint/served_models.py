@@ -11,15 +11,17 @@ from constructs import Construct
 
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
-from constructs_triton.tokens import is_token
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
-__all__ = ["MultipleModels", "ServedModels", "SingleModel"]
+CACHE_SETTINGS = ("Enabled", "Disabled")
+
+__all__ = ["CACHE_SETTINGS", "MultipleModels", "ServedModels", "SingleModel"]
 
 
 class ServedModels(ABC):
@@ -121,11 +123,7 @@ class MultipleModels(ServedModels):
 
     def __post_init__(self) -> None:
         check_type("model_repository", self.repository, _REPOSITORY)
-        setting = self.model_cache_setting
-        if setting is not None and not is_token(setting) and setting not in ("Enabled", "Disabled"):
-            raise InvalidValueError(
-                f'model_cache_setting: must be "Enabled" or "Disabled", got "{setting}"; write one of them'
-            )
+        check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
     def check(self, target: Target) -> list[Finding]:
         return self.repository.check(target)

@@ -13,9 +13,11 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
+from constructs_triton.cdk.validation.enum_values import check_spelling, unknown_value
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.findings import Finding
 from constructs_triton.tokens import is_token
 
 __all__ = ["CaptureMode", "DataCapture"]
@@ -65,13 +67,19 @@ class DataCapture:
         check_range(
             "data_capture.initial_sampling_percentage", percentage, limits.DATA_CAPTURE_SAMPLING_PERCENTAGE
         )
-        if not self.capture_modes or not set(self.capture_modes) <= set(_MODES):
+        if not self.capture_modes:
             raise InvalidValueError(
-                f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, "
-                f"got {list(self.capture_modes)}; use at least one of them"
+                f"data_capture.capture_modes: must be some of {', '.join(_MODES)}, got none; use at least one"
             )
+        for mode in self.capture_modes:
+            check_spelling("data_capture.capture_modes", mode, _MODES)
         for name in ("json_content_types", "csv_content_types"):
             _check_content_types(f"data_capture.{name}", getattr(self, name))
+
+    def findings(self) -> list[Finding]:
+        """Return a warning for each value that this library does not know."""
+        name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
+        return [found for mode in self.capture_modes for found in unknown_value(name, mode, _MODES, source)]
 
     def statements(self) -> list[iam.PolicyStatement]:
         """Permissions of the execution role."""

@@ -7,7 +7,7 @@ values that the image would refuse, ignore or misread.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 from constructs_triton.cdk.options.environment_values import (
     SIZES,
@@ -89,7 +89,7 @@ class TritonEnvironment:
     model_load_gpu_limit: float | str | None = None
     shm_default_byte_size: ByteSize | int | str | None = None
     shm_growth_byte_size: ByteSize | int | str | None = None
-    log_verbose: bool | int | str = False
+    log_verbose: bool | int | str | None = None
     log_info: bool | None = None
     log_warning: bool | None = None
     log_error: bool | None = None
@@ -107,6 +107,12 @@ class TritonEnvironment:
             object.__setattr__(self, keyword, in_bytes(keyword, getattr(self, keyword)))
         check_values(self)
         _check_extra(self.extra)
+
+    def overlaid_with(self, other: TritonEnvironment) -> TritonEnvironment:
+        """Return the settings of both; those of ``other`` replace settings of the same name."""
+        own = {each.name: getattr(other, each.name) for each in fields(other)}
+        settings = {name: value for name, value in own.items() if value not in (None, (), {})}
+        return replace(self, **{**settings, "extra": {**self.extra, **other.extra}})
 
     def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
         """Return what an image would refuse, ignore or misread.
@@ -139,11 +145,13 @@ class TritonEnvironment:
         rendered = {
             row.name: _render(getattr(self, keyword))
             for keyword, row in variables().items()
-            if keyword != "additional_args"
-            and getattr(self, keyword) is not None
-            # The only variable with a default of ours is omitted for images that ignore it.
-            and (keyword != "log_verbose" or _reads(row, image_version))
+            if keyword != "additional_args" and getattr(self, keyword) is not None
         }
+        verbose = variables()["log_verbose"]
+        if _reads(verbose, image_version):
+            rendered.setdefault(verbose.name, _render(False))
+        else:  # images that ignore it get neither our default nor a value
+            rendered.pop(verbose.name, None)
         return _append_arguments(rendered, self._arguments(), image_version)
 
     def _arguments(self) -> str:

@@ -54,6 +54,7 @@ class TritonImage(ABC):
 
     version: str | None
     is_prebuilt = False
+    is_of_package = False
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
@@ -106,6 +107,11 @@ class TritonImage(ABC):
                 f'image: must be a folder with a Dockerfile, got "{fspath(directory)}"; add a Dockerfile'
             )
         return _AssetImage(triton_version, fspath(directory))
+
+    @staticmethod
+    def of_model_package() -> TritonImage:
+        """Return the image of a model package, which ``ModelSource.from_model_package`` uses."""
+        return _PackageImage()
 
     def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
         """Check the image before the endpoint is added to the stack of ``scope``."""
@@ -182,6 +188,15 @@ class _AssetImage(TritonImage):
         platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
         asset = ecr_assets.DockerImageAsset(scope, "Image", directory=self.directory, platform=platform)
         return ContainerImage(asset.image_uri, asset.repository.repository_arn)
+
+
+@dataclass(frozen=True, slots=True)
+class _PackageImage(TritonImage):
+    version: str | None = None
+    is_of_package = True
+
+    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+        return ContainerImage("")
 
 
 def _check_version(version: str | None) -> None:

@@ -7,10 +7,12 @@ from typing import Annotated, Literal, TypedDict, Unpack
 
 from aws_cdk import Duration, Size
 
+from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
 from constructs_triton.cdk.options.core_dump import CoreDump
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, given_options
 from constructs_triton.cdk.validation.property_documentation import takes_options
@@ -19,11 +21,10 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.spelling import did_you_mean
-from constructs_triton.tokens import is_token
 
 __all__ = [
     "INSTANCE_TYPE_EXAMPLE",
+    "STRATEGIES",
     "RoutingStrategy",
     "TritonVariant",
     "VariantOptions",
@@ -31,7 +32,7 @@ __all__ = [
 ]
 
 RoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM"]
-_STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
+STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
 INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 _INSTANCE_TYPE: PropertyType = (InstanceType, INSTANCE_TYPE_EXAMPLE)
 _TEN_MINUTES = "Duration.minutes(10)"
@@ -55,7 +56,8 @@ class VariantOptions(TypedDict, total=False):
         TritonEnvironment | Mapping[str, str] | None,
         Property(
             "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
-            "strings. The mapping of a variant replaces that of its endpoint as a whole.",
+            "strings. The variables of a variant are added to those of its endpoint and replace variables of "
+            "the same name.",
             example="TritonEnvironment(thread_count=16)",
         ),
     ]
@@ -140,6 +142,14 @@ class VariantOptions(TypedDict, total=False):
             example="True",
         ),
     ]
+    capacity_reservation: Annotated[
+        CapacityReservationConfig | None,
+        Property(
+            "A reservation whose instances the variant uses. It has no others, so it cannot scale above the "
+            "reservation.",
+            example="CapacityReservationConfig(ml_reservation_arn=...)",
+        ),
+    ]
     core_dump: Annotated[
         CoreDump | None,
         Property("Where the core dump of a container that crashed is written.", example="CoreDump(...)"),
@@ -197,14 +207,9 @@ def check_variant_options(options: VariantOptions) -> None:
         InvalidValueError: SageMaker has no such routing strategy for Triton.
     """
     strategy = options.get("routing_strategy")
-    if strategy is None or is_token(strategy) or strategy in _STRATEGIES:
-        return
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '
             "use LEAST_OUTSTANDING_REQUESTS or RANDOM"
         )
-    hint = did_you_mean(strategy, _STRATEGIES) or "use LEAST_OUTSTANDING_REQUESTS or RANDOM"
-    raise InvalidValueError(
-        f'routing_strategy: must be one of {", ".join(_STRATEGIES)}, got "{strategy}"; {hint}'
-    )
+    check_spelling("routing_strategy", strategy, STRATEGIES)

@@ -30,6 +30,7 @@ __all__ = [
     "LoadedModels",
     "LocalModels",
     "ModelLocation",
+    "PackagedModel",
     "PackedModels",
     "StoredModels",
     "UncompressedModels",
@@ -43,7 +44,8 @@ class ModelLocation:
 
     ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
     uncompressed models. The sizes are those of an archive that is loaded at start; they are ``None`` if they
-    are not known at synth. ``dependencies`` are created before the endpoint's models.
+    are not known at synth. ``dependencies`` are created before the endpoint's models. With a
+    ``model_package_name``, models and image are those of the package, and ``url`` is empty.
     """
 
     url: str
@@ -52,6 +54,7 @@ class ModelLocation:
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
     dependencies: tuple[IDependable, ...] = ()
+    model_package_name: str | None = None
 
 
 class LoadedModels(ABC):
@@ -282,6 +285,32 @@ class ArchivePrefix(StoredModels):
         raise InvalidValueError(
             f'model "{name}": must be one archive, got {self.description}; use ModelSource.from_bucket'
         )
+
+
+@dataclass(frozen=True)
+class PackagedModel(LoadedModels):
+    """A model package, which contains the image and the models."""
+
+    model_package_name: str
+
+    @property
+    def description(self) -> str:
+        return f"the model package {self.model_package_name}"
+
+    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - it cannot be read
+        return CheckedFindings((), ())
+
+    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - the content is unknown
+        return True
+
+    def only_model(self, name: str) -> str:
+        return name
+
+    def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the name identifies the content
+        return blake3(self.model_package_name.encode()).hexdigest()
+
+    def locate(self, model_name: str, scope: Construct) -> ModelLocation:  # noqa: ARG002 - nothing to add
+        return ModelLocation("", (), model_package_name=self.model_package_name)
 
 
 def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:

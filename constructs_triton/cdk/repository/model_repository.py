@@ -16,6 +16,7 @@ from constructs_triton.cdk.repository.loaded_models import (
     LoadedModels,
     LocalModels,
     ModelLocation,
+    PackagedModel,
     decrypt_statements,
 )
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
@@ -195,6 +196,11 @@ class TritonModelRepository(PrefixedConstruct):
             f"{self.node.path}: its models cannot be read at synth, got {got}; set source to a folder or an "
             "archive on your machine"
         )
+
+    @property
+    def is_model_package(self) -> bool:
+        """Whether the source is a model package, which contains the image too."""
+        return isinstance(self._catalog.source, PackagedModel)
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
         """Return the models that Python models call when a model is served. The server must load them too.

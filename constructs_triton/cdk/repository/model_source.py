@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from aws_cdk import aws_s3 as s3
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
+    PackagedModel,
     PackedModels,
     StoredModels,
     UncompressedModels,
@@ -28,6 +30,13 @@ from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.scratch import scratch_directory
 from constructs_triton.s3_prefix import check_folder_prefix
 from constructs_triton.tokens import is_token
+
+# botocore sagemaker service model: VersionedArnOrName.
+_PACKAGE = re.compile(
+    r"(arn:aws[a-z\-]*:sagemaker:[a-z0-9\-]*:[0-9]{12}:[a-z\-]*\/)?"
+    r"([a-zA-Z0-9]([a-zA-Z0-9-]){0,62})(?<!-)(\/[0-9]{1,9})?"
+)
+_PACKAGE_EXAMPLE = "arn:aws:sagemaker:us-east-1:123456789012:model-package/ranking/3"
 
 __all__ = ["ModelSource", "RepositoryBuilder"]
 
@@ -137,6 +146,27 @@ class ModelSource(ABC):
         check_type("prefix", prefix, (str, '"models/"'))
         check_folder_prefix("prefix", prefix)
         return _Stored(ArchivePrefix(bucket, prefix))
+
+    @classmethod
+    def from_model_package(cls, model_package_arn: str) -> ModelSource:
+        """Use a version of a SageMaker model package, which contains the image and the models.
+
+        For ``TritonEndpoint`` only. It excludes ``image``, checks of the models, derived timeouts,
+        multi-model endpoints and local runs. The container gets only the variables of ``environment``. The
+        execution role gets no permission to read the package's image and data; add them with
+        ``endpoint.add_to_role_policy``, or set ``role``. Packages of AWS Marketplace need
+        ``enable_network_isolation=True``.
+
+        Raises:
+            InvalidValueError: not the name or the ARN of a model package.
+        """
+        check_type("model_package_arn", model_package_arn, (str, f'"{_PACKAGE_EXAMPLE}"'))
+        if not is_token(model_package_arn) and _PACKAGE.fullmatch(model_package_arn) is None:
+            raise InvalidValueError(
+                "model_package_arn: must be the ARN of a model package version, got "
+                f'"{model_package_arn}"; write it as "{_PACKAGE_EXAMPLE}"'
+            )
+        return _Stored(PackagedModel(model_package_arn))
 
     @abstractmethod
     def load(self, composition: CompositionOptions) -> LoadedModels:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.datatypes import by_data_type
-from constructs_triton.facts.images import first_published, image_version
+from constructs_triton.facts.images import first_published, image_of_backend, image_version, newest_with
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
@@ -67,13 +67,38 @@ def backend_removed(model: ModelUnderCheck) -> Iterator[Problem]:
     Release 25.03 removed the TensorFlow backend.
     """
     version = model.target.image_version
-    if version is None or not model.backend:
+    if version is None or not model.backend or not model.target.is_prebuilt_image:
         return
     if model.backend in image_version(version).removed_backends:
-        hint = "use an older image version, or convert the model to ONNX"
+        hint = f"use image version {newest_with(model.backend)}, or convert the model to ONNX"
         place = ("backend",) if model.config.backend else ("platform",)
         message = f'unable to find backend library for backend "{model.backend}" in image {version}'
         yield Problem(message, place, hint)
+
+
+@rule(
+    "target-backend-of-other-image",
+    source="NVIDIA user guide: containers vllm-python-py3 and trtllm-python-py3; triton server build.py",
+    when=("backend",),
+)
+def backend_of_other_image(model: ModelUnderCheck) -> Iterator[Problem]:
+    """AWS's Triton image has the backend of a language model.
+
+    The vLLM and TensorRT-LLM backends are in NVIDIA's images ``vllm-python-py3`` and ``trtllm-python-py3``
+    only. The rule skips your own images, and models that contain the library of their backend.
+    """
+    version = model.target.image_version
+    if version is None or not model.target.is_prebuilt_image:
+        return
+    other = image_of_backend(model.backend, version)
+    if other is None or any(name.startswith("libtriton_") for name in model.folder.entries):
+        return
+    message = f'image {version} of AWS has no backend "{model.backend}"'
+    hint = (
+        f"build an image from {other} and use it with TritonImage.from_ecr_repository, or serve the model "
+        "with AWS's images for language models"
+    )
+    yield Problem(message, ("backend",), hint)
 
 
 @rule(
@@ -100,18 +125,21 @@ def tensorrt_without_gpu(model: ModelUnderCheck) -> Iterator[Problem]:
     "repository",
     severity=Severity.WARNING,
     source="triton python_backend, shm-default-byte-size; AWS documentation: half of the memory is /dev/shm",
-    hint="lower the count of the instance groups, or use an instance type with more memory",
+    hint="lower the count of the instance groups or shm_default_byte_size, or use an instance type with more "
+    "memory",
 )
 def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
     """The instances of Python models fit into shared memory, which is half of the instance's memory.
 
-    Each instance takes 16 MiB at its start, and about 1.25 times the size of its inputs and outputs while it
-    works. When shared memory is full, requests fail.
+    Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by default 16
+    MiB, and about 1.25 times the size of its inputs and outputs while it works. All models count that can be
+    loaded at once; a multi-model endpoint loads the models of each archive. When shared memory is full,
+    requests fail.
     """
     memory = context.target.memory_gib
     if memory is None:
         return
-    needed = sum(_shared_bytes(context.models[name]) for name in sorted(context.loaded))
+    needed = sum(_shared_bytes(context.models[name]) for name in _loaded_at_once(context))
     available = memory * 2**30 / 2
     if needed > available:
         yield Problem(
@@ -119,12 +147,20 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
         )
 
 
+def _loaded_at_once(context: RepositoryContext) -> list[str]:
+    """Return the models that can be loaded at once; a model of several archives is loaded several times."""
+    if context.target.mode == "single" or not context.archives:
+        return sorted(context.loaded)
+    return [name for archive in context.archives for name in archive.folders if name in context.models]
+
+
 def _shared_bytes(model: ModelUnderCheck) -> float:
     if model.backend != "python" or model.config is None:
         return 0
     batch = max(1, model.config.max_batch_size)
     sides = [sum(_bytes(tensor) for tensor in side) for side in (model.config.input, model.config.output)]
-    return float(instance_count(model) * (_SHARED_MEMORY_DEFAULT + 1.25 * batch * sum(sides)))
+    region = model.target.shm_default_byte_size or _SHARED_MEMORY_DEFAULT
+    return float(instance_count(model) * (region + 1.25 * batch * sum(sides)))
 
 
 def instance_count(model: ModelUnderCheck) -> int:

@@ -331,13 +331,13 @@ def test_access_core_dumps_and_provision_timeout(stack: cdk.Stack, path: Path) -
 
 
 def test_cache_setting_of_a_multi_model_endpoint(path: Path) -> None:
-    """The setting is in the container, and only two values are allowed."""
+    """The setting is in the container, and a misspelled value raises an error."""
     stack = make_stack()
     make_many(stack, path, model_cache_setting="Disabled")
     container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
     assert container["MultiModelConfig"] == {"ModelCacheSetting": "Disabled"}
-    with pytest.raises(InvalidValueError, match='must be "Enabled" or "Disabled", got "off"'):
-        make_many(make_stack(), path, model_cache_setting="off")
+    with pytest.raises(InvalidValueError, match=r'got "disable"; did you mean "Disabled"\?'):
+        make_many(make_stack(), path, model_cache_setting="disable")
 
 
 SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [

@@ -1,0 +1,213 @@
+"""Reservations, model packages, logs, networks, merged environments and values that AWS may add."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from cdk_apps import add_repository, make_stack, only, resources, synthesize, write_model, write_repository
+
+from constructs_triton import (
+    CapacityReservationConfig,
+    DataCapture,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonEnvironment,
+    TritonImage,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+    TritonVariant,
+    TritonVpcEndpoints,
+)
+from constructs_triton.errors import InvalidValueError, RepositoryError
+
+CPU = InstanceType.of("ml.c6i.xlarge")
+ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-plan/plan"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write_repository(tmp_path / "models")
+
+
+def make(stack: cdk.Stack, path: Path, **options: Any) -> TritonEndpoint:
+    options = {"instance_type": CPU, **options}
+    return TritonEndpoint(
+        stack, "One", model_repository=add_repository(stack, path), model="other", **options
+    )
+
+
+def warnings(stack: cdk.Stack) -> list[str]:
+    found = cdk.assertions.Annotations.from_stack(stack).find_warning("*", cdk.assertions.Match.any_value())
+    return [str(each.entry.data) for each in found]
+
+
+def test_reservation_reaches_the_variant(path: Path) -> None:
+    """The variant uses a reservation; a malformed ARN raises an error."""
+    stack = make_stack()
+    make(stack, path, capacity_reservation=CapacityReservationConfig(ml_reservation_arn=ARN))
+    (variant,) = only(synthesize(stack), "AWS::SageMaker::EndpointConfig")["ProductionVariants"]
+    assert variant["CapacityReservationConfig"] == {
+        "CapacityReservationPreference": "capacity-reservations-only",
+        "MlReservationArn": ARN,
+    }
+    with pytest.raises(InvalidValueError, match="must be the ARN of a reservation"):
+        CapacityReservationConfig(ml_reservation_arn="plan")
+
+
+def test_model_package_contains_image_and_models() -> None:
+    """Only the package and the user's variables are in the template; ``image`` raises an error."""
+    stack = make_stack()
+    source = ModelSource.from_model_package(f"{ARN.rpartition(':')[0]}:model-package/ranking/3")
+    repository = TritonModelRepository(stack, "Models", source=source)
+    properties: dict[str, Any] = {"model_repository": repository, "model": "ranking", "instance_type": CPU}
+    with pytest.raises(InvalidValueError, match=r"^image: a model package contains its image"):
+        TritonEndpoint(stack, "Two", image=TritonImage.dlc(), **properties)
+    with pytest.raises(InvalidValueError, match="a multi-model endpoint"):
+        TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
+    TritonEndpoint(stack, "One", **properties)
+    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    assert list(container) == ["ModelPackageName"]
+    with pytest.raises(InvalidValueError, match="must be the ARN of a model package version"):
+        ModelSource.from_model_package("-")
+
+
+def test_log_group_is_created_before_the_endpoint(path: Path) -> None:
+    """With a literal name the group has its retention and the endpoint depends on it."""
+    stack = make_stack()
+    endpoint = make(stack, path, endpoint_name="scores", log_retention=logs.RetentionDays.ONE_WEEK)
+    template = synthesize(stack)
+    ((name, group),) = resources(template, "AWS::Logs::LogGroup").items()
+    assert group["Properties"] == {"LogGroupName": "/aws/sagemaker/Endpoints/scores", "RetentionInDays": 7}
+    ((_, resource),) = resources(template, "AWS::SageMaker::Endpoint").items()
+    assert name in resource["DependsOn"]
+    assert stack.resolve(endpoint.log_group_name) == {
+        "Fn::Join": ["", ["/aws/sagemaker/Endpoints/", stack.resolve(endpoint.endpoint_name)]]
+    }
+    with pytest.raises(InvalidValueError, match=r"^log_retention: needs an endpoint_name"):
+        make(make_stack(), path, log_retention=logs.RetentionDays.ONE_WEEK)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"routing_strategy": "NEAREST_FIRST"}, "enum-value-unknown"),
+        ({"routing_strategy": "RANDOM"}, None),
+    ],
+)
+def test_unknown_value_is_a_warning(path: Path, properties: dict[str, Any], message: str | None) -> None:
+    """The service may add a routing strategy later."""
+    stack = make_stack()
+    make(stack, path, **properties)
+    template = synthesize(stack) if message is None else {}
+    assert (message is None) == bool(template)
+    assert any("unknown value" in each for each in warnings(stack)) == (message is not None)
+
+
+def test_misspelled_and_wrong_values_are_errors(path: Path) -> None:
+    """A typing error and a value of other containers raise errors; a new capture mode is a warning."""
+    with pytest.raises(InvalidValueError, match=r'got "random"; did you mean "RANDOM"\?$'):
+        make(make_stack(), path, routing_strategy="random")
+    with pytest.raises(InvalidValueError, match="only containers for language models"):
+        make(make_stack(), path, routing_strategy="KV_AWARE")
+    stack = make_stack()
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "captured")
+    with pytest.raises(InvalidValueError, match=r'did you mean "Output"\?$'):
+        DataCapture(bucket=bucket, capture_modes=["output"])
+    make(stack, path, data_capture=DataCapture(bucket=bucket, capture_modes=["Trace"]))
+    assert any("data_capture.capture_modes" in each for each in warnings(stack))
+
+
+SUBNETS = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PUBLIC)
+
+
+def test_public_subnets_without_s3_endpoint_are_a_warning(path: Path) -> None:
+    """The network interfaces have no public address; an endpoint for S3 removes the warning."""
+    for has_endpoint in (False, True):
+        stack = make_stack()
+        vpc = ec2.Vpc(stack, "Vpc", max_azs=2, nat_gateways=0)
+        if has_endpoint:
+            TritonVpcEndpoints(stack, "Routes", vpc=vpc)
+        make(stack, path, vpc=vpc, vpc_subnets=SUBNETS)
+        assert any("no public address" in each for each in warnings(stack)) != has_endpoint
+
+
+def test_one_zone_is_a_warning_and_too_many_subnets_an_error(path: Path) -> None:
+    """Two zones print nothing; more than 16 subnets raise an error before CloudFormation does."""
+    for zones in (1, 2):
+        stack = make_stack()
+        make(stack, path, vpc=ec2.Vpc(stack, "Vpc", max_azs=zones))
+        assert any("one Availability Zone" in each for each in warnings(stack)) == (zones == 1)
+    stack = make_stack()
+    names = [f"subnet-{number:08x}" for number in range(17)]
+    vpc = ec2.Vpc.from_vpc_attributes(
+        stack, "Vpc", vpc_id="vpc-1", availability_zones=["a"], private_subnet_ids=names
+    )
+    with pytest.raises(
+        InvalidValueError, match=r"^vpc_subnets: must have 1 to 16 subnets, got 17; remove 1$"
+    ):
+        make(stack, path, vpc=vpc)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "variant"),
+    [
+        (TritonEnvironment(thread_count=4, log_info=True), TritonEnvironment(thread_count=8)),
+        (
+            {"SAGEMAKER_TRITON_THREAD_COUNT": "4", "SAGEMAKER_TRITON_LOG_INFO": "true"},
+            {"SAGEMAKER_TRITON_THREAD_COUNT": "8"},
+        ),
+        (TritonEnvironment(thread_count=4, log_info=True), {"SAGEMAKER_TRITON_THREAD_COUNT": "8"}),
+        (
+            {"SAGEMAKER_TRITON_THREAD_COUNT": "4", "SAGEMAKER_TRITON_LOG_INFO": "true"},
+            TritonEnvironment(thread_count=8),
+        ),
+    ],
+)
+def test_environment_of_a_variant_is_merged(path: Path, endpoint: Any, variant: Any) -> None:
+    """A variable of the variant replaces the endpoint's, and the others are kept."""
+    stack = make_stack()
+    variants = [TritonVariant(variant_name="A"), TritonVariant(variant_name="B", environment=variant)]
+    make(stack, path, environment=endpoint, variants=variants)
+    found = [
+        each["Properties"]["PrimaryContainer"]["Environment"]
+        for each in resources(synthesize(stack), "AWS::SageMaker::Model").values()
+    ]
+    assert sorted(each["SAGEMAKER_TRITON_THREAD_COUNT"] for each in found) == ["4", "8"]
+    assert [each["SAGEMAKER_TRITON_LOG_INFO"] for each in found] == ["true", "true"]
+
+
+@pytest.mark.parametrize("name", ["ml.inf2.xlarge", "ml.trn1.2xlarge", "ml.inf1.xlarge"])
+def test_inferentia_needs_an_image_of_your_own(path: Path, name: str) -> None:
+    """AWS's Triton images are refused, and the error names ``from_ecr_repository``."""
+    with pytest.raises(InvalidValueError, match=r"TritonImage\.from_ecr_repository"):
+        make(make_stack(), path, instance_type=InstanceType.of(name))
+    image = TritonImage.from_registry("123456789012.dkr.ecr.eu-west-1.amazonaws.com/neuron:1")
+    make(make_stack(), path, instance_type=InstanceType.of(name), image=image)
+
+
+def test_backend_of_another_image_is_an_error(tmp_path: Path) -> None:
+    """``backend: "vllm"`` needs an image of your own, which the error names."""
+    write_model(tmp_path, "other", config='backend: "vllm"')
+    with pytest.raises(RepositoryError, match=r"nvcr\.io/nvidia/tritonserver:26\.05-vllm-python-py3"):
+        make(make_stack(), tmp_path)
+    image = TritonImage.from_registry("registry/vllm:1", triton_version="26.05")
+    make(make_stack(), tmp_path, image=image)
+
+
+def test_shared_memory_counts_the_configured_region(path: Path) -> None:
+    """Ten instances of 1 GiB do not fit into half of 16 GiB."""
+    config = (path / "other/config.pbtxt").read_text().replace("kind: KIND_CPU", "kind: KIND_CPU count: 10")
+    (path / "other/config.pbtxt").write_text(config)
+    for size, is_warned in ((None, False), (cdk.Size.gibibytes(1), True)):
+        stack = make_stack()
+        instance_type = InstanceType.of("ml.c6i.2xlarge")
+        environment = TritonEnvironment(shm_default_byte_size=size)
+        make(stack, path, instance_type=instance_type, environment=environment)
+        assert any("GiB of shared memory" in each for each in warnings(stack)) == is_warned
