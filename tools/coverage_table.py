@@ -22,6 +22,7 @@ class LeftOut:
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
 _PREFIX = "`ModelSource.from_s3_prefix`"
 _ASYNC = "`async_inference=AsyncInferenceConfig({})`"
+_RESERVATION = "`capacity_reservation=CapacityReservationConfig({})`"
 _CAPTURE = "`data_capture=DataCapture({})`"
 _DEPLOYMENT = "`deployment=Deployment.{}`"
 _METRICS = "`metrics_config=MetricsConfig({})`"
@@ -39,6 +40,7 @@ TYPED: dict[str, dict[str, str]] = {
         "ContainerDefinitionProperty.mode": "`TritonMultiModelEndpoint`, or one of the other two",
         "ContainerDefinitionProperty.model_data_source": _PREFIX,
         "ContainerDefinitionProperty.model_data_url": "`model_repository`",
+        "ContainerDefinitionProperty.model_package_name": "`ModelSource.from_model_package`",
         "ContainerDefinitionProperty.multi_model_config": "`model_cache_setting`",
         "ModelDataSourceProperty.s3_data_source": _PREFIX,
         "MultiModelConfigProperty.model_cache_setting": "`model_cache_setting`",
@@ -50,6 +52,11 @@ TYPED: dict[str, dict[str, str]] = {
     },
     "CfnEndpointConfig": {
         "async_inference_config": _ASYNC.format("..."),
+        "CapacityReservationConfigProperty.capacity_reservation_preference": _RESERVATION.format(
+            "capacity_reservation_preference"
+        ),
+        "CapacityReservationConfigProperty.ml_reservation_arn": _RESERVATION.format("ml_reservation_arn"),
+        "ProductionVariantProperty.capacity_reservation_config": _RESERVATION.format("..."),
         "data_capture_config": _CAPTURE.format("..."),
         "kms_key_id": "`encryption_key`",
         "metrics_config": _METRICS.format("..."),
@@ -159,7 +166,7 @@ TYPED: dict[str, dict[str, str]] = {
     },
 }
 
-_REGISTRY = "a package of the model registry has its own image and archive, which are not checked"
+_REGISTRY = "for model packages with several specifications"
 _SERIAL = "belongs to serial pipelines, see below"
 _PRIVATE = "for images in a private registry of a VPC; Triton's are in ECR"
 _HUB = "for JumpStart's hubs and gated models; a repository has your own models"
@@ -179,7 +186,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         "ContainerDefinitionProperty.inference_specification_name": LeftOut(
             _REGISTRY, _CONTAINER + "InferenceSpecificationName"
         ),
-        "ContainerDefinitionProperty.model_package_name": LeftOut(_REGISTRY, _CONTAINER + "ModelPackageName"),
         "HubAccessConfigProperty": LeftOut(_HUB, _CONTAINER + "ModelDataSource.S3DataSource.HubAccessConfig"),
         "ImageConfigProperty": LeftOut(_PRIVATE, _CONTAINER + "ImageConfig"),
         "InferenceExecutionConfigProperty": LeftOut(_SERIAL, "InferenceExecutionConfig"),
@@ -200,7 +206,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         "execution_role_arn": LeftOut(_COMPONENTS, "ExecutionRoleArn"),
         "explainer_config": LeftOut(_CLARIFY, "ExplainerConfig"),
         "vpc_config": LeftOut(_COMPONENTS, "VpcConfig"),
-        "CapacityReservationConfigProperty": LeftOut("see below", _VARIANT + "CapacityReservationConfig"),
         "ClarifyExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig"),
         "ClarifyInferenceConfigProperty": LeftOut(
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.InferenceConfig"
@@ -221,9 +226,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         ),
         "ProductionVariantProperty.accelerator_type": LeftOut(
             "Elastic Inference has ended, and CloudFormation's schema has lost it", None
-        ),
-        "ProductionVariantProperty.capacity_reservation_config": LeftOut(
-            "see below", _VARIANT + "CapacityReservationConfig"
         ),
         "ProductionVariantProperty.instance_pools": LeftOut("see below", _VARIANT + "InstancePools"),
         "ProductionVariantProperty.managed_instance_scaling": LeftOut(
@@ -259,17 +261,14 @@ NOT_YET: dict[str, str] = {
         "`TritonMultiModelEndpoint` shares a fleet today"
     ),
     "Instance pools": (
-        "several instance types for one variant, by priority. The checks, scaling targets and host images "
-        "here are those of one type; a second variant of another type is the way today"
+        "several instance types for one variant, by priority. The checks, the scaling targets and the "
+        "inference AMI of a variant are those of one instance type. Use a second variant with another type"
     ),
     "Managed instance scaling": "scaling of fleets that inference components share; it needs those first",
-    "Capacity reservation": (
-        "instances of a training plan that was bought. One property, without effect on anything else: "
-        "set it through the L1"
-    ),
-    "Serial pipelines": (
-        "several containers that hand requests on. An ensemble does this inside one Triton server, without "
-        "a copy between containers"
+    "Serial pipelines and direct multi-container endpoints": (
+        "several containers, of which each passes its response to the next or is called by name. One Triton "
+        "server serves several models: use an ensemble or a model that calls others in place of a pipeline, "
+        "and `TritonMultiModelEndpoint` in place of direct calls"
     ),
     "Batch transform": (
         "a job over files in S3, and not an endpoint. The model of an endpoint serves a job too: "

@@ -50,6 +50,7 @@ def _keywords() -> set[str]:
         *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
         *(
             constructs.AsyncInferenceConfig,
+            constructs.CapacityReservationConfig,
             constructs.DataCapture,
             constructs.CoreDump,
             constructs.MetricsConfig,
@@ -69,11 +70,12 @@ def test_keywords_of_the_table_exist(generator: ModuleType) -> None:
     words = {
         word for cell in said for word in re.findall(r"[a-z]+(?:_[a-z0-9]+)+", cell.split("`endpoint.")[0])
     }
-    methods = {"auto_scale_instance_count", "add_rollback_alarms", "from_s3_prefix"}
+    sources = {"from_s3_prefix", "from_model_package"}
+    methods = {"auto_scale_instance_count", "add_rollback_alarms", *sources}
     assert words - _keywords() - methods == set()
-    for name in methods - {"from_s3_prefix"}:
+    for name in methods - sources:
         assert hasattr(constructs.TritonEndpoint, name)
-    assert hasattr(constructs.ModelSource, "from_s3_prefix")
+    assert all(hasattr(constructs.ModelSource, name) for name in sources)
 
 
 def test_paths_of_unsupported_properties_exist(generator: ModuleType) -> None:

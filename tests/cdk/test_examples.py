@@ -235,11 +235,24 @@ def composed_function_may_call_one_model(found: Example) -> None:
     assert "sagemaker:InvokeEndpoint" in granted["Nightly"]
 
 
+def called_model_is_loaded_beside_its_caller(found: Example) -> None:
+    containers = [
+        each["Properties"]["PrimaryContainer"]["Environment"]
+        for each in resources(found.template, "AWS::SageMaker::Model").values()
+    ]
+    arguments = {
+        each["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"]: each.get("SAGEMAKER_TRITON_ADDITIONAL_ARGS")
+        for each in containers
+    }
+    assert arguments == {"moderation": "--load-model=scorer", "review": None}
+
+
 PURPOSES: dict[str, Callable[[Example], None]] = {
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
     "basic": basic_is_five_resources,
     "blue_green_rollback": blue_green_creates_its_alarms_first,
+    "called_models": called_model_is_loaded_beside_its_caller,
     "composition": composed_function_may_call_one_model,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from constructs_triton.local import LocalEndpoint
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
+PROJECT = Path(__file__).resolve().parents[2]
 CALLER = """
 import triton_python_backend_utils as pb_utils
 
@@ -101,3 +105,20 @@ def test_called_models_answer(endpoint: LocalEndpoint, name: str, expected: floa
     """The called model is in the archive and loaded, for a caller, an ensemble and two levels."""
     client = TritonClient.for_endpoint(name, endpoint_url=endpoint.endpoint_url)
     assert client.infer({"X": np.array([2.0], np.float32)})["Y"].tolist() == [expected]
+
+
+def test_sample_product_answers(tmp_path: Path) -> None:
+    """The example runs: an ensemble of a Python and an ONNX model, and a model that calls the ONNX model."""
+    app = PROJECT / "examples/called_models/app.py"
+    environment = {**os.environ, "CDK_OUTDIR": str(tmp_path), "CDK_VALIDATION": "false"}
+    subprocess.run([sys.executable, str(app)], env=environment, check=True)
+    with LocalEndpoint.from_assembly(tmp_path) as local:
+        review = TritonClient.for_endpoint("review", endpoint_url=local.endpoint_url)
+        texts = np.array([["great phone, love it"], ["bad, broken, refund"]], dtype=object)
+        praise, complaint = review.infer({"text": texts})["score"].ravel()
+        assert praise > 0.9
+        assert complaint < 0.1
+        moderation = TritonClient.for_endpoint("moderation", endpoint_url=local.endpoint_url)
+        features = np.array([[0.1, 0, 2, 0], [0.1, 0, 0, 2], [0.1, 0, 3, 1]], dtype=np.float32)
+        decisions = moderation.infer({"features": features})["decision"].ravel().tolist()
+        assert decisions == [b"publish", b"review", b"publish"]
