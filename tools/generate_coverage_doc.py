@@ -22,8 +22,8 @@ HEAD = """# Properties of CloudFormation
 
 Each property of the three resources of an endpoint is a keyword of the constructs, follows from one, or is
 left out for a reason. `tools/generate_coverage_doc.py` generates this page from the L1 classes of
-aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row. For capabilities, see
-[features](features.md).
+aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row. For
+capabilities, see [features](features.md).
 
 Set a property that is left out on the L1:
 
