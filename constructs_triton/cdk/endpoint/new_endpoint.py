@@ -56,11 +56,8 @@ class NewEndpoint(EndpointBase):
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
         resolved = resolve_variants(scope, models, options)
-        findings = [
-            *check_mode(options, resolved),
-            *check_deployment(options, resolved),
-            *check_network(options),
-        ]
+        findings = [*check_mode(options, resolved), *check_deployment(options, resolved)]
+        findings += check_network(options)
         super().__init__(scope, id, physical_name=options["endpoint_name"])
         self._options = options
         self._serves_many = models.serves_many

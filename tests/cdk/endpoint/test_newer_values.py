@@ -117,10 +117,12 @@ def test_misspelled_and_wrong_values_are_errors(path: Path) -> None:
     with pytest.raises(InvalidValueError, match="only containers for language models"):
         make(make_stack(), path, routing_strategy="KV_AWARE")
     stack = make_stack()
+    wrong: Any = ["output"]
+    newer: Any = ["Trace"]
     bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "captured")
     with pytest.raises(InvalidValueError, match=r'did you mean "Output"\?$'):
-        DataCapture(bucket=bucket, capture_modes=["output"])
-    make(stack, path, data_capture=DataCapture(bucket=bucket, capture_modes=["Trace"]))
+        DataCapture(bucket=bucket, capture_modes=wrong)
+    make(stack, path, data_capture=DataCapture(bucket=bucket, capture_modes=newer))
     assert any("data_capture.capture_modes" in each for each in warnings(stack))
 
 
