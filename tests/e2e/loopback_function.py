@@ -36,7 +36,14 @@ def _warm_loader() -> Any:
     return session.get_component("data_loader")
 
 
-_LOADER = _warm_loader()
+def _session() -> botocore.session.Session:
+    """A session that knows the services; it reads the environment variables only when it is used."""
+    loader, session = _warm_loader(), botocore.session.Session()
+    session.register_component("data_loader", loader)
+    return session
+
+
+_SESSION = _session()
 
 
 @dataclass(frozen=True)
@@ -80,9 +87,7 @@ def _become(invocation: Invocation) -> None:
     os.environ.update(invocation.environment)
     os.chdir(invocation.directory)
     sys.path.insert(0, invocation.directory)
-    session = botocore.session.Session()
-    session.register_component("data_loader", _LOADER)
-    boto3.setup_default_session(botocore_session=session)
+    boto3.setup_default_session(botocore_session=_SESSION)
     _skip_pauses()
     logging.basicConfig(stream=sys.stderr)  # as Lambda sets up the root logger
 
