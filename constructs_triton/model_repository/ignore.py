@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.regular_files import read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -151,9 +152,7 @@ class IgnoreRules:
 
 def _read_lines(path: Path) -> tuple[str, ...]:
     try:
-        if not path.is_file():  # reading a named pipe would never end
-            raise ArchiveError(f"{path}: must be a text file, got something else; rename it")
-        return tuple(path.read_text(encoding="utf-8").splitlines())
+        return tuple(read_regular(path).decode("utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: cannot be read ({error}); save it as a UTF-8 text file") from error
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.regular_files import read_regular
 
 __all__ = ["Column", "Row", "parse_instance_type", "parse_text", "raise_for", "read_rows"]
 
@@ -107,7 +108,7 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")  # spreadsheets write a byte order mark first
+        return read_regular(path).decode("utf-8-sig")  # spreadsheets write a byte order mark first
     except OSError as error:
         raise InvalidValueError(
             f"{path}: cannot be read ({error.strerror}); give the path of a readable CSV file"

@@ -15,6 +15,7 @@ from typing import Any
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton.planning.quantities import read_decimal
+from constructs_triton.regular_files import read_regular
 from constructs_triton.spelling import did_you_mean
 
 __all__ = ["PATTERNS", "Traffic", "read_traffic"]
@@ -110,6 +111,9 @@ PATTERNS: Mapping[str, Callable[[float, float, int | None], list[float]]] = {
 }
 
 
+_LAST_SECOND = datetime(9999, 1, 1, tzinfo=UTC).timestamp()
+
+
 def read_traffic(path: str | PathLike[str]) -> Traffic:
     """Read traffic from a CSV file, or from the output of ``aws cloudwatch get-metric-data``.
 
@@ -177,11 +181,11 @@ def _read_csv(path: str | PathLike[str]) -> Traffic:
 
 def _read_metric_data(path: Path) -> list[tuple[datetime, int]]:
     try:
-        (result,) = json.loads(path.read_bytes())["MetricDataResults"]
+        (result,) = json.loads(read_regular(path))["MetricDataResults"]
         points = list(zip(result["Timestamps"], result["Values"], strict=True))
     except OSError as error:
         raise InvalidValueError(f"{path}: cannot be read ({error.strerror}); give a readable file") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InvalidValueError(
             f"{path}: must be the output of `aws cloudwatch get-metric-data` with one metric, got "
             f"{type(error).__name__} ({error}); query Invocations, Sum, with a Period of 60"
@@ -190,7 +194,7 @@ def _read_metric_data(path: Path) -> list[tuple[datetime, int]]:
 
 
 def _cloudwatch_time(path: Path, value: Any) -> datetime:
-    if isinstance(value, int | float) and 0 <= value < 2**40:  # version 1 of the AWS CLI
+    if isinstance(value, int | float) and 0 <= value < _LAST_SECOND:  # version 1 of the AWS CLI
         return datetime.fromtimestamp(value, UTC)
     return _parse_time(f"{path}: Timestamps", str(value))
 

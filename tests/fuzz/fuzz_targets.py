@@ -9,6 +9,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_files import describe
 from constructs_triton.model_repository import ModelRepository, inspect_archive
 from constructs_triton.planning.measurements import read_measurements
+from constructs_triton.planning.traffic import read_traffic
 from constructs_triton.wire import decode_request, format_content_type
 from constructs_triton.wire.responses import decode_response
 
@@ -239,6 +241,13 @@ def _read_csv(content: bytes, folder: Path) -> None:
     read_measurements(folder / "a.csv")
 
 
+def _read_traffic(content: bytes, folder: Path) -> None:
+    for name in ("a.csv", "a.json"):
+        (folder / name).write_bytes(content)
+        with suppress(ConstructsTritonError):
+            read_traffic(folder / name)
+
+
 def _read_events(content: bytes, _: Path) -> None:
     whole = list(iterate_events([content]))
     assert list(iterate_events(content[at : at + 1] for at in range(len(content)))) == whole
@@ -262,6 +271,11 @@ MANIFEST = (
 RESPONSE = b"""{"model_name": "m", "outputs": [
  {"name": "Y", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]},
  {"name": "S", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}"""
+TRAFFIC = (
+    b"minute,invocations\n0,10\n1,20\n5,0\n",
+    b"timestamp,invocations\n2026-01-05T08:30:00Z,10\n2026-01-05T08:35:00+01:00,1.5\n",
+    b'{"MetricDataResults": [{"Timestamps": ["2026-01-05T08:30:00Z", 1767600000], "Values": [1.0, 2]}]}',
+)
 REQUEST = b"""{"id": "1", "parameters": {"sequence_id": 1},
  "outputs": [{"name": "Y", "parameters": {"binary_data": true}}],
  "inputs": [{"name": "X", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}]}"""
@@ -285,4 +299,5 @@ TARGETS = (
     FuzzTarget("request", lambda: [REQUEST + bytes(8)], _read_request),
     FuzzTarget("events", lambda: [EVENTS], _read_events),
     FuzzTarget("csv", _tables, _read_csv),
+    FuzzTarget("traffic", lambda: [*TRAFFIC], _read_traffic),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -109,3 +110,21 @@ def test_invalid_counts_are_refused(invocations: Any) -> None:
     """Counts are whole numbers of at least 0, and there is at least one."""
     with pytest.raises(InvalidValueError, match=r"invocations"):
         Traffic(invocations)
+
+
+def test_time_after_the_last_year_is_an_error(tmp_path: Path) -> None:
+    """Python has no time after the year 9999."""
+    with pytest.raises(InvalidValueError, match="Timestamps: must be a time in ISO 8601"):
+        read_traffic(metric_data(tmp_path, {"Timestamps": [2**39], "Values": [1]}))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.json"])
+def test_reading_never_waits_and_never_ends_in_a_device(tmp_path: Path, name: str) -> None:
+    """A pipe has no writer, and a device may have no end."""
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(InvalidValueError, match=r"cannot be read \(a named pipe instead of a file\)"):
+        read_traffic(tmp_path / name)
+    (tmp_path / name).unlink()
+    (tmp_path / name).symlink_to("/dev/zero")
+    with pytest.raises(InvalidValueError, match=r"cannot be read \(a device instead of a file\)"):
+        read_traffic(tmp_path / name)
