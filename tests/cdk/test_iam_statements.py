@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import aws_cdk as cdk
 import pytest
+from cdk_apps import add_repository, make_stack, synthesize, write_model
 from example_apps import CAPABILITIES, example
 from policy_statements import PolicyStatement, policy_statements
 from service_authorization import Action, matching_actions, overlap
+
+from constructs_triton import InstanceType, TritonMultiModelEndpoint
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -189,3 +194,17 @@ def test_a_missing_counterpart_is_found(statement: dict[str, Any], needed: str) 
         (fault,) = missing_counterparts(stack_with(*granted))
         assert f"needs {needed}" in fault
     assert list(missing_counterparts(stack_with(statement, {**statement, "Action": needed}))) == []
+
+
+def test_statements_of_options_that_no_example_has(tmp_path: Path) -> None:
+    """Removing archives, at once or after a time, needs actions that exist."""
+    write_model(tmp_path, "model")
+    stack = make_stack()
+    options = {"prune_after": cdk.Duration.days(90), "removal_policy": cdk.RemovalPolicy.DESTROY}
+    repository = add_repository(stack, tmp_path, **options)
+    TritonMultiModelEndpoint(
+        stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge")
+    )
+    found = policy_statements(synthesize(stack))
+    assert {"PruneArchives", "RemoveArchives", "ListArchives"} <= {each.sid for each in found}
+    assert [fault for each in found for fault in faults(each)] == []

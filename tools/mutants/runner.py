@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,7 @@ class Tree:
         scratch = Path(tempfile.mkdtemp(prefix="mutant-"))
         pid = os.fork()
         if pid == 0:
-            _run_tests(self.folder, scratch, [*options, *tests])
+            _run_tests(self.folder, scratch, options, tests)
         return Run(pid, scratch, time.monotonic() + timeout_seconds)
 
 
@@ -123,7 +124,17 @@ class _Failures:
                 file.write(f"{report.nodeid}\n")
 
 
-def _run_tests(tree: Path, scratch: Path, arguments: list[str]) -> None:
+class _Selection:
+    """A pytest plugin that runs only these tests; one whose name the mutant changes is left out."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._tests = frozenset(tests)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self._tests]
+
+
+def _run_tests(tree: Path, scratch: Path, options: Sequence[str], tests: Sequence[str]) -> None:
     """Never returns: the process ends with pytest's exit code."""
     code = 99
     try:
@@ -135,7 +146,8 @@ def _run_tests(tree: Path, scratch: Path, arguments: list[str]) -> None:
         os.environ.update(PYTHONPATH=str(tree), TMPDIR=str(scratch), PYTHONDONTWRITEBYTECODE="")
         tempfile.tempdir = None
         sys.path[:] = [str(tree), *(path for path in sys.path if "tools" not in Path(path).parts)]
-        options = [
+        arguments = [
+            *options,
             "-q",
             "--tb=short",
             "-W",
@@ -144,8 +156,9 @@ def _run_tests(tree: Path, scratch: Path, arguments: list[str]) -> None:
             "no:cacheprovider",
             "--rootdir",
             str(tree),
+            *dict.fromkeys(test.split("::")[0] for test in tests),
         ]
-        code = int(pytest.main([*options, *arguments], plugins=[_Failures(scratch / "failed")]))
+        code = int(pytest.main(arguments, plugins=[_Failures(scratch / "failed"), _Selection(tests)]))
     except BaseException:  # the process ends here, whatever happened
         traceback.print_exc()
     finally:

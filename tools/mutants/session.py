@@ -150,5 +150,5 @@ def _status(outcome: dict[str, Any], selection: Selection) -> str:
         return "undecided" if selection.left_out else "survived"
     if outcome["exit_code"] == "timeout":
         return "timed out"
-    # Other codes mean that pytest itself did not get to run, or that the process died.
-    return "killed" if outcome["exit_code"] in (1, 2, 4, 5) or outcome["failed"] else "undecided"
+    # Without a failure, pytest found none of the tests or did not get to run, or the process died.
+    return "killed" if outcome["failed"] else "undecided"

@@ -307,6 +307,21 @@ def test_hint_for_a_single_step_can_be_followed(
         count.scale_on_metric("None", metric=metric, scaling_steps=[])
 
 
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        ("scale_on_gpu_utilization", {}),
+        ("scale_on_cpu_utilization", {}),
+        ("scale_on_concurrent_requests", {"target_concurrent_requests": 5}),
+        ("scale_on_invocations_per_instance", {"target_invocations_per_minute": 100}),
+    ],
+)
+def test_misspelled_option_of_a_policy(method: str, target: dict[str, Any], stack: cdk.Stack) -> None:
+    """The error names the method and the option that was meant."""
+    with pytest.raises(TypeError, match=rf'{method}.*did you mean "policy_name"'):
+        getattr(make_count(stack), method)("Policy", **target, polcy_name="gpu")
+
+
 def test_options_of_a_policy(stack: cdk.Stack) -> None:
     """Cooldowns, scale-in and the name are in the policy, in its short and its long form."""
     options: dict[str, Any] = {

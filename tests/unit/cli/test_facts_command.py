@@ -32,6 +32,7 @@ def test_image_without_instance_type_shows_both(capsys: pytest.CaptureFixture[st
     """Without an instance type, the images for GPUs and for CPUs are printed."""
     assert _run("image", "--region", "cn-north-1", "--version", "25.04", "--json") == 0
     answer = json.loads(capsys.readouterr().out)
+    assert answer["removed_backends"] == ["tensorflow", "tensorflow_graphdef", "tensorflow_savedmodel"]
     assert answer["cpu_uri"] == answer["gpu_uri"] + "-cpu"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
+from constructs_triton.local import server_check
 from constructs_triton.local.server.installation import TritonInstallation
 from constructs_triton.local.server_check import _CheckRun
 
@@ -15,6 +17,17 @@ ANSWERS: dict[str, tuple[int | None, str]] = {
     "loads": (200, ""),
     "rejected": (400, '{"error": "no\\n model"}'),
 }
+
+
+def test_server_without_an_answer_hangs(tmp_path: Path) -> None:
+    """The answer says how long the server was waited for."""
+    installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
+    check_run = _CheckRun(tmp_path, {}, installation)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / server_check._SOCKET_NAME))
+        server.listen()
+        answer = check_run._request("GET", "/v2/health/ready", timeout=0.01)
+    assert answer == (None, "no answer within 0 s: the server hangs")
 
 
 def test_each_model_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:

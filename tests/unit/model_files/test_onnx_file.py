@@ -145,6 +145,17 @@ def test_weights_are_not_read(tmp_path: Path) -> None:
     assert onnx.load_model_from_string(skeleton).graph.initializer[0].dims == [1 << 20]
 
 
+def test_weights_within_a_list_of_graphs_are_not_read(tmp_path: Path) -> None:
+    """An attribute can have a list of graphs, each with weights of its own."""
+    weights = TensorProto(name="W", data_type=TensorProto.FLOAT, dims=[1 << 14], raw_data=bytes(1 << 16))
+    graph = helper.make_graph([], "branch", [], [], [weights])
+    several = helper.make_node("Several", ["X"], ["Y"], branches=[graph, graph])
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model("", [several], [tensor("X")], [tensor("Y")]))
+    with path.open("rb") as file:
+        assert len(onnx_shapes._skeleton(MessageFile(file).root())) < 1000
+
+
 def _field(number: int, content: bytes) -> bytes:
     return encode_varint(number << 3 | 2) + encode_varint(len(content)) + content
 

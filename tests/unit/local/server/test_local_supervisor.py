@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from constructs_triton.local.server import supervisor
 from constructs_triton.local.server.private_address import SOCKET_NAME, why_unavailable
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 
@@ -84,3 +86,11 @@ def test_server_with_a_private_address_listens_on_a_socket_file(tmp_path: Path) 
     request = {**start_request(tmp_path, sys.executable, "-I", "-c", FRONT_END), "private_port": 8080}
     _, exit_code = asyncio.run(run_once(tmp_path, request))
     assert (exit_code, (tmp_path / SOCKET_NAME).is_socket()) == (0, True)
+
+
+def test_server_that_ends_before_its_first_bind_has_no_address() -> None:
+    """The supervisor goes on when the server's end of the channel closes without a descriptor."""
+    channel, end = socket.socketpair()
+    end.close()
+    with channel:
+        assert supervisor._receive_address({"private_port": 8080, "cwd": "."}, channel, 1) is None
