@@ -200,7 +200,10 @@ def test_statements_of_options_that_no_example_has(tmp_path: Path) -> None:
     """Removing archives, at once or after a time, needs actions that exist."""
     write_model(tmp_path, "model")
     stack = make_stack()
-    options = {"prune_after": cdk.Duration.days(90), "removal_policy": cdk.RemovalPolicy.DESTROY}
+    options: dict[str, Any] = {
+        "prune_after": cdk.Duration.days(90),
+        "removal_policy": cdk.RemovalPolicy.DESTROY,
+    }
     repository = add_repository(stack, tmp_path, **options)
     TritonMultiModelEndpoint(
         stack, "Endpoint", model_repository=repository, instance_type=InstanceType.of("ml.g5.xlarge")
