@@ -444,7 +444,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"initial_variant_weight": -1}, "initial_variant_weight: must be at least 0"),
     ({"instance_type": InstanceType.of("ml.c7g.xlarge")}, "x86_64 only"),
     ({"instance_type": InstanceType.of("ml.p3.2xlarge")}, "compute capability"),
-    ({"volume_size": cdk.Size.gibibytes(100)}, "does not support a volume size, got 100 GB; remove it"),
+    ({"volume_size": cdk.Size.gibibytes(100)}, "does not support a volume size, got 100 GB"),
     ({"container_startup_health_check_timeout": cdk.Duration.hours(2)}, "from 60 to 3600 seconds"),
     ({"model_data_download_timeout": cdk.Duration.seconds(5)}, "from 60 to 3600 seconds"),
     ({"environment": {"SAGEMAKER_TRITON_THREAD_COUNT": 8}}, 'must be a string, got 8; write "8"'),
