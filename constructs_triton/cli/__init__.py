@@ -38,6 +38,7 @@ COMMANDS = {
     "config": Command("config", "show configurations, tensors and ensemble graphs"),
     "facts": Command("facts", "look up images, instance types and variables"),
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),
+    "load-test": Command("load_test", "find the highest load that an endpoint holds"),
     "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
     "simulate": Command("simulate", "show what a scaling policy does with a traffic"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),

@@ -23,7 +23,7 @@ def decimal_argument(text: str) -> Decimal:
 
 def price_argument(text: str) -> tuple[str, Decimal]:
     """Read ``TYPE=PRICE``, as argparse's ``type``."""
-    from constructs_triton.planning.csv_table import parse_instance_type  # noqa: PLC0415 - not for --help
+    from constructs_triton.planning.csv_table import parse_measured_type  # noqa: PLC0415 - not for --help
     from constructs_triton.planning.quantities import read_positive  # noqa: PLC0415
 
     name, equals, price = text.partition("=")
@@ -32,6 +32,6 @@ def price_argument(text: str) -> tuple[str, Decimal]:
             f'must have the form TYPE=PRICE, got "{text}"; write for example ml.g5.xlarge=1.41'
         )
     try:
-        return parse_instance_type("instance type", name), read_positive(name, price)
+        return parse_measured_type("instance type", name), read_positive(name, price)
     except InvalidValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None

@@ -18,7 +18,7 @@ from constructs_triton.errors import InvalidValueError, InvocationError, Missing
 if TYPE_CHECKING:
     import urllib3
 
-__all__ = ["HttpTransport"]
+__all__ = ["HttpTransport", "container_headers", "container_path"]
 
 # The parameters of InvokeEndpoint that reach a container, and their headers.
 # Source: botocore sagemaker-runtime service model.
@@ -90,9 +90,9 @@ class HttpTransport:
         try:
             response = pool.request(
                 "POST",
-                self.url + _path(invocation.options),
+                self.url + container_path(invocation.options),
                 body=invocation.body,
-                headers={"Content-Type": invocation.content_type, **_headers(invocation.options)},
+                headers={"Content-Type": invocation.content_type, **container_headers(invocation.options)},
                 preload_content=False,
                 decode_content=False,
             )
@@ -147,12 +147,18 @@ class HttpTransport:
             )
 
 
-def _path(options: Mapping[str, Any]) -> str:
+def container_path(options: Mapping[str, Any]) -> str:
+    """Return the path of an invocation at a container."""
     target_model = options.get("TargetModel")
     return f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations"
 
 
-def _headers(options: Mapping[str, Any]) -> dict[str, str]:
+def container_headers(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that a container receives for parameters of InvokeEndpoint.
+
+    Raises:
+        InvalidValueError: SageMaker does not pass a parameter on.
+    """
     for name in options:
         if name not in _HEADERS:
             raise InvalidValueError(

@@ -14,8 +14,19 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.regular_files import read_regular
 
-__all__ = ["Column", "Row", "parse_instance_type", "parse_text", "raise_for", "read_rows"]
+__all__ = [
+    "LOCAL",
+    "Column",
+    "Row",
+    "parse_instance_type",
+    "parse_measured_type",
+    "parse_text",
+    "raise_for",
+    "read_rows",
+]
 
+#: What a load test on this machine has instead of an instance type.
+LOCAL = "local"
 _SHOWN_ERRORS = 20
 
 
@@ -59,6 +70,11 @@ def parse_instance_type(place: str, text: str) -> str:
         return InstanceType.of(text).name
     except InvalidValueError as error:
         raise InvalidValueError(f"{place}: {str(error).removeprefix('instance_type: ')}") from None
+
+
+def parse_measured_type(place: str, text: str) -> str:
+    """Return the name of an instance type, or ``local`` for a machine that is not in AWS."""
+    return text if text == LOCAL else parse_instance_type(place, text)
 
 
 def read_rows(path: str | PathLike[str], columns: Sequence[Column]) -> list[Row]:

@@ -7,14 +7,14 @@ from os import PathLike
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.planning.csv_table import Column, parse_instance_type, parse_text, read_rows
+from constructs_triton.planning.csv_table import LOCAL, Column, parse_measured_type, parse_text, read_rows
 from constructs_triton.planning.quantities import Number, exact, read_positive
 
 __all__ = ["Measurement", "read_measurements"]
 
 _COLUMNS = (
     Column(("configuration", "config"), parse_text),
-    Column(("instance_type",), parse_instance_type),
+    Column(("instance_type",), parse_measured_type),
     Column(
         (
             "invocations_per_minute",
@@ -25,6 +25,7 @@ _COLUMNS = (
     ),
     Column(("latency_ms", "model_latency_ms"), read_positive),
     Column(("price_per_hour",), read_positive, optional=True),
+    Column(("instance_type_source",), parse_text, optional=True),
 )
 
 
@@ -35,7 +36,8 @@ class Measurement:
     ``configuration``
         Any name for what was measured, for example the model configuration.
     ``instance_type``
-        SageMaker's name of the instance type, such as ``"ml.g4dn.xlarge"``.
+        SageMaker's name of the instance type, such as ``"ml.g4dn.xlarge"``, or ``"local"`` for a machine that
+        is not in AWS.
     ``invocations_per_minute``
         The maximum throughput of **one** instance, in invocations per minute.
     ``latency_ms``
@@ -43,6 +45,9 @@ class Measurement:
         median or p99.
     ``price_per_hour``
         The price of one instance, in any currency. Used where no price table has the instance type.
+    ``instance_type_source``
+        Where the instance type comes from. ``"given"`` means that a person named it for a load test, so the
+        figures may be those of another machine. Default: empty.
 
     A configuration that was measured at several loads gives several measurements.
 
@@ -55,13 +60,15 @@ class Measurement:
     invocations_per_minute: Number
     latency_ms: Number
     price_per_hour: Number | None = None
+    instance_type_source: str = ""
 
     def __post_init__(self) -> None:
         if not self.configuration.strip():
             raise InvalidValueError(
                 f'configuration: must not be empty, got "{self.configuration}"; name the configuration'
             )
-        InstanceType.of(self.instance_type)
+        if self.instance_type != LOCAL:
+            InstanceType.of(self.instance_type)
         exact("invocations_per_minute", self.invocations_per_minute)
         exact("latency_ms", self.latency_ms)
         if self.price_per_hour is not None:
@@ -76,8 +83,8 @@ def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
 
     Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
     ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
-    ``model_latency_ms``) and optionally ``price_per_hour``. Other columns are ignored. Numbers become
-    ``Decimal``.
+    ``model_latency_ms``) and optionally ``price_per_hour`` and ``instance_type_source``. Other columns are
+    ignored. Numbers become ``Decimal``.
 
     Raises:
         InvalidValueError: a column is missing or a value is not valid. The message lists every bad cell.

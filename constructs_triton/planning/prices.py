@@ -7,14 +7,14 @@ from decimal import Decimal
 from os import PathLike
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning.csv_table import Column, Row, parse_instance_type, raise_for, read_rows
+from constructs_triton.planning.csv_table import Column, Row, parse_measured_type, raise_for, read_rows
 from constructs_triton.planning.measurements import Measurement
 from constructs_triton.planning.quantities import Number, exact, read_positive
 
 __all__ = ["price_all", "read_prices"]
 
 _COLUMNS = (
-    Column(("instance_type",), parse_instance_type),
+    Column(("instance_type",), parse_measured_type),
     Column(("price_per_hour", "price"), read_positive),
 )
 

@@ -3,6 +3,7 @@
 Each function takes the path of the file to write; its ending sets the format: ``.svg``, ``.png`` or ``.pdf``.
 """
 
+from constructs_triton.plots.load_test_plot import plot_load_test
 from constructs_triton.plots.simulation_plot import plot_simulation
 
-__all__ = ["plot_simulation"]
+__all__ = ["plot_load_test", "plot_simulation"]

@@ -29,6 +29,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "wire",
         "client",
         "planning",
+        "load_test",
         "plots",
         "custom_resource_handlers",
         "operations",

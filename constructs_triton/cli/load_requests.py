@@ -1,0 +1,169 @@
+"""Requests of a load test: from inputs, from a file of JSON lines, or random."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.cli.invoke import read_input
+from constructs_triton.client import Invocation
+from constructs_triton.datatypes import by_datatype
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.wire import encode_request
+
+__all__ = ["random_invocations", "read_inputs", "read_lines"]
+
+Weighted = tuple[float, Invocation]
+
+#: Random requests that one test chooses from.
+RANDOM_REQUESTS = 16
+_RANDOM = re.compile(
+    r"(?P<name>[^=]+)=(?P<type>\w+)\[(?P<shape>[\d, ]*)\](:(?P<low>-?\d+)\.\.(?P<high>-?\d+))?"
+)
+_KEYS = {"input", "body", "target_model", "inference_component", "weight"}
+_HIGHEST = 100
+
+
+def read_inputs(
+    texts: Sequence[str], options: Mapping[str, Any], *, with_batch: bool, binary: bool
+) -> list[Weighted]:
+    """Return one request with these inputs, in the form of ``invoke``.
+
+    Raises:
+        InvalidValueError: an input has another form, or cannot be read.
+    """
+    inputs = dict(read_input(text, with_batch=with_batch) for text in texts)
+    return [(1.0, _encode(inputs, options, binary))]
+
+
+def _encode(inputs: Mapping[str, Any], options: Mapping[str, Any], binary: bool) -> Invocation:
+    datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
+    arrays = {name: array for name, (array, _) in inputs.items()}
+    encoded = encode_request(arrays, binary=binary, datatypes=datatypes)
+    return Invocation(encoded.body, encoded.content_type, dict(options))
+
+
+# --- random -----------------------------------------------------------------------------------------------
+
+
+def random_invocations(
+    texts: Sequence[str], options: Mapping[str, Any], *, seed: int, binary: bool
+) -> list[Weighted]:
+    """Return requests with random values, from texts such as ``ids=INT64[1,128]:0..30521``.
+
+    Raises:
+        InvalidValueError: a text has another form.
+    """
+    import numpy as np  # noqa: PLC0415 - --help needs none
+
+    rng = np.random.default_rng(seed)
+    return [
+        (1.0, _encode(dict(_draw(text, rng) for text in texts), options, binary))
+        for _ in range(RANDOM_REQUESTS)
+    ]
+
+
+def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
+    match = _RANDOM.fullmatch(text)
+    datatype = by_datatype(match["type"].upper()) if match else None
+    if match is None or datatype is None:
+        raise InvalidValueError(
+            f"--random: must have the form NAME=DATATYPE[SHAPE], got {text!r}; "
+            "write ids=INT64[1,128]:0..30521 or x=FP32[1,3,224,224]"
+        )
+    shape = [int(size) for size in match["shape"].replace(" ", "").split(",") if size]
+    low, high = int(match["low"] or 0), int(match["high"] or _HIGHEST)
+    return match["name"], (_values(datatype.datatype, shape, low, high, rng), datatype.datatype)
+
+
+def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> Any:
+    import numpy as np  # noqa: PLC0415
+
+    from constructs_triton.wire.dtypes import dtype_of  # noqa: PLC0415
+
+    if datatype == "BYTES":
+        words = [bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))]
+        array = np.empty(len(words), dtype=object)
+        array[:] = words
+        return array.reshape(shape)
+    if datatype == "BOOL":
+        return rng.random(shape) < 0.5
+    if datatype in ("FP16", "FP32", "FP64", "BF16"):
+        values = rng.random(shape)
+    else:
+        values = rng.integers(low, high, shape, endpoint=True)
+    known = by_datatype(datatype)
+    assert known is not None
+    return values.astype(dtype_of(known))
+
+
+# --- JSON lines -------------------------------------------------------------------------------------------
+
+
+def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, binary: bool) -> list[Weighted]:
+    """Return the requests in a file with one JSON object per line.
+
+    ``{"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}``. Values of ``input`` have
+    the form of ``invoke``, with files relative to this file; ``body`` instead is a whole KServe v2 request.
+
+    Raises:
+        InvalidValueError: the file cannot be read, or a line has another form.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidValueError(
+            f"--requests: {path} cannot be read ({error}); give a readable file"
+        ) from None
+    found = [
+        _read_line(path, number, line, options, with_batch=with_batch, binary=binary)
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+    if not found:
+        raise InvalidValueError(f"--requests: {path} has no lines; write one JSON object per line")
+    return found
+
+
+def _read_line(
+    path: Path, number: int, line: str, options: Mapping[str, Any], *, with_batch: bool, binary: bool
+) -> Weighted:
+    place = f"{path}: line {number}"
+    entry = _parse(place, line)
+    chosen = {
+        "TargetModel": entry.get("target_model"),
+        "InferenceComponentName": entry.get("inference_component"),
+    }
+    options = {**options, **{name: str(value) for name, value in chosen.items() if value is not None}}
+    weight = entry.get("weight", 1)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight > 0:
+        raise InvalidValueError(f"{place}: weight must be a number above 0, got {weight!r}; raise it")
+    if "body" in entry:
+        body = json.dumps(entry["body"], separators=(",", ":")).encode()
+        return weight, Invocation(body, "application/json", options)
+    inputs = dict(read_input(text, with_batch=with_batch) for text in _input_texts(place, path.parent, entry))
+    return weight, _encode(inputs, options, binary)
+
+
+def _parse(place: str, line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise InvalidValueError(f"{place}: must be JSON ({error}); write one object per line") from None
+    if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & {"input", "body"}) != 1:
+        raise InvalidValueError(
+            f'{place}: must be an object with "input" or "body", and optionally target_model, '
+            f"inference_component and weight, got {line[:80]!r}; correct its keys"
+        )
+    return entry
+
+
+def _input_texts(place: str, folder: Path, entry: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(entry["input"], dict):
+        raise InvalidValueError(f'{place}: "input" must map names to strings; write {{"image": "@cat.png"}}')
+    for name, value in entry["input"].items():
+        text = str(value)
+        yield f"{name}=@{folder / text[1:]}" if text.startswith("@") else f"{name}={text}"

@@ -1,0 +1,258 @@
+"""``constructs-triton load-test``: find the highest load that an endpoint holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from constructs_triton.cli.load_test_arguments import add_arguments
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.client import HttpTransport, SageMakerTransport
+    from constructs_triton.load_test import Label, StepResult, StepSettings
+
+__all__ = ["add_arguments", "run"]
+
+EXIT_FINE, EXIT_NOT_HELD, EXIT_LIMITED, EXIT_INTERRUPTED = 0, 1, 3, 130
+_LEAD_SECONDS = 1.0  # what is left out of each later step
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the test and write its results, also after Ctrl-C."""
+    _check_output(arguments)
+    transport = _transport(arguments)
+    invocations = _invocations(arguments)
+    if arguments.export_locust:
+        return _export(arguments, invocations)
+    label = _label(arguments, transport)
+    for _, invocation in invocations:
+        # Shows what is wrong before the test, and loads the models.
+        transport.invoke(invocation)
+    test = _Test(arguments, transport, invocations)
+    exit_code = test.run()
+    _write(arguments, label, test)
+    return exit_code
+
+
+def _check_output(arguments: argparse.Namespace) -> None:
+    if arguments.plot:
+        from constructs_triton.plots.figure import check_path  # noqa: PLC0415 - not for --help
+
+        check_path(arguments.plot)
+    if arguments.rates and min(arguments.rates) <= 0:
+        raise InvalidValueError(f"--rates: must be above 0, got {min(arguments.rates):g}; raise it")
+
+
+def _transport(arguments: argparse.Namespace) -> SageMakerTransport | HttpTransport:
+    from constructs_triton.client import HttpTransport, SageMakerTransport  # noqa: PLC0415 - not for --help
+
+    if _is_container(arguments):
+        return HttpTransport(arguments.endpoint)
+    return SageMakerTransport(
+        arguments.endpoint, endpoint_url=arguments.endpoint_url, region_name=arguments.region
+    )
+
+
+def _is_container(arguments: argparse.Namespace) -> bool:
+    return bool(arguments.endpoint.startswith(("http://", "https://")))
+
+
+def _invocations(arguments: argparse.Namespace) -> Any:
+    from constructs_triton.cli import load_requests  # noqa: PLC0415 - not for --help
+
+    chosen = {
+        "TargetModel": arguments.target_model,
+        "InferenceComponentName": arguments.inference_component,
+    }
+    options = {name: value for name, value in chosen.items() if value is not None}
+    binary = not arguments.json_tensors
+    if arguments.random:
+        return load_requests.random_invocations(arguments.random, options, seed=arguments.seed, binary=binary)
+    if arguments.requests:
+        return load_requests.read_lines(
+            arguments.requests, options, with_batch=arguments.batch, binary=binary
+        )
+    return load_requests.read_inputs(arguments.inputs, options, with_batch=arguments.batch, binary=binary)
+
+
+def _export(arguments: argparse.Namespace, invocations: Any) -> int:
+    from constructs_triton.load_test.locust_file import format_locustfile  # noqa: PLC0415
+
+    if _is_container(arguments):
+        raise InvalidValueError("--export-locust: calls InvokeEndpoint; give the name of an endpoint")
+    text = format_locustfile(
+        arguments.endpoint, invocations, endpoint_url=arguments.endpoint_url, region=arguments.region
+    )
+    arguments.export_locust.write_text(text, encoding="utf-8")
+    print(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
+    return EXIT_FINE
+
+
+# --- what is tested ---------------------------------------------------------------------------------------
+
+
+def _label(arguments: argparse.Namespace, transport: Any) -> Label:
+    """Check that the test is safe, and name what it measures.
+
+    Raises:
+        InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
+    """
+    from constructs_triton.client.sagemaker_transport import LOOPBACK_HOSTS  # noqa: PLC0415
+    from constructs_triton.load_test import Label  # noqa: PLC0415
+
+    url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
+    is_local = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
+    type_, source, count = "local", "local", 1
+    if not is_local:
+        type_, source, count = _describe(arguments, transport, url)
+    if arguments.instance_type:
+        type_, source = _check_type(arguments.instance_type), "given"
+    return Label(
+        configuration=arguments.configuration or urlsplit(arguments.endpoint).netloc or arguments.endpoint,
+        instance_type=type_,
+        instance_type_source=source,
+        instance_count=arguments.instances or count,
+    )
+
+
+def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) -> tuple[str, str, int]:
+    if not arguments.yes:
+        raise InvalidValueError(
+            f"{arguments.endpoint}: is not on this machine, so the load costs money and may disturb other "
+            "callers; add --yes to send it"
+        )
+    if url is not None:
+        return _unknown(arguments)
+    from constructs_triton.load_test.target import describe_target  # noqa: PLC0415
+
+    target = describe_target(transport)
+    for note in target.notes:
+        print(f"warning: {note}", file=sys.stderr)
+    if target.is_scaled and not arguments.allow_scaling:
+        raise InvalidValueError(
+            f"{arguments.endpoint}: Application Auto Scaling may change the instance count during the test; "
+            "suspend it (`count.suspend()` in the app), or add --allow-scaling"
+        )
+    if target.instance_type is None or target.instance_count is None:
+        return _unknown(arguments)
+    return target.instance_type, "endpoint", target.instance_count
+
+
+def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
+    if arguments.output and not (arguments.instance_type and arguments.instances):
+        raise InvalidValueError(
+            f"{arguments.endpoint}: its instances are unknown; set --instance-type and --instances"
+        )
+    return "local", "given", 1
+
+
+def _check_type(name: str) -> str:
+    from constructs_triton.planning.csv_table import parse_measured_type  # noqa: PLC0415 - not for --help
+
+    return parse_measured_type("--instance-type", name)
+
+
+# --- the test ---------------------------------------------------------------------------------------------
+
+
+class _Test:
+    """The steps of one test; ``steps`` has those that were finished."""
+
+    def __init__(self, arguments: argparse.Namespace, transport: Any, invocations: Any) -> None:
+        from constructs_triton.cli.load_progress import Progress  # noqa: PLC0415 - not for --help
+        from constructs_triton.load_test import Limits, Search, StepRunner, prepare  # noqa: PLC0415
+
+        self._arguments = arguments
+        self.limits = Limits(latency_ms=arguments.latency_ms, percentile=arguments.percentile)
+        self._progress = Progress(self.limits, quiet=arguments.json)
+        self._runner = StepRunner(
+            [prepare(transport, invocation, weight=weight) for weight, invocation in invocations],
+            self.limits,
+            processes=arguments.processes,
+            show=self._progress.show if sys.stderr.isatty() else None,
+        )
+        self._search = Search(self._measure, start=arguments.start, maximum=arguments.maximum)
+        self.steps: list[StepResult] = []
+        self.is_interrupted = False
+        self.started = datetime.now(UTC)
+
+    @property
+    def best(self) -> StepResult | None:
+        """The highest rate that was held; with a search, the confirmed one."""
+        if not self._arguments.rates:
+            return self._search.best
+        held = [step for step in self.steps if step.verdict == "held"]
+        return max(held, key=lambda step: step.rate, default=None)
+
+    def run(self) -> int:
+        """Run all steps and return the exit code."""
+        self._progress.print_headings()
+        try:
+            for step in self._iterate():
+                self.steps.append(step)
+                self._progress.print_step(step)
+        except KeyboardInterrupt:
+            self.is_interrupted = True
+            return EXIT_INTERRUPTED
+        if self._search.is_limited:
+            return EXIT_LIMITED
+        return EXIT_FINE if self.best else EXIT_NOT_HELD
+
+    def _iterate(self) -> Iterator[StepResult]:
+        if not self._arguments.rates:
+            yield from self._search.run()
+        for rate in self._arguments.rates or ():
+            yield self._measure(rate, 1)
+
+    def _measure(self, rate: float, times: float) -> StepResult:
+        return self._runner.measure(rate, self._settings(times))
+
+    def _settings(self, times: float) -> StepSettings:
+        from constructs_triton.load_test import StepSettings  # noqa: PLC0415 - not for --help
+
+        arguments = self._arguments
+        return StepSettings(
+            seconds=arguments.step_seconds * times,
+            warm_up_seconds=_LEAD_SECONDS if self.steps else arguments.warm_up_seconds,
+            max_in_flight=arguments.max_in_flight,
+            seed=arguments.seed,
+            constant=arguments.constant,
+        )
+
+    def summary(self) -> str:
+        """One sentence about the result."""
+        if self.is_interrupted:
+            return "interrupted: the steps above were measured"
+        best = self.best
+        if best is None:
+            return "no rate was held; raise --latency-ms, lower --from, or look at the errors"
+        limited = " at least, because the generator was the bottleneck" if self._search.is_limited else ""
+        return (
+            f"highest rate held: {best.good_per_second:.1f} requests per second{limited} "
+            f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s)"
+        )
+
+
+def _write(arguments: argparse.Namespace, label: Label, test: _Test) -> None:
+    if arguments.json:
+        steps = [step.to_dict() for step in test.steps]
+        print(json.dumps({"best": test.best and test.best.to_dict(), "steps": steps}, indent=2))
+    else:
+        print(test.summary())
+    if arguments.output:
+        from constructs_triton.load_test import write_results  # noqa: PLC0415 - not for --help
+
+        count = write_results(
+            arguments.output, label, test.steps, append=arguments.append, started=test.started
+        )
+        print(f"wrote {count} rows to {arguments.output}", file=sys.stderr)
+    if arguments.plot and test.steps:
+        from constructs_triton.plots import plot_load_test  # noqa: PLC0415
+
+        plot_load_test(test.steps, arguments.plot, test.limits, title=label.configuration)

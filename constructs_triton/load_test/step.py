@@ -1,0 +1,220 @@
+"""One step of a load test: a rate for some seconds, what was measured, and what it means."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from constructs_triton.errors import InvalidValueError
+
+__all__ = ["Limits", "Recording", "Sample", "StepResult", "StepSettings", "Verdict", "evaluate"]
+
+OK = 200
+#: A 99th percentile of fewer requests rests on fewer than ten of them.
+REQUESTS_FOR_P99 = 1000
+# The generator is busy above this share of one CPU: what it measures is then partly itself.
+_BUSY_CPU = 0.8
+# A generator that is late by more than this share of the limit cannot measure the limit.
+_LATE_SHARE = 0.1
+_EMPTY = "no request was due; use a longer step or a higher rate"
+
+
+class Verdict(StrEnum):
+    """What a step shows.
+
+    ``VOID`` means that the endpoint missed the limit, but the generator may be the reason.
+    """
+
+    HELD = "held"
+    NOT_HELD = "not held"
+    VOID = "void"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When the endpoint holds a rate: without errors, and with this percentile of the latency in the limit.
+
+    Raises:
+        InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
+    """
+
+    latency_ms: float
+    percentile: float = 95
+
+    def __post_init__(self) -> None:
+        if not self.latency_ms > 0:
+            raise InvalidValueError(f"latency_ms: must be above 0, got {self.latency_ms}; raise it")
+        if not 50 <= self.percentile <= 99:
+            raise InvalidValueError(f"percentile: must be from 50 to 99, got {self.percentile}; use 95")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSettings:
+    """How a step is run.
+
+    ``seconds`` are measured, after ``warm_up_seconds`` that are not. Requests above ``max_in_flight`` are not
+    sent, but counted. Arrivals are random (a Poisson process, the same for the same ``seed``) unless
+    ``constant`` is set.
+
+    Raises:
+        InvalidValueError: a number is out of range.
+    """
+
+    seconds: float = 60
+    warm_up_seconds: float = 5
+    max_in_flight: int = 256
+    seed: int = 0
+    constant: bool = False
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.seconds <= 3600:
+            raise InvalidValueError(f"seconds: must be from 1 to 3600, got {self.seconds}; use 60")
+        if not 0 <= self.warm_up_seconds <= 3600:
+            raise InvalidValueError(
+                f"warm_up_seconds: must be from 0 to 3600, got {self.warm_up_seconds}; use 5"
+            )
+        if not 1 <= self.max_in_flight <= 10_000:
+            raise InvalidValueError(
+                f"max_in_flight: must be from 1 to 10000, got {self.max_in_flight}; use 256"
+            )
+
+
+class Sample(NamedTuple):
+    """One request: how late it was sent, its latency from when it was due, in seconds, and the status.
+
+    The status is 0 if there was no response.
+    """
+
+    late: float
+    latency: float
+    status: int
+
+
+@dataclass(slots=True)
+class Recording:
+    """What one process recorded in a step. ``cpu`` is its share of a CPU."""
+
+    samples: list[Sample] = field(default_factory=list)
+    shed: int = 0
+    cpu: float = 0.0
+    first_error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """The result of a step. Latencies are in milliseconds, counted from when a request was due.
+
+    ``rate``
+        The requests per second that were planned, and ``seconds`` how long they were measured.
+    ``requests``, ``good``, ``errors``, ``shed``
+        Requests that were due, those answered with status 200, those that failed, and those that were not
+        sent because too many were in flight.
+    ``latency_ms``, ``p50_ms``, ``p99_ms``
+        The percentile of the limits, the median, and the 99th percentile if there were 1,000 requests.
+    ``service_ms``
+        The percentile of the limits, counted from sending.
+    ``late_p99_ms``, ``cpu``
+        How late the generator was, and its share of a CPU (the busiest process).
+    ``statuses``
+        The number of failed requests by HTTP status; 0 is no response.
+    """
+
+    rate: float
+    seconds: float
+    requests: int
+    good: int
+    errors: int
+    shed: int
+    latency_ms: float
+    p50_ms: float
+    p99_ms: float | None
+    service_ms: float
+    late_p99_ms: float
+    cpu: float
+    statuses: dict[int, int]
+    first_error: str
+    verdict: Verdict
+    reason: str
+
+    @property
+    def good_per_second(self) -> float:
+        """Requests per second that were answered with status 200."""
+        return self.good / self.seconds
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as values that ``json.dumps`` accepts."""
+        values: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__}
+        return {**values, "verdict": str(self.verdict), "good_per_second": round(self.good_per_second, 2)}
+
+
+def evaluate(
+    rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording]
+) -> StepResult:
+    """Merge what the processes recorded, and decide what it means."""
+    samples = [sample for recording in recordings for sample in recording.samples]
+    good = [sample for sample in samples if sample.status == OK]
+    latencies = sorted(sample.latency for sample in good)
+    values: dict[str, Any] = {
+        "errors": len(samples) - len(good),
+        "shed": sum(recording.shed for recording in recordings),
+        "latency_ms": _percentile(latencies, limits.percentile),
+        "service_ms": _percentile(sorted(each.latency - each.late for each in good), limits.percentile),
+        "late_p99_ms": _percentile(sorted(sample.late for sample in samples), 99),
+        "cpu": round(max((recording.cpu for recording in recordings), default=0.0), 3),
+    }
+    verdict, reason = _decide(limits, **values) if samples or values["shed"] else (Verdict.VOID, _EMPTY)
+    return StepResult(
+        rate=rate,
+        seconds=settings.seconds,
+        requests=len(samples) + values["shed"],
+        good=len(good),
+        p50_ms=_percentile(latencies, 50),
+        p99_ms=_percentile(latencies, 99) if len(latencies) >= REQUESTS_FOR_P99 else None,
+        statuses=dict(Counter(sample.status for sample in samples if sample.status != OK)),
+        first_error=next((each.first_error for each in recordings if each.first_error), ""),
+        verdict=verdict,
+        reason=reason,
+        **values,
+    )
+
+
+def _percentile(values: Sequence[float], percent: float) -> float:
+    """A percentile of sorted seconds, in milliseconds; 0 for no values."""
+    if not values:
+        return 0.0
+    return round(values[min(len(values) - 1, int(percent / 100 * len(values)))] * 1000, 2)
+
+
+def _decide(
+    limits: Limits,
+    *,
+    errors: int,
+    shed: int,
+    latency_ms: float,
+    service_ms: float,
+    late_p99_ms: float,
+    cpu: float,
+) -> tuple[Verdict, str]:
+    missed = list(_misses(limits, errors, shed, latency_ms))
+    if not missed:
+        return Verdict.HELD, ""
+    if cpu > _BUSY_CPU:
+        return Verdict.VOID, f"the generator used {cpu:.0%} of a CPU; use --processes, or another machine"
+    # Lateness delays both the sending and the reading of the answer, so it is in the latency twice.
+    without_generator = service_ms - late_p99_ms
+    is_late = late_p99_ms > _LATE_SHARE * limits.latency_ms
+    if is_late and not errors and without_generator <= limits.latency_ms:
+        return Verdict.VOID, f"the generator was {late_p99_ms:.0f} ms late; use another machine"
+    return Verdict.NOT_HELD, ", ".join(missed)
+
+
+def _misses(limits: Limits, errors: int, shed: int, latency_ms: float) -> Iterable[str]:
+    if errors:
+        yield f"{errors} errors"
+    if shed:
+        yield f"{shed} not sent, too many in flight"
+    if latency_ms > limits.latency_ms:
+        yield f"p{limits.percentile:g} {latency_ms:.0f} ms"

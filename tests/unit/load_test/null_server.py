@@ -1,0 +1,53 @@
+"""A server on loopback that answers every POST at once, and keeps what it received."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+Received = tuple[str, dict[str, str], bytes]
+
+
+@dataclass
+class NullServer:
+    """The server's URL, the requests it received, and the status of its answers."""
+
+    url: str
+    received: list[Received] = field(default_factory=list)
+    status: Callable[[int], int] = lambda _: 200
+
+
+@contextmanager
+def run_null_server() -> Iterator[NullServer]:
+    """Run the server for the time of a test."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            server.received.append((self.path, dict(self.headers), body))
+            answer = b'{"message": "no"}'
+            self.send_response(server.status(len(server.received)))
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http.daemon_threads = True
+    server = NullServer(f"http://127.0.0.1:{http.server_port}")
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
