@@ -41,6 +41,8 @@ COMMANDS = {
     "load-test": Command("load_test", "find the highest load that an endpoint holds"),
     "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
     "simulate": Command("simulate", "show what a scaling policy does with a traffic"),
+    "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
+    "prices": Command("prices", "fetch prices of instances from AWS"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
 }
@@ -88,7 +90,7 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         prog="constructs-triton",
         description=DESCRIPTION,
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_OneLineEach,
     )
     parser.add_argument("--version", action="version", version=_version() if "--version" in words else "")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -97,6 +99,14 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         if name in words:
             command.load().add_arguments(subparser)
     return parser
+
+
+class _OneLineEach(argparse.RawDescriptionHelpFormatter):
+    """Puts the summary of every command beside its name; argparse forgets to count their indentation."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = max(map(len, COMMANDS)) + 4
 
 
 def _version() -> str:

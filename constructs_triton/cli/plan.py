@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _WIDE = 200  # characters; wider than the table, so that no name or number is broken
-_NARROW = 120  # characters; a narrower terminal does not show the columns about scaling
+_NARROW = 140  # characters; a narrower terminal does not show the columns about scaling
 _NARROW_COLUMNS = 8
 _COLUMNS = (
     ("", "left"),
@@ -32,6 +32,8 @@ _COLUMNS = (
     ("within\nbound", "left"),
     ("instances", "right"),
     ("cost\nper h", "right"),
+    ("cost\nper month", "right"),
+    ("cost per\nmillion", "right"),
     ("max\ninstances", "right"),
     ("max cost\nper h", "right"),
     ("target\nper min", "right"),
@@ -64,6 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--plot", metavar="FILE", help="write a figure of cost against latency: .svg, .png or .pdf"
+    )
+    parser.add_argument(
+        "--plot-throughput", metavar="FILE", help="write a figure of latency against throughput"
+    )
 
 
 def _add_requirement(parser: argparse.ArgumentParser) -> None:
@@ -111,15 +119,35 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from constructs_triton.planning import cheapest  # noqa: PLC0415 - not for --help
 
+    _check_plots(arguments)
     plans = _plans(arguments)
+    _warn(plans)
     try:
         chosen = cheapest(plans)
     except InvalidValueError:
         # The table is printed anyway: it shows how far the measurements are from the limit.
-        _print(arguments, plans, None)
+        _show(arguments, plans, None)
         raise
-    _print(arguments, plans, chosen)
+    _show(arguments, plans, chosen)
     return 0
+
+
+def _check_plots(arguments: argparse.Namespace) -> None:
+    for path in filter(None, (arguments.plot, arguments.plot_throughput)):
+        from constructs_triton.plots.figure import check_path  # noqa: PLC0415 - not for --help
+
+        check_path(path)
+
+
+def _warn(plans: Iterable[Plan]) -> None:
+    """Name the instance types that a person gave to a load test: another machine may have been measured."""
+    given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
+    if given:
+        print(
+            f"warning: {', '.join(given)}: the instance type was given to the load test by hand, so another "
+            "machine may have been measured; measure the endpoint in AWS before you rely on the plan",
+            file=sys.stderr,
+        )
 
 
 def _plans(arguments: argparse.Namespace) -> list[Plan]:
@@ -149,6 +177,20 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
 
 
 # --- output -----------------------------------------------------------------------------------------------
+
+
+def _show(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
+    _print(arguments, plans, chosen)
+    if arguments.plot:
+        from constructs_triton.plots import plot_plans  # noqa: PLC0415 - not for --help
+
+        plot_plans(plans, arguments.plot, chosen=chosen)
+    if arguments.plot_throughput:
+        from constructs_triton.plots import plot_measurements  # noqa: PLC0415
+
+        bound = None if arguments.latency_ms is None else float(arguments.latency_ms)
+        measurements = [plan.measurement for plan in plans]
+        plot_measurements(measurements, arguments.plot_throughput, latency_ms=bound)
 
 
 def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
@@ -197,6 +239,8 @@ def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
         "yes" if plan.meets_latency else "no",
         str(plan.initial_instance_count),
         f"{plan.cost_per_hour:f}",
+        f"{plan.cost_per_month:f}",
+        f"{plan.cost_per_million:f}",
         str(plan.max_capacity),
         f"{plan.max_cost_per_hour:f}",
         f"{plan.target_invocations_per_minute:.10g}",
@@ -207,7 +251,8 @@ def _summary(plan: Plan) -> str:
     bound = "" if plan.requirement.latency_ms is None else f" within {plan.requirement.latency_ms} ms"
     return (
         f"* cheapest{bound}: {plan}, {_instances(plan.initial_instance_count)} at "
-        f"{plan.cost_per_hour:f} an hour; scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
+        f"{plan.cost_per_hour:f} an hour, {plan.cost_per_month:f} a month; "
+        f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
         f"at {plan.target_invocations_per_minute:.10g} invocations per minute and instance"
     )
 

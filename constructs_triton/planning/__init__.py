@@ -17,7 +17,9 @@ decimals they are written as, so rounding never adds an instance.
 
 from constructs_triton.planning.capacity import Plan, Requirement, cheapest, plan_all
 from constructs_triton.planning.measurements import Measurement, read_measurements
+from constructs_triton.planning.pareto import pareto_front
 from constructs_triton.planning.prices import read_prices
+from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.scaling import (
     Assumptions,
     Fleet,
@@ -46,10 +48,13 @@ __all__ = [
     "TargetTracking",
     "Traffic",
     "cheapest",
+    "pareto_front",
     "plan_all",
     "read_measurements",
     "read_prices",
+    "read_recommendations",
     "read_scaling",
     "read_traffic",
     "simulate",
+    "write_measurements",
 ]

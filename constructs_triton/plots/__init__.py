@@ -4,6 +4,7 @@ Each function takes the path of the file to write; its ending sets the format: `
 """
 
 from constructs_triton.plots.load_test_plot import plot_load_test
+from constructs_triton.plots.plan_plot import plot_measurements, plot_plans
 from constructs_triton.plots.simulation_plot import plot_simulation
 
-__all__ = ["plot_load_test", "plot_simulation"]
+__all__ = ["plot_load_test", "plot_measurements", "plot_plans", "plot_simulation"]

@@ -17,10 +17,11 @@ __all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "RED", "check_path", "d
 
 # The palette of Okabe and Ito, which people with color blindness can tell apart.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
-PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#7A5195", GREY)
+PALETTE = (BLUE, ORANGE, GREEN, "#CC79A7", "#56B4E9", "#7A5195", GREY, "#000000")
 _ENDINGS = (".svg", ".png", ".pdf")
 _INCHES = (9.6, 5.4)  # 16:9
 _MARGIN = 0.15  # inches
+_TICKS = 4  # at least, on a logarithmic axis
 _STYLE: dict[str, Any] = {
     "font.size": 12,
     "axes.titlesize": 15,
@@ -89,8 +90,12 @@ def set_plain_ticks(axis: Any, low: float, high: float) -> None:
     """Label a logarithmic axis with plain numbers such as 20, 50 and 1,000 instead of powers of ten."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415 - see draw
 
-    steps = [digit * 10**power for power in range(-3, 9) for digit in (1, 2, 5)]
-    shown = [step for step in steps if low <= step <= high]
+    shown: list[float] = []
+    for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), range(1, 10)):
+        steps = [digit * 10**power for power in range(-3, 9) for digit in digits]
+        shown = [step for step in steps if low <= step <= high]
+        if len(shown) >= _TICKS:
+            break
     axis.set_major_locator(FixedLocator(shown))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

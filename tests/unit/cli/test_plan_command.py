@@ -34,9 +34,23 @@ def test_table_marks_the_chosen_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert headings.split()[:3] == ["configuration", "instance", "type"]
     assert len(rows) == 24
     assert [row.split() for row in rows if row.startswith("*")] == [
-        ["*", "trt-db", "ml.g4dn.2xlarge", "1335", "499", "yes", "23", "21.62", "45", "42.30", "667.5"]
+        [
+            "*",
+            "trt-db",
+            "ml.g4dn.2xlarge",
+            "1335",
+            "499",
+            "yes",
+            "23",
+            "21.62",
+            "15782.60",
+            "11.7353",
+            "45",
+            "42.30",
+            "667.5",
+        ]
     ]
-    assert [row.split()[-6] for row in rows] == ["yes"] * 5 + ["no"] * 19
+    assert [row.split()[-8] for row in rows] == ["yes"] * 5 + ["no"] * 19
     assert summary.startswith(
         "* cheapest within 500 ms: trt-db on ml.g4dn.2xlarge, 23 instances at 21.62 an hour"
     )
@@ -95,6 +109,28 @@ def test_table_is_printed_without_a_match(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(InvalidValueError):
         run("--price", *PRICES, "--json", latency_ms="100")
     assert json.loads(capsys.readouterr().out)["cheapest"] is None
+
+
+def test_figures_are_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Cost against latency, also where no row meets the limit, and latency against throughput."""
+    first, second, third = (str(tmp_path / name) for name in ("plan.svg", "throughput.svg", "none.svg"))
+    assert run("--price", *PRICES, "--plot", first, "--plot-throughput", second) == 0
+    for label in ("ml.g4dn.12xlarge", "Pareto front", "23 instances at 21.62 an hour", "limit 500 ms"):
+        assert label in Path(first).read_text()
+    assert Path(second).exists()
+    with pytest.raises(InvalidValueError):
+        run("--price", *PRICES, "--plot", third, latency_ms="100")
+    assert "No configuration is within 100 ms" in Path(third).read_text()
+
+
+def test_instance_type_given_by_hand_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The figures of a laptop under the name of an instance type are pointed out; local ones are not."""
+    path = tmp_path / "b.csv"
+    headings = "configuration,instance_type,invocations_per_minute,latency_ms,instance_type_source\n"
+    path.write_text(f"{headings}a,local,600,50,local\nb,ml.g5.xlarge,600,50,given\n")
+    assert run("--price", "local=1", "ml.g5.xlarge=1.41", path=path) == 0
+    warning = capsys.readouterr().err
+    assert warning.startswith("warning: ml.g5.xlarge: the instance type was given to the load test by hand")
 
 
 def test_price_given_twice_is_refused() -> None:

@@ -1,0 +1,83 @@
+"""``constructs-triton prices``: fetch prices of instances from AWS."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``prices`` and its only action, ``fetch``."""
+    parser.description = "Get prices of instances for `constructs-triton plan --prices`."
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    fetch = actions.add_parser(
+        "fetch",
+        help="ask the AWS Price List API, and write a CSV file",
+        description="Ask the AWS Price List API for the on-demand price of an instance hour of SageMaker "
+        "hosting, and write a dated CSV file. Needs the permission pricing:GetProducts. Discounts, Savings "
+        "Plans and taxes are not included.",
+    )
+    fetch.add_argument("types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge")
+    fetch.add_argument(
+        "--region",
+        metavar="REGION",
+        help="AWS Region of the prices (default: that of your AWS configuration)",
+    )
+    fetch.add_argument(
+        "-o",
+        "--output",
+        default="prices.csv",
+        metavar="FILE",
+        help="the file to write (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fetch the prices and write the file."""
+    from constructs_triton.facts.instance_types import InstanceType  # noqa: PLC0415 - not for --help
+    from constructs_triton.planning.price_list import fetch_prices, write_prices  # noqa: PLC0415
+
+    types = [InstanceType.of(name).name for name in arguments.types]
+    client, region = _client(arguments.region)
+    prices = _guard(lambda: fetch_prices(client, region, types))
+    write_prices(arguments.output, prices, region, datetime.now(UTC).date())
+    for name, price in prices.items():
+        print(f"{name:20} {price:f} USD per hour")
+    print(f"wrote {arguments.output}", file=sys.stderr)
+    return 0
+
+
+def _client(region: str | None) -> tuple[Any, str]:
+    try:
+        import boto3  # noqa: PLC0415 - takes 0.5 s
+    except ImportError:
+        raise MissingDependencyError(
+            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+        ) from None
+    from constructs_triton.planning.price_list import PRICE_LIST_REGION  # noqa: PLC0415
+
+    session = boto3.Session()
+    chosen = region or session.region_name
+    if chosen is None:
+        raise InvalidValueError(
+            "--region: there is no default Region; set --region, for example to eu-west-1"
+        )
+    return _guard(lambda: session.client("pricing", region_name=PRICE_LIST_REGION)), chosen
+
+
+def _guard(action: Any) -> Any:
+    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - see _client
+
+    try:
+        return action()
+    except (BotoCoreError, ClientError) as error:
+        raise InvocationError(
+            f"AWS: the price list cannot be read ({error}); log in with the permission pricing:GetProducts, "
+            "or use --price"
+        ) from None
