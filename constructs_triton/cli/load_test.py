@@ -21,6 +21,8 @@ __all__ = ["add_arguments", "run"]
 
 EXIT_FINE, EXIT_NOT_HELD, EXIT_LIMITED, EXIT_INTERRUPTED = 0, 1, 3, 130
 _LEAD_SECONDS = 1.0  # what is left out of each later step
+# A percentile of fewer requests depends on one or two of them.
+_LEAST_REQUESTS, _LONGEST_SECONDS = 40, 60
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -211,14 +213,15 @@ class _Test:
             yield self._measure(rate, 1)
 
     def _measure(self, rate: float, times: float) -> StepResult:
-        return self._runner.measure(rate, self._settings(times))
+        return self._runner.measure(rate, self._settings(rate, times))
 
-    def _settings(self, times: float) -> StepSettings:
+    def _settings(self, rate: float, times: float) -> StepSettings:
         from constructs_triton.load_test import StepSettings  # noqa: PLC0415 - not for --help
 
         arguments = self._arguments
+        least = min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
         return StepSettings(
-            seconds=arguments.step_seconds * times,
+            seconds=max(arguments.step_seconds, round(least, 1)) * times,
             warm_up_seconds=_LEAD_SECONDS if self.steps else arguments.warm_up_seconds,
             max_in_flight=arguments.max_in_flight,
             seed=arguments.seed,
@@ -231,7 +234,7 @@ class _Test:
             return "interrupted: the steps above were measured"
         best = self.best
         if best is None:
-            return "no rate was held; raise --latency-ms, lower --from, or look at the errors"
+            return "no rate was held; raise --latency-ms, use longer steps, or look at the errors"
         limited = " at least, because the generator was the bottleneck" if self._search.is_limited else ""
         return (
             f"highest rate held: {best.good_per_second:.1f} requests per second{limited} "

@@ -83,7 +83,8 @@ def _add_load(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--to", type=float, default=float("inf"), metavar="N", dest="maximum",
                        help="highest rate of the search (default: no maximum)")
     group.add_argument("--step-seconds", type=float, default=60, metavar="N",
-                       help="seconds of a step that are measured (default: %(default)s)")
+                       help="seconds of a step that are measured; longer for less than 40 requests, "
+                            "up to 60 (default: %(default)s)")
     group.add_argument("--warm-up-seconds", type=float, default=5, metavar="N",
                        help="seconds before the first step that are not measured (default: %(default)s)")
     group.add_argument("--max-in-flight", type=int, default=256, metavar="N",

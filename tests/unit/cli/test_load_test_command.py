@@ -38,11 +38,11 @@ def test_fixed_rates_are_measured_and_written(
 ) -> None:
     """A row for each rate, a CSV file that plan reads, and a figure."""
     files = ("-o", str(tmp_path / "b.csv"), "--plot", str(tmp_path / "b.svg"))
-    words = ("digits", "--endpoint-url", server.url, *INPUT, *SHORT, "--rates", "5", "20", *files)
+    words = ("digits", "--endpoint-url", server.url, *INPUT, *SHORT, "--rates", "40", "60", *files)
     assert run(*words) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["rate/s", "good/s", "p50", "ms", "p95", "ms", "p99", "ms", "result"]
-    assert [line.split()[0] for line in out[1:3]] == ["5.0", "20.0"]
+    assert [line.split()[0] for line in out[1:3]] == ["40.0", "60.0"]
     assert out[3].startswith("highest rate held:")
     measured = read_measurements(tmp_path / "b.csv")
     assert {(each.configuration, each.instance_type) for each in measured} == {("digits", "local")}
@@ -52,17 +52,23 @@ def test_fixed_rates_are_measured_and_written(
 
 def test_search_prints_one_json_object(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The best step is the confirmed one, three times as long."""
-    words = (server.url, *INPUT, *SHORT, "--from", "8", "--to", "16", "--json")
+    words = (server.url, *INPUT, *SHORT, "--from", "40", "--to", "80", "--json")
     assert run(*words) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert [step["rate"] for step in answer["steps"]] == [8, 16, 16]
+    assert [step["rate"] for step in answer["steps"]] == [40, 80, 80]
     assert answer["best"]["seconds"] == 3
+
+
+def test_slow_endpoint_gets_longer_steps(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
+    """A step has 40 requests, so that its percentile depends on more than one of them."""
+    run(server.url, *INPUT, *SHORT, "--rates", "20", "--json")
+    assert json.loads(capsys.readouterr().out)["steps"][0]["seconds"] == 2
 
 
 def test_errors_are_shown_and_nothing_is_held(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """The first request of the trial is answered, and those of the test are not: exit code 1."""
     server.status = lambda number: 200 if number == 1 else 503
-    assert run(server.url, *INPUT, *SHORT, "--rates", "10") == 1
+    assert run(server.url, *INPUT, *SHORT, "--rates", "40") == 1
     out = capsys.readouterr().out
     assert "not held:" in out
     assert "x 503: 503" in out
@@ -86,12 +92,12 @@ def test_interrupted_test_writes_what_it_has(
     measure = StepRunner.measure
 
     def interrupted(self: StepRunner, rate: float, settings: Any) -> Any:
-        if rate > 10:
+        if rate > 40:
             raise KeyboardInterrupt
         return measure(self, rate, settings)
 
     monkeypatch.setattr(StepRunner, "measure", interrupted)
-    words = (server.url, *INPUT, *SHORT, "--rates", "10", "20", "-o", str(tmp_path / "b.csv"))
+    words = (server.url, *INPUT, *SHORT, "--rates", "40", "50", "-o", str(tmp_path / "b.csv"))
     assert run(*words) == 130
     assert len(read_measurements(tmp_path / "b.csv")) == 1
     assert "interrupted: the steps above were measured" in capsys.readouterr().out

@@ -36,6 +36,13 @@ def test_chart_totals_and_advice(capsys: pytest.CaptureFixture[str]) -> None:
     assert "No target saves a spike shorter than detection plus start, 9 minutes (3 and 6)" in out
 
 
+def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """The example in the guide is the output of the command."""
+    run(*SPIKE, *POLICY, *FLEET)
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert "\n".join(lines) in (Path(__file__).parents[3] / "docs" / "planning.md").read_text()
+
+
 def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:
     """Options change the fleet, the policy and the assumptions."""
     options = ("--start-minutes", "3", "--metric-delay-minutes", "0", "--schedule", "40=12:25", "--json")

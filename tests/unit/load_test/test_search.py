@@ -131,8 +131,8 @@ def test_confirmation_goes_down_until_a_rate_is_held() -> None:
         lambda rate, times: "held" if rate <= (50 if times == 1 else 42) else "not held"
     )
     assert search.best is not None
-    assert search.best.rate == pytest.approx(48 / 1.1 / 1.1)
-    assert rates[-3:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1])
+    assert search.best.rate == pytest.approx(48 / 1.2 / 1.2)
+    assert rates[-3:] == pytest.approx([48, 48 / 1.2, 48 / 1.2 / 1.2])
 
 
 def test_maximum_ends_the_search() -> None:

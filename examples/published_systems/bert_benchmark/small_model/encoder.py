@@ -11,12 +11,12 @@ LAYERS, HIDDEN, HEADS, VOCABULARY, POSITIONS = 2, 32, 4, 30522, 512
 """BERT-large: 24 layers of 1024 with 16 heads; the vocabulary and the positions are its own."""
 
 
-def make_weights() -> dict[str, np.ndarray]:
-    """All weights, float32; drawn from a stream that NumPy keeps for good."""
+def make_weights(dtype: str = "float32") -> dict[str, np.ndarray]:
+    """All weights, drawn from a stream that NumPy keeps for good; the encoder computes in their dtype."""
     random = np.random.RandomState(20240817)
 
     def drawn(*shape: int) -> np.ndarray:
-        return (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32)
+        return (random.standard_normal(shape) / np.sqrt(shape[0])).astype(np.float32).astype(dtype)
 
     weights = {
         "tokens": drawn(VOCABULARY, HIDDEN) * 100,

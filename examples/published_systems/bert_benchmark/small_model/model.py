@@ -1,5 +1,7 @@
 """Triton model: BERT's contract, kept by a small encoder in NumPy."""
 
+import json
+
 import numpy as np
 import triton_python_backend_utils as pb_utils
 from encoder import logits, make_weights
@@ -8,9 +10,10 @@ from encoder import logits, make_weights
 class TritonPythonModel:
     """INPUT__0 tokens, INPUT__1 mask: INT32 [n, 512] -> OUTPUT__0 logits FP32 [n, 2]."""
 
-    def initialize(self, args):  # noqa: ARG002 - Triton passes them
-        """Draw the weights, once for each instance."""
-        self.weights = make_weights()
+    def initialize(self, args):
+        """Draw the weights, once for each instance, in the dtype of the configuration."""
+        parameters = json.loads(args["model_config"])["parameters"]
+        self.weights = make_weights(parameters.get("dtype", {}).get("string_value", "float32"))
 
     def execute(self, requests):
         """Answer what the dynamic batcher put together with one pass through the encoder."""
