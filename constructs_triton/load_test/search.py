@@ -12,8 +12,6 @@ __all__ = ["Search"]
 
 _VOID_ATTEMPTS = 3
 _CONFIRMATIONS = 6
-# A rate that a longer step does not hold is lowered by this factor.
-_LOWER = 1.2
 _LOWEST_RATE = 0.1
 # A step that confirms a rate is this many times longer, because short steps are noisy.
 _LONGER = 3
@@ -104,4 +102,4 @@ class Search:
             if result.verdict is Verdict.HELD:
                 self.best = result
                 return
-            rate /= _LOWER
+            rate /= 1 + self.precision

@@ -33,7 +33,8 @@ def write_sentence(folder: Path) -> list[str]:
 
 def measure(configuration: str, arguments: argparse.Namespace) -> None:
     """Start one configuration, and append the rates that it holds to the file."""
-    print(f"\n{configuration}", flush=True)
+    sys.stdout.write(f"\n{configuration}\n")
+    sys.stdout.flush()
     folder = variants.write_small_variant(configuration)
     with LocalEndpoint.from_repository(folder, endpoint="bert") as local:
         words = ["load-test", "bert", "--endpoint-url", local.endpoint_url]
@@ -53,7 +54,6 @@ def main() -> None:
     arguments.output.unlink(missing_ok=True)
     for configuration in variants.VARIANTS:
         measure(configuration, arguments)
-    print(f"\nwrote {arguments.output}", file=sys.stderr)
 
 
 if __name__ == "__main__":

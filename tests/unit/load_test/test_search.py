@@ -126,13 +126,13 @@ def test_generator_as_the_bottleneck_is_reported() -> None:
 
 
 def test_confirmation_goes_down_until_a_rate_is_held() -> None:
-    """A rate that only a short step holds is lowered by the precision."""
+    """A rate that only a short step holds is lowered, also below the rates of the search."""
     search, rates = search_with(
         lambda rate, times: "held" if rate <= (50 if times == 1 else 42) else "not held"
     )
     assert search.best is not None
-    assert search.best.rate == pytest.approx(48 / 1.2 / 1.2)
-    assert rates[-3:] == pytest.approx([48, 48 / 1.2, 48 / 1.2 / 1.2])
+    assert search.best.rate == pytest.approx(48 / 1.1 / 1.1)
+    assert rates[-3:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1])
 
 
 def test_maximum_ends_the_search() -> None:
