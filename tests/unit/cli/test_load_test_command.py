@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from null_server import NullServer, run_null_server
 
-from constructs_triton.cli import load_requests, load_test
+from constructs_triton.cli import load_test
+from constructs_triton.cli.load_test import requests as load_requests
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.load_test.target import Target
 from constructs_triton.planning import read_measurements

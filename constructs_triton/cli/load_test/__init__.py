@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from constructs_triton.cli.load_test_arguments import add_arguments
+from constructs_triton.cli.load_test.arguments import add_arguments
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _is_container(arguments: argparse.Namespace) -> bool:
 
 
 def _invocations(arguments: argparse.Namespace) -> Any:
-    from constructs_triton.cli import load_requests  # noqa: PLC0415 - not for --help
+    from constructs_triton.cli.load_test import requests as load_requests  # noqa: PLC0415 - not for --help
 
     chosen = {
         "TargetModel": arguments.target_model,
@@ -167,7 +167,7 @@ class _Test:
     """The steps of one test; ``steps`` has those that were finished."""
 
     def __init__(self, arguments: argparse.Namespace, transport: Any, invocations: Any) -> None:
-        from constructs_triton.cli.load_progress import Progress  # noqa: PLC0415 - not for --help
+        from constructs_triton.cli.load_test.progress import Progress  # noqa: PLC0415 - not for --help
         from constructs_triton.load_test import Limits, Search, StepRunner, prepare  # noqa: PLC0415
 
         self._arguments = arguments

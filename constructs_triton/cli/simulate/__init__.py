@@ -255,7 +255,7 @@ def _schedule(text: str) -> Any:
 def _print(result: Simulation) -> None:
     from rich.console import Console  # noqa: PLC0415 - --json and --help need none
 
-    from constructs_triton.cli.charts import LEGEND, draw_simulation  # noqa: PLC0415
+    from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation  # noqa: PLC0415
 
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     console = Console(width=width, highlight=False, markup=False)
