@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--tritonserver", type=Path, metavar="PATH",
                     help="tritonserver executable to use instead of the one of nvidia-pytriton, "
                          "for example for other backends")
+    up.add_argument("--substitute", action="append", default=[], metavar="NAME=PATH",
+                    help="run an ONNX file, or a folder with a Python model.py, in the place of the model "
+                         "NAME, for example of a TensorRT plan; may be repeated")
     up.add_argument("--no-stand-ins", action="store_true",
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")
@@ -107,8 +110,11 @@ def _seconds(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """Run the endpoints until the command is interrupted."""
     from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - needs aiohttp
+    from constructs_triton.local.stand_ins.substitutes import read_substitutes  # noqa: PLC0415
 
     _refuse_two_sources(arguments)
+    if arguments.no_stand_ins and arguments.substitute:
+        raise InvalidValueError("--substitute: cannot be combined with --no-stand-ins; remove one of them")
     options = RunOptions(
         source=arguments.source or Path("cdk.out"),
         aws_endpoint_url=arguments.aws_endpoint_url,
@@ -127,6 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         allows_open_ports=arguments.allow_open_ports,
         until_stdin_closes=arguments.until_stdin_closes,
         uses_stand_ins=not arguments.no_stand_ins,
+        substitutes=read_substitutes(arguments.substitute),
     )
     LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
     return 0

@@ -57,6 +57,8 @@ class LocalEndpoint:
         bucket_folder: str | Path | None = None,
         uses_private_mounts: bool = True,
         allow_open_ports: bool = False,
+        uses_stand_ins: bool = True,
+        substitutes: Mapping[str, str | Path] | None = None,
     ) -> Self:
         """Run the endpoints of a cloud assembly, the folder that ``cdk synth`` writes.
 
@@ -73,6 +75,10 @@ class LocalEndpoint:
             invocation_timeout_seconds: how long a container may take to answer (default: 60).
             bucket_folder: a folder in place of S3, for asynchronous endpoints.
             uses_private_mounts: whether each server sees its models at ``/opt/ml``, if the platform allows.
+            uses_stand_ins: whether the frameworks' own packages run models whose backend the server does not
+                have (default: True).
+            substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
+                by the name of the model.
         """
         options = {
             "--stack": stack,
@@ -85,8 +91,12 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
-        flags = {"--no-private-mounts": not uses_private_mounts, "--allow-open-ports": allow_open_ports}
-        return cls._of([str(path)], options, flags)
+        flags = {
+            "--no-private-mounts": not uses_private_mounts,
+            "--allow-open-ports": allow_open_ports,
+            "--no-stand-ins": not uses_stand_ins,
+        }
+        return cls._of([str(path)], options, flags, substitutes)
 
     @classmethod
     def from_repository(
@@ -100,6 +110,8 @@ class LocalEndpoint:
         python: str | Path | None = None,
         memory_limit_mib: int | None = None,
         allow_open_ports: bool = False,
+        uses_stand_ins: bool = True,
+        substitutes: Mapping[str, str | Path] | None = None,
     ) -> Self:
         """Run one endpoint of a model repository or a ``.tar.gz`` archive.
 
@@ -112,6 +124,10 @@ class LocalEndpoint:
             python: the Python that runs the models (default: the running one).
             memory_limit_mib: the memory of a multi-model endpoint in MiB, above which the least recently used
                 model is unloaded (default: 70 percent of the free memory).
+            uses_stand_ins: whether the frameworks' own packages run models whose backend the server does not
+                have (default: True).
+            substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
+                by the name of the model.
         """
         options = {
             "--model": model,
@@ -120,8 +136,12 @@ class LocalEndpoint:
             "--python": python,
             "--memory-limit": memory_limit_mib,
         }
-        flags = {"--multi-model": is_multi_model, "--allow-open-ports": allow_open_ports}
-        return cls._of([str(path)], options, flags)
+        flags = {
+            "--multi-model": is_multi_model,
+            "--allow-open-ports": allow_open_ports,
+            "--no-stand-ins": not uses_stand_ins,
+        }
+        return cls._of([str(path)], options, flags, substitutes)
 
     @classmethod
     def from_aws(
@@ -136,6 +156,8 @@ class LocalEndpoint:
         startup_timeout_seconds: float | None = None,
         invocation_timeout_seconds: float | None = None,
         allow_open_ports: bool = False,
+        uses_stand_ins: bool = True,
+        substitutes: Mapping[str, str | Path] | None = None,
     ) -> Self:
         """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 
@@ -152,11 +174,19 @@ class LocalEndpoint:
             "--startup-timeout": startup_timeout_seconds,
             "--invocation-timeout": invocation_timeout_seconds,
         }
-        return cls._of([], options, {"--allow-open-ports": allow_open_ports})
+        flags = {"--allow-open-ports": allow_open_ports, "--no-stand-ins": not uses_stand_ins}
+        return cls._of([], options, flags, substitutes)
 
     @classmethod
-    def _of(cls, source: Sequence[str], options: Mapping[str, object], flags: Mapping[str, bool]) -> Self:
+    def _of(
+        cls,
+        source: Sequence[str],
+        options: Mapping[str, object],
+        flags: Mapping[str, bool],
+        substitutes: Mapping[str, str | Path] | None,
+    ) -> Self:
         words = [*source, *(name for name, is_set in flags.items() if is_set)]
+        words += [f"--substitute={name}={path}" for name, path in (substitutes or {}).items()]
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         return cls(["local", "up", *words, "--json", "--until-stdin-closes", *given])
 

@@ -9,9 +9,9 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aiohttp import web
@@ -27,7 +27,7 @@ from constructs_triton.local.server.host_features import (
     has_private_addresses,
     has_private_mounts,
 )
-from constructs_triton.local.server.installation import find_installation, inspect_python
+from constructs_triton.local.server.installation import ModelPython, find_installation, inspect_python
 from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
 from constructs_triton.local.sources.sources import read_source
@@ -49,6 +49,7 @@ class RunOptions:
     With ``aws_endpoint_url`` the deployed endpoints are run instead of those of ``source``. ``port`` 0 means
     any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints. With
     ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
+    ``substitutes`` are the ONNX files and Python models that run in the place of others, by model name.
     """
 
     source: Path
@@ -68,6 +69,7 @@ class RunOptions:
     allows_open_ports: bool = False
     until_stdin_closes: bool = False
     uses_stand_ins: bool = True
+    substitutes: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -137,9 +139,15 @@ class LocalRun:
             has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
             has_private_addresses=has_addresses,
             has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
-            stand_ins=StandIns(python.packages, python.executable) if options.uses_stand_ins else None,
+            stand_ins=self._stand_ins(python),
             run_folders=(scratch,),
         )
+
+    def _stand_ins(self, python: ModelPython) -> StandIns | None:
+        options = self.options
+        if not options.uses_stand_ins:
+            return None
+        return StandIns(python.packages, python.executable, options.substitutes)
 
     def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options

@@ -39,7 +39,7 @@ def version(distributions):
     return None
 packages = {}
 for module, distributions in json.loads(sys.argv[1]).items():
-    if importlib.util.find_spec(module) is not None:
+    if importlib.util.find_spec(module.split(".")[0]) and importlib.util.find_spec(module):
         packages[module] = version(distributions) or "of unknown version"
 libdir, numpy = sysconfig.get_config_var("LIBDIR"), version(["numpy"])
 print(json.dumps({"version": sys.version_info[:2], "libdir": libdir, "numpy": numpy, "packages": packages}))

@@ -96,12 +96,14 @@ def require_backends(
 
 def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
     has = ", ".join(sorted(installed))
+    substitute = "write the model for the Python backend"
     if stand_ins is not None:
         has += f" and stand-ins for {', '.join(stand_ins.backends())}"
+        substitute = f"run an ONNX file or a Python model in its place with --substitute {model}=PATH"
     return (
-        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; set --tritonserver "
-        "to a server that has it (NVIDIA's Triton image has /opt/tritonserver/bin/tritonserver), run an "
-        "endpoint without this model with --endpoint NAME, or write the model for the Python backend"
+        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {substitute}, set "
+        "--tritonserver to a server that has it (NVIDIA's Triton image has "
+        "/opt/tritonserver/bin/tritonserver), or run an endpoint without this model with --endpoint NAME"
     )
 
 

@@ -198,6 +198,8 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         settings = self.settings
+        if settings.stand_ins is not None:
+            settings.stand_ins.substitute(models_to_load(repository, default_model), settings.report)
         prepare_models(repository, settings.report)
         models = models_to_load(repository, default_model)
         installed = settings.installation.backend_names()

@@ -9,12 +9,18 @@ Source: triton core, TritonModel::GetBackendRuntimeLibraryName.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from constructs_triton.errors import MissingDependencyError
-from constructs_triton.local.stand_ins.frameworks import FRAMEWORKS, framework_package, why_unsupported
+from constructs_triton.local.stand_ins.frameworks import (
+    FRAMEWORKS,
+    distribution,
+    framework_package,
+    why_unsupported,
+)
+from constructs_triton.local.stand_ins.substitutes import put_in_place
 from constructs_triton.model_config.folder import ModelFolder
 
 __all__ = ["StandIns"]
@@ -29,11 +35,21 @@ class StandIns:
     """The stand-ins of a run.
 
     ``packages`` are the frameworks that the models' Python has, each with its version. ``python`` is the
-    interpreter, for messages.
+    interpreter, for messages. ``substitutes`` are the models that run in the place of others, by name.
     """
 
     packages: Mapping[str, str] = field(default_factory=dict)
     python: Path = Path("python3")
+    substitutes: Mapping[str, Path] = field(default_factory=dict)
+
+    def substitute(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
+        """Put the substitutes of these unpacked models in their place, and report them.
+
+        Raises:
+            LocalEndpointError: a substitute cannot be read.
+        """
+        for name, path in put_in_place(models, self.substitutes).items():
+            report(f"{name}: {path} runs in its place (--substitute)")
 
     def backends(self) -> tuple[str, ...]:
         """Return the backends that have a stand-in."""
@@ -78,8 +94,9 @@ class StandIns:
                 f"{model.name}: {reason}, so no stand-in for the backend {backend!r} can run it; set "
                 "--tritonserver to a server that has the backend"
             )
-        package = framework_package(backend, model.config)
-        if package not in self.packages:
+        module = framework_package(backend, model.config)
+        if module not in self.packages:
+            package = distribution(module)
             raise MissingDependencyError(
                 f"{model.name}: the stand-in for the backend {backend!r} needs the package {package}; run "
                 f"`{self.python} -m pip install {package}`, or set --python to an environment that has it"

@@ -1,0 +1,98 @@
+"""Runs another model in the place of one that cannot run on a CPU, with the same configuration.
+
+A substitute is an ONNX file, or a folder with the ``model.py`` of a Python model. It is copied into the
+unpacked model.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from constructs_triton.errors import InvalidValueError, LocalEndpointError
+from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.schema import new_model_config
+from constructs_triton.model_config.text import format_model_config
+from constructs_triton.model_files.onnx_graph import OnnxGraph, read_model
+from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, WireError
+
+__all__ = ["put_in_place", "read_substitutes"]
+
+_ONNX_FILE, _PYTHON_FILE = "substitute.onnx", "model.py"
+
+
+def read_substitutes(given: Iterable[str]) -> dict[str, Path]:
+    """Parse ``NAME=PATH``, the values of ``--substitute``.
+
+    Raises:
+        InvalidValueError: a value has another form, or its path is neither an ONNX file nor a Python model.
+    """
+    found = {}
+    for text in given:
+        name, separator, path = text.partition("=")
+        if not (name and separator and path):
+            raise InvalidValueError(
+                f"--substitute: must be a model's name and a path, got {text!r}; "
+                "write for example --substitute resnet=resnet.onnx"
+            )
+        found[name] = _substitute(name, Path(path))
+    return found
+
+
+def _substitute(name: str, path: Path) -> Path:
+    if not (path / _PYTHON_FILE).is_file() and not (path.is_file() and path.suffix == ".onnx"):
+        raise InvalidValueError(
+            f"--substitute {name}: must be an existing .onnx file, or a folder with a {_PYTHON_FILE}, got "
+            f"{str(path)!r}; export the model to ONNX, or write it for the Python backend"
+        )
+    return path.resolve()
+
+
+def put_in_place(models: Iterable[ModelFolder], substitutes: Mapping[str, Path]) -> dict[str, Path]:
+    """Replace the models that have a substitute; return those substitutes by the name of the model.
+
+    Raises:
+        LocalEndpointError: a substitute cannot be read.
+    """
+    used = {}
+    for model in models:
+        if model.name in substitutes:
+            used[model.name] = substitutes[model.name]
+            try:
+                _replace(model, used[model.name])
+            except (OSError, WireError, TooLargeError) as error:
+                raise LocalEndpointError(
+                    f"--substitute {model.name}: {used[model.name]} cannot be read ({error}); export it again"
+                ) from error
+    return used
+
+
+def _replace(model: ModelFolder, substitute: Path) -> None:
+    is_onnx = substitute.is_file()
+    for version in model.version_directories or {"1": 1}:
+        folder = model.directory / version
+        folder.mkdir(exist_ok=True)
+        if is_onnx:
+            _copy_onnx(substitute, folder)
+        else:
+            shutil.copytree(substitute, folder, dirs_exist_ok=True)
+    config = new_model_config()
+    if model.config is not None:
+        config.CopyFrom(model.config)
+    config.backend = "onnxruntime" if is_onnx else "python"
+    config.default_model_filename = _ONNX_FILE if is_onnx else _PYTHON_FILE
+    config.ClearField("platform")
+    config.ClearField("cc_model_filenames")
+    (model.directory / CONFIG_FILE).write_text(format_model_config(config), encoding="utf-8")
+
+
+def _copy_onnx(substitute: Path, folder: Path) -> None:
+    """Copy the file, and the files beside it that contain its weights."""
+    shutil.copy(substitute, folder / _ONNX_FILE)
+    with substitute.open("rb") as file:
+        graph = read_model(MessageFile(file).root()).graph or OnnxGraph()
+    for location in {each.location for part in graph.all_graphs() for each in part.external_data}:
+        target = folder / location
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(substitute.parent / location, target)

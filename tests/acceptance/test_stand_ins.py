@@ -1,0 +1,76 @@
+"""Every framework on this machine: the endpoint's answers equal the framework's own.
+
+Each framework is installed into an environment of its own. A framework that pip does not find is skipped.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from triton_server import needs_server
+
+from constructs_triton.client import TritonClient
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = needs_server
+
+PACKAGES = {
+    "pytorch": ["torch==2.13.0+cpu"],
+    "fil": ["xgboost", "lightgbm", "treelite", "scikit-learn"],
+    "openvino": ["openvino"],
+    "dali": ["nvidia-dali-cuda120"],
+}
+MODELS = {
+    "pytorch": ["scripted", "traced"],
+    "fil": ["digits", "forest", "odd", "value"],
+    "openvino": ["batched", "small"],
+    "dali": ["scaled"],
+}
+WRITER = Path(__file__).with_name("stand_in_models.py")
+
+
+def _python(framework: str, folder: Path) -> Path:
+    """Return a Python that has the framework; skip the test if pip does not find it.
+
+    CONSTRUCTS_TRITON_ENVIRONMENTS names a folder with environments that are used again.
+    """
+    kept = os.environ.get("CONSTRUCTS_TRITON_ENVIRONMENTS")
+    python = Path(kept or folder, f"env_{framework}", "bin", "python")
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
+        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy<2"]
+        done = subprocess.run([*install, *PACKAGES[framework]], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"pip does not install {' '.join(PACKAGES[framework])}: {done.stderr.strip()[-300:]}")
+    return python
+
+
+@pytest.mark.parametrize("framework", sorted(PACKAGES))
+def test_answers_equal_those_of_the_framework(
+    framework: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each model answers through boto3 what the framework itself has computed, also for parallel requests."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
+    python = _python(framework, tmp_path)
+    subprocess.run([python, WRITER, framework, tmp_path], check=True)
+    assert sorted(path.name for path in (tmp_path / "models").iterdir()) == MODELS[framework]
+    with LocalEndpoint.from_repository(tmp_path / "models", is_multi_model=True, python=python) as local:
+        for model in MODELS[framework]:
+            client = TritonClient.for_endpoint(
+                local.endpoint_names[0],
+                endpoint_url=local.endpoint_url,
+                region_name="us-east-1",
+                target_model=f"{model}.tar.gz",
+            )
+            values = np.load(tmp_path / f"{model}.npz")
+            inputs = {name[3:]: values[name] for name in values.files if name.startswith("in:")}
+            for answer in client.infer_many([inputs] * 3):
+                for name in (each for each in values.files if each.startswith("out:")):
+                    np.testing.assert_allclose(answer[name[4:]], values[name], rtol=1e-5, atol=1e-6)
+        assert f"backend {framework} is replaced by " in local.messages
