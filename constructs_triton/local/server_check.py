@@ -45,6 +45,8 @@ BACKENDS = frozenset(
 _KIND_GPU = 1
 _SOCKET_NAME = "http.sock"
 _START_SECONDS, _LOAD_SECONDS = 60.0, 30.0
+# Of an ensemble, the steps are unloaded too.
+_BODIES = {"load": b"{}", "unload": b'{"parameters": {"unload_dependents": true}}'}
 # The only required function. It responds without outputs, because a warm-up waits for a response.
 _EMPTY_SOURCE = """
 void *TRITONBACKEND_ResponseNew(void **response, void *request);
@@ -105,7 +107,7 @@ class _CheckRun:
                 (directory / "models" / entry.name).symlink_to(entry.resolve())
         notes = {name: _copy(model, directory / "models" / name) for name, model in repository.models.items()}
         stand_ins = StandIns(python.packages, python.executable)
-        for name, note in _replace_backends(repository, directory / "backends", stand_ins):
+        for name, note in _replace_backends(repository, directory, stand_ins):
             notes[name] += note
         return cls(directory, notes, installation)
 
@@ -161,17 +163,18 @@ class _CheckRun:
         for name, note in self.models.items():
             if name in answers:
                 continue
-            path = f"/v2/repository/models/{quote(name, safe='')}/load"
-            status, text = self._request("POST", path, _LOAD_SECONDS)
+            path = f"/v2/repository/models/{quote(name, safe='')}"
+            status, text = self._request("POST", f"{path}/load", _LOAD_SECONDS)
             if status is None:
                 answers[name] = f"rejected: {text}{note}"
                 return
             answers[name] = ("loads" if status == 200 else f"rejected: {_reason(text)}") + note
+            self._request("POST", f"{path}/unload", _LOAD_SECONDS)  # its processes would slow down the others
 
     def _request(self, method: str, path: str, timeout: float) -> tuple[int | None, str]:
         connection = UnixHTTPConnection(self.directory / _SOCKET_NAME, timeout=timeout)
         try:
-            connection.request(method, path, body=b"{}" if method == "POST" else None)
+            connection.request(method, path, body=_BODIES.get(path.rpartition("/")[2]))
             response = connection.getresponse()
             return response.status, response.read().decode("utf-8", "replace")
         except TimeoutError:
@@ -183,26 +186,24 @@ class _CheckRun:
 
 
 def _replace_backends(
-    repository: ModelRepository, backends: Path, stand_ins: StandIns
+    repository: ModelRepository, directory: Path, stand_ins: StandIns
 ) -> Iterator[tuple[str, str]]:
-    """Add the backends that are not installed; yield each model that needs one, with a note.
+    """Replace the backends that are not installed; yield each model that needs one, with a note.
 
-    A stand-in is used if it can run all models of its backend.
+    Triton looks for a library in the model's folder first, so each model has its own empty backend.
     """
-    installed = {path.name for path in backends.iterdir()}
-    for backend in sorted(BACKENDS - installed):
-        models = [each for each in repository.models.values() if infer_backend(each).backend == backend]
-        if all(stand_ins.can_run(model, backend) for model in models):
-            for model in models:
-                yield (
-                    model.name,
-                    f" (loaded by {stand_ins.describe(model, backend)} in place of the backend {backend})",
-                )
+    installed = {path.name for path in (directory / "backends").iterdir()}
+    stand_ins.place(directory / "backends")
+    for model in repository.models.values():
+        backend = infer_backend(model).backend
+        if backend not in BACKENDS or backend in installed:
+            continue
+        if stand_ins.can_run(model, backend):
+            runtime = stand_ins.describe(model, backend)
+            yield model.name, f" (loaded by {runtime} in place of the backend {backend})"
         else:
-            _compile_empty_backend(backends / backend, backend)
-            note = f" (an empty backend {backend} was used: only the configuration was checked)"
-            yield from ((model.name, note) for model in models)
-    stand_ins.place(backends)
+            _compile_empty_backend(directory / "models" / model.name, backend)
+            yield model.name, f" (an empty backend {backend} was used: only the configuration was checked)"
 
 
 def _copy(model: ModelFolder, target: Path) -> str:
@@ -247,7 +248,6 @@ def _compile_empty_backend(directory: Path, backend: str) -> None:
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise LocalEndpointError(f"backend {backend}: its replacement needs a C compiler; install gcc")
-    directory.mkdir()
     source = directory / "empty_backend.c"
     source.write_text(_EMPTY_SOURCE, encoding="ascii")
     library = directory / f"libtriton_{backend}.so"

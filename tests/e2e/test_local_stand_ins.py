@@ -60,6 +60,13 @@ input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] },
         { name: "scale" data_type: TYPE_FP32 dims: [ 1 ] optional: true } ]
 output [ { name: "Y" data_type: TYPE_FP32 dims: [ -1 ] } ]
 """
+PLAN = """
+platform: "tensorrt_plan"
+max_batch_size: 2
+input [ { name: "X" data_type: TYPE_FP32 dims: [ 4 ] } ]
+output [ { name: "Y" data_type: TYPE_FP32 dims: [ 3 ] } ]
+instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +95,10 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     square = [tensor("X", ["n"])], [tensor("Y", [2, 2])]
     shape = constant("shape", np.array([2, 2]))
     write_onnx(root / "square" / "1" / "model.onnx", *square, [node("Reshape", ["X", "shape"], "Y")], shape)
+    _write(root / "plan" / "config.pbtxt", PLAN)
+    _write(root / "plan" / "1" / "model.plan", "ftrt")
+    _write(root / "decoder" / "config.pbtxt", RAISE.replace('"python"', '"dali"'))
+    _write(root / "decoder" / "1" / "model.dali", "a pipeline")
     return root
 
 
@@ -100,7 +111,11 @@ def _write(path: Path, text: str) -> None:
 def local(repository: Path) -> Iterator[LocalEndpoint]:
     """All of them on one multi-model endpoint."""
     before = _files(repository)
-    with LocalEndpoint.from_repository(repository, is_multi_model=True) as running:
+    substitutes: dict[str, str | Path] = {
+        "plan": repository / "net" / "2" / "model.onnx",
+        "decoder": repository / "raise" / "1",
+    }
+    with LocalEndpoint.from_repository(repository, is_multi_model=True, substitutes=substitutes) as running:
         yield running
     assert _files(repository) == before
 
@@ -173,6 +188,20 @@ def test_a_model_that_does_not_load_is_a_model_error(local: LocalEndpoint) -> No
     write_archive(folder / "broken.tar.gz", {"m/config.pbtxt": config, "m/1/model.onnx": "<html>"})
     with pytest.raises(InvocationError, match=r"onnx runtime error 7: .*Protobuf parsing failed"):
         _client(local, "broken").infer({"X": np.zeros(1, np.float32)})
+
+
+def test_an_onnx_file_runs_in_the_place_of_a_plan(local: LocalEndpoint) -> None:
+    """It has the plan's configuration, and every substitute is reported."""
+    answer = _client(local, "plan").infer({"X": np.eye(2, 4, dtype=np.float32)})
+    assert answer["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
+    assert "plan: backend onnxruntime is replaced by onnxruntime " in local.messages
+    assert "net/2/model.onnx runs in its place (--substitute)" in local.messages
+
+
+def test_a_python_model_runs_in_the_place_of_any_other(local: LocalEndpoint) -> None:
+    """Its folder is copied into the version, and the configuration names the Python backend."""
+    answer = _client(local, "decoder").infer({"X": np.zeros((1, 4), np.float32)})
+    assert answer["Y"].tolist() == [[1.0, 1.0, 1.0, 1.0]]
 
 
 def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

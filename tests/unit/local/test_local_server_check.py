@@ -36,8 +36,10 @@ def test_each_model_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def request(_: _CheckRun, method: str, path: str, timeout: float) -> tuple[int | None, str]:
         assert (method, timeout) == ("POST", 30.0)
-        asked.append(path.split("/")[-2])
-        return ANSWERS[asked[-1]]
+        name, action = path.split("/")[-2:]
+        if action == "load":
+            asked.append(name)
+        return ANSWERS[name]
 
     monkeypatch.setattr(_CheckRun, "_request", request)
     models = {"hangs": " (note)", "loads": " (note)", "rejected": ""}
