@@ -46,6 +46,8 @@ class Target:
         in bytes; ``None`` is the default of the image.
     ``inference_type``
         Value of ``SAGEMAKER_TRITON_INFERENCE_TYPE``: ``"infer"``, ``"generate"`` or ``"generate_stream"``.
+    ``has_response_cache``
+        Whether the server is started with a response cache, by ``--cache-config``.
     """
 
     mode: Mode = "single"
@@ -59,6 +61,7 @@ class Target:
     inference_type: str | None = None
     is_prebuilt_image: bool = True
     shm_default_byte_size: int | None = None
+    has_response_cache: bool | None = None
 
     @classmethod
     def of(

@@ -75,6 +75,12 @@ TWINS: dict[str, Twin] = {
     "scheduler-response-cache: decoupled": added(
         DECOUPLED + "response_cache { enable: true }\n", "response_cache { enable: true }\n"
     ),
+    "scheduler-no-response-cache": Twin(
+        one(HEAD + "response_cache { enable: true }\n"),
+        one(HEAD + "response_cache { enable: true }\n"),
+        Target(default_model="m", has_response_cache=False),
+        Target(default_model="m", has_response_cache=True),
+    ),
     "scheduler-control-name": added(CONTROL % BEGIN.replace('name: "S" ', ""), CONTROL % BEGIN),
     "scheduler-control-name: twice": added(
         CONTROL % f"{BEGIN}, {BEGIN.replace('START', 'READY')}",

@@ -96,6 +96,8 @@ def check_models(
         inference_type=settings.environment.get(variables()["inference_type"].name),
         is_prebuilt_image=settings.image.is_prebuilt,
         shm_default_byte_size=int(region) if region.isdecimal() else None,
+        has_response_cache="--cache-config"
+        in settings.environment.get(variables()["additional_args"].name, ""),
     )
     known = {(finding.code, finding.path) for finding in models.repository.warnings}
     found = models.check(target)

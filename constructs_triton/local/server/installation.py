@@ -73,6 +73,11 @@ class TritonInstallation:
     libraries: Path
     stubs: Path | None
 
+    @property
+    def caches(self) -> Path:
+        """The folder of the response caches, which may not exist."""
+        return self.executable.parent.parent / "caches"
+
     def backend_names(self) -> frozenset[str]:
         """Return the backends whose library is installed."""
         return frozenset(path.name for path in self.backends.iterdir() if any(path.glob("libtriton_*.so")))

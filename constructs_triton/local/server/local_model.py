@@ -23,7 +23,13 @@ from constructs_triton.model_config.text import format_model_config, parse_model
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.regular_files import read_regular
 
-__all__ = ["count_python_instances", "models_to_load", "prepare_models", "require_backends"]
+__all__ = [
+    "count_python_instances",
+    "fit_models",
+    "models_to_load",
+    "prepare_models",
+    "require_backends",
+]
 
 _ONE_INSTANCE = "instance_group [ { count: 1 kind: KIND_CPU } ]\n"
 
@@ -51,6 +57,29 @@ def prepare_models(repository: Path, report: Callable[[str], None]) -> dict[str,
 
 def _names(models: Iterable[str]) -> str:
     return ", ".join(sorted(name or "the model at the archive's root" for name in models))
+
+
+def fit_models(
+    repository: Path,
+    default_model: str,
+    installed: frozenset[str],
+    stand_ins: StandIns | None,
+    report: Callable[[str], None],
+) -> int:
+    """Fit unpacked models to this machine; return how many processes Python models and stand-ins have.
+
+    ``installed`` are the backends of the server.
+
+    Raises:
+        LocalEndpointError: a backend is not installed and has no stand-in.
+        MissingDependencyError: a stand-in's package is not installed.
+    """
+    if stand_ins is not None:
+        stand_ins.substitute(models_to_load(repository, default_model), report)
+    prepare_models(repository, report)
+    models = models_to_load(repository, default_model)
+    replaced = require_backends(models, installed, stand_ins, report)
+    return count_python_instances(models, replaced)
 
 
 def models_to_load(repository: Path, default_model: str) -> list[ModelFolder]:

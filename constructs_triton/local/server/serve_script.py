@@ -7,13 +7,13 @@ The script does not quote its arguments, so a blank splits a value. Errors have 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from constructs_triton.errors import LocalEndpointError
 
-__all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "server_command"]
+__all__ = ["DEFAULT_SHM_BYTES", "ContainerExitError", "ServerCommand", "fit_caches", "server_command"]
 
 #: Initial shared memory of each Python model instance, in bytes.
 DEFAULT_SHM_BYTES = 16777216
@@ -146,3 +146,35 @@ def _default_model(repository: Path, name: str, messages: list[str]) -> str:
         f"         Starting with the only existing model directory {found[0]}"
     )
     return found[0]
+
+
+_CACHE_FLAG = "--cache-config"
+
+
+def fit_caches(
+    arguments: Sequence[str], caches: Path, label: str, report: Callable[[str], None]
+) -> list[str]:
+    """Return the arguments without response caches that do not exist in ``caches``; report those.
+
+    The server would not start with such a cache. ``caches`` takes the place of the image's folder of caches.
+    """
+    kept: list[str] = []
+    for words in _options(arguments):
+        name = words[-1].removeprefix(f"{_CACHE_FLAG}=").partition(",")[0]
+        library = caches / name / f"libtritoncache_{name}.so"
+        if words[0].startswith(_CACHE_FLAG) and not library.is_file():
+            report(
+                f"{label}: this server has no response cache {name!r}: --cache-config is left out, and "
+                "responses are not cached"
+            )
+        else:
+            kept += words
+    return [*kept, f"--cache-directory={caches}"] if caches.is_dir() else kept
+
+
+def _options(arguments: Sequence[str]) -> Iterator[list[str]]:
+    """Yield each argument; ``--cache-config`` together with its value."""
+    words = iter(arguments)
+    for word in words:
+        value = next(words, None) if word == _CACHE_FLAG else None
+        yield [word] if value is None else [word, value]

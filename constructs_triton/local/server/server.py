@@ -22,16 +22,11 @@ from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import FrontEndPorts
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
-from constructs_triton.local.server.local_model import (
-    count_python_instances,
-    models_to_load,
-    prepare_models,
-    require_backends,
-)
+from constructs_triton.local.server.local_model import fit_models
 from constructs_triton.local.server.memory import fit_shared_memory
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton.local.server.ports import reserve_port
-from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, server_command
+from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, fit_caches, server_command
 from constructs_triton.local.server.server_log import error_excerpt, stub_failure
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import unpack
@@ -198,14 +193,10 @@ class TritonServer:
             MissingDependencyError: a stand-in's package is not installed.
         """
         settings = self.settings
-        if settings.stand_ins is not None:
-            settings.stand_ins.substitute(models_to_load(repository, default_model), settings.report)
-        prepare_models(repository, settings.report)
-        models = models_to_load(repository, default_model)
         installed = settings.installation.backend_names()
-        replaced = require_backends(models, installed, settings.stand_ins, settings.report)
+        processes = fit_models(repository, default_model, installed, settings.stand_ins, settings.report)
         if not self.container.is_multi_model:
-            self._fit_to_machine(count_python_instances(models, replaced))
+            self._fit_to_machine(processes)
 
     def _fit_to_machine(self, instances: int) -> None:
         """Set shared memory and threads for this number of Python model processes."""
@@ -266,10 +257,11 @@ class TritonServer:
         has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
         ports = self.settings.front_end_ports
         moved = ports.moved(self.label, command.arguments, self.settings.report) if has_network else []
+        arguments = fit_caches(command.arguments, installation.caches, self.label, self.settings.report)
         return {
             "argv": [
                 str(installation.executable),
-                *(seen if word == repository else word for word in command.arguments),
+                *(seen if word == repository else word for word in arguments),
                 f"--backend-directory={self.directory / 'backends'}",
                 f"--backend-config=python,shm-region-prefix-name={self.shm_prefix}",
                 *_LOOPBACK_FLAGS,

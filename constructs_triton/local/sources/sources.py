@@ -88,12 +88,22 @@ def _endpoint_of_folder(
 ) -> EndpointSpec:
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
-        archives = {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
+        archives = _pack_each(path, scratch) if _has_models(path) else _archives_below(path)
         return _multi_model(name, path, archives or _pack_each(path, scratch), model)
     repository = _checked(path)
     model = model or _only_model(repository)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
     return _single_model(name, archive.path, model, repository.called_models(model))
+
+
+def _has_models(path: Path) -> bool:
+    """Return whether the folder is a repository. A model may contain archives, such as an environment."""
+    models = ModelRepository.from_directory(path).models.values()
+    return any(model.has_config or model.version_directories for model in models)
+
+
+def _archives_below(path: Path) -> dict[str, Path]:
+    return {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
 
 
 def _checked(path: Path) -> ModelRepository:

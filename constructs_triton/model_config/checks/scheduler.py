@@ -158,6 +158,27 @@ def response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
             yield Problem(f"Response Cache does not currently support model with {what}", ("response_cache",))
 
 
+@rule(
+    "scheduler-no-response-cache",
+    when=("response_cache",),
+    severity=Severity.WARNING,
+    source="triton documentation, Response Cache",
+    hint=(
+        'set SAGEMAKER_TRITON_ADDITIONAL_ARGS to "--cache-config=local,size=1073741824", which is 1 GiB, '
+        "or remove response_cache"
+    ),
+)
+def no_response_cache(model: ModelUnderCheck) -> Iterator[Problem]:
+    """A model with ``response_cache`` needs a server that is started with a cache.
+
+    Without ``--cache-config`` the model loads, and its responses are not cached.
+    """
+    if model.config.response_cache.enable and model.target.has_response_cache is False:
+        yield Problem(
+            "responses are not cached, because the server is started without a cache", ("response_cache",)
+        )
+
+
 # --- sequence batching ------------------------------------------------------------------------------------
 
 

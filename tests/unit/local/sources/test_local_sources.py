@@ -66,6 +66,7 @@ def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
     with pytest.raises(LocalEndpointError, match=r"one top-level model, got a, b; .*--model.*--multi-model"):
         read_source(repository, tmp_path / "scratch")
     assert _container(repository, tmp_path / "one", "b").model == "b"
+    (repository / "a" / "environment.tar.gz").write_bytes(b"a packed environment")
     many = _container(repository, tmp_path / "many", multi=True)
     assert many.is_multi_model
     assert sorted(many.archives) == ["a.tar.gz", "b.tar.gz"]
