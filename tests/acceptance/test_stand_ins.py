@@ -43,7 +43,7 @@ def _python(framework: str, folder: Path) -> Path:
     python = Path(kept or folder, f"env_{framework}", "bin", "python")
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy<2"]
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy<2"]
         done = subprocess.run([*install, *PACKAGES[framework]], capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"pip does not install {' '.join(PACKAGES[framework])}: {done.stderr.strip()[-300:]}")

@@ -78,7 +78,7 @@ def _models(path: Path) -> list[ModelUnderCheck]:
 
 def _load_all(path: Path) -> tuple[str | None, dict[str, dict[str, Any]]]:
     """Load each version of each model; return the first error, and the completed configurations."""
-    completed = {}
+    completed: dict[str, dict[str, Any]] = {}
     for model in _models(path):
         for version in model.versions_to_load:
             config = fake_backend.core_config(model)

@@ -90,8 +90,8 @@ def as_json(config: Any) -> dict[str, Any]:
 def load(stand_in: Any, folder: ModelFolder, version: str, config: dict[str, Any]) -> None:
     """Complete the configuration and load one version, as the Python backend does."""
     module = sys.modules["triton_python_backend_utils"]
-    filename = config["default_model_filename"] or stand_in.default_file
-    module.__dict__["get_model_dir"] = lambda: str((folder.directory / version / filename).parent)
+    file = config["default_model_filename"] or stand_in.default_file
+    module.__dict__["get_model_dir"] = lambda: str((folder.directory / version / file).parent)
     type(stand_in).auto_complete_config(ModelConfig(config))
     stand_in.initialize(_arguments(config, folder.directory, version))
 
