@@ -58,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--tritonserver", type=Path, metavar="PATH",
                     help="tritonserver executable to use instead of the one of nvidia-pytriton, "
                          "for example for other backends")
+    up.add_argument("--watch", action="store_true",
+                    help="when files below PATH change, start the endpoints again with the new files; the "
+                         "previous models serve until the new ones are ready")
     up.add_argument("--substitute", action="append", default=[], metavar="NAME=PATH",
                     help="run an ONNX file, or a folder with a Python model.py, in the place of the model "
                          "NAME, for example of a TensorRT plan; may be repeated")
@@ -132,6 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
         uses_private_mounts=not arguments.no_private_mounts,
         allows_open_ports=arguments.allow_open_ports,
         until_stdin_closes=arguments.until_stdin_closes,
+        watches=arguments.watch,
         uses_stand_ins=not arguments.no_stand_ins,
         substitutes=read_substitutes(arguments.substitute),
     )
@@ -148,6 +152,7 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
         ("--stack", arguments.stack),
         ("--model", arguments.model),
         ("--multi-model", arguments.multi_model or None),
+        ("--watch", arguments.watch or None),
     ):
         if value is not None:
             raise InvalidValueError(

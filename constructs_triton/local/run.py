@@ -34,12 +34,14 @@ from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.stand_ins import StandIns
+from constructs_triton.local.watch import changes
 
 __all__ = ["LocalRun", "RunOptions"]
 
 _HOST = "127.0.0.1"
 #: The part of the free memory that all multi-model containers share equally by default.
 _MEMORY_SHARE = 0.7
+_IDLE_INTERVAL_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class RunOptions:
     With ``aws_endpoint_url`` the deployed endpoints are run instead of those of ``source``. ``port`` 0 means
     any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints. With
     ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
+    With ``watches`` the endpoints are replaced when files of ``source`` change.
     ``substitutes`` are the ONNX files and Python models that run in the place of others, by model name.
     """
 
@@ -68,6 +71,7 @@ class RunOptions:
     uses_private_mounts: bool = True
     allows_open_ports: bool = False
     until_stdin_closes: bool = False
+    watches: bool = False
     uses_stand_ins: bool = True
     substitutes: Mapping[str, Path] = field(default_factory=dict)
 
@@ -115,12 +119,46 @@ class LocalRun:
         specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
         settings = self._settings(scratch, specs)
         listener = stack.enter_context(_listen(options.port))
-        variants = await _start_variants(specs, settings, options.memory_limit_bytes, stack)
-        endpoints = [RunningEndpoint(spec, variants[spec.name]) for spec in specs]
-        by_name = {endpoint.spec.name: endpoint for endpoint in endpoints}
-        application = gateway_application(by_name, options.bucket_folder)
+        servers = await stack.enter_async_context(AsyncExitStack())
+        endpoints = await self._start_endpoints(specs, settings, servers)
+        application = gateway_application(endpoints, options.bucket_folder)
         await stack.enter_async_context(_serving(application, listener))
-        self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", endpoints)
+        self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
+        if options.watches:
+            await self._watch(settings, endpoints, servers, stack)
+
+    async def _start_endpoints(
+        self, specs: Sequence[EndpointSpec], settings: ServerSettings, servers: AsyncExitStack
+    ) -> dict[str, RunningEndpoint]:
+        """Start all servers and return the endpoints by name. Closing ``servers`` stops them."""
+        variants = await _start_variants(specs, settings, self.options.memory_limit_bytes, servers)
+        return {spec.name: RunningEndpoint(spec, variants[spec.name]) for spec in specs}
+
+    async def _watch(
+        self,
+        settings: ServerSettings,
+        endpoints: dict[str, RunningEndpoint],
+        servers: AsyncExitStack,
+        stack: AsyncExitStack,
+    ) -> None:
+        """When a file changes, start new servers and then stop the old ones, as an update in AWS does."""
+        async for _ in changes(self.options.source):
+            newer = await stack.enter_async_context(AsyncExitStack())
+            try:
+                folder = Path(tempfile.mkdtemp(dir=settings.run_folders[0]))
+                specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, folder)))
+                started = await self._start_endpoints(specs, settings, newer)
+            except ConstructsTritonError as error:
+                await newer.aclose()
+                self.report(f"the changed models cannot start, and the previous ones keep running: {error}")
+                continue
+            previous = list(endpoints.values())
+            endpoints.clear()
+            endpoints.update(started)
+            self.report("the changed models are running")
+            await _wait_until_idle(previous, settings.invocation_timeout_seconds)
+            await servers.aclose()
+            servers = newer
 
     def _settings(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ServerSettings:
         """Find the server, the Python and the features of this machine that all endpoints share."""
@@ -199,6 +237,14 @@ async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
 
 async def _stop_all(servers: Sequence[TritonServer]) -> None:
     await asyncio.gather(*(server.stop() for server in servers))
+
+
+async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds: float) -> None:
+    """Wait for requests in progress, as long as a container may take to answer."""
+    deadline = asyncio.get_running_loop().time() + timeout_seconds
+    variants = [variant for endpoint in endpoints for variant in endpoint.all_variants()]
+    while asyncio.get_running_loop().time() < deadline and not all(each.is_idle for each in variants):
+        await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 
 
 def _pairs(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:

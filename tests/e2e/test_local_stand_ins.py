@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -96,7 +97,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shape = constant("shape", np.array([2, 2]))
     write_onnx(root / "square" / "1" / "model.onnx", *square, [node("Reshape", ["X", "shape"], "Y")], shape)
     _write(root / "plan" / "config.pbtxt", PLAN)
-    _write(root / "plan" / "1" / "model.plan", "ftrt")
+    _write(root / "plan" / "1" / "model.plan", "ftrt" + "\0" * 28)
     _write(root / "decoder" / "config.pbtxt", RAISE.replace('"python"', '"dali"'))
     _write(root / "decoder" / "1" / "model.dali", "a pipeline")
     return root
@@ -147,6 +148,36 @@ def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Pat
         answer = _client(local, None).infer({"RAW": values})
         assert "net: backend onnxruntime is replaced by onnxruntime " in local.messages
     np.testing.assert_allclose(answer["SCORES"], session.run(None, {"X": values + 1})[0], rtol=1e-6)
+
+
+def test_two_commands_lead_from_a_model_file_to_an_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`model new`, then `local up`; with --watch a changed file is served without another command."""
+    monkeypatch.chdir(tmp_path)
+    linear_model(tmp_path / "model.onnx")
+    assert main(["model", "new", "model.onnx", "--name", "net"]) == 0
+    (repository,) = (path.parent for path in tmp_path.rglob("net") if path.is_dir())
+    values = np.eye(2, 4, dtype=np.float32)
+    with LocalEndpoint(
+        ["local", "up", str(repository), "--watch", "--json", "--until-stdin-closes", "--port=0"]
+    ) as local:
+        client = _client(local, None)
+        assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+        (file,) = repository.rglob("*.onnx")
+        file.write_text("<html>")
+        _wait_for_message(local, "the previous ones keep running")
+        assert client.infer({"X": values})["Y"].tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+        linear_model(file, scale=2.0)
+        _wait_for_message(local, "the changed models are running")
+        assert client.infer({"X": values})["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
+
+
+def _wait_for_message(local: LocalEndpoint, words: str) -> None:
+    deadline = time.monotonic() + 60
+    while words not in local.messages:
+        assert time.monotonic() < deadline, local.messages
+        time.sleep(0.1)
 
 
 def test_requests_become_one_batch(local: LocalEndpoint) -> None:

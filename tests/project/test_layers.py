@@ -48,7 +48,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "monitoring",
         "endpoint",
     ),
-    "local": ("sources", "stand_ins", "server", "gateway", "run", "endpoint", "server_check"),
+    "local": ("sources", "stand_ins", "server", "gateway", "watch", "run", "endpoint", "server_check"),
 }
 # Both read the same template, so neither imports the other.
 SIBLINGS = {("local", "cdk")}

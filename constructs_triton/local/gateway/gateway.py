@@ -43,6 +43,8 @@ class _Invocation:
 
 
 class _Gateway:
+    """``endpoints`` may change while the gateway runs."""
+
     def __init__(
         self,
         endpoints: Mapping[str, RunningEndpoint],
@@ -54,7 +56,7 @@ class _Gateway:
 
     def _make_queues(self, folder: BucketFolder) -> dict[str, AsyncInvocations]:
         return {
-            name: AsyncInvocations(each.spec.asynchronous, folder, partial(self._send, each))
+            name: AsyncInvocations(each.spec.asynchronous, folder, partial(self._send, name))
             for name, each in self._endpoints.items()
             if each.spec.asynchronous is not None
         }
@@ -81,10 +83,9 @@ class _Gateway:
         except RuntimeApiError as error:
             return error.response()
 
-    async def _send(
-        self, endpoint: RunningEndpoint, headers: Mapping[str, str], body: bytes, timeout: float
-    ) -> bytes:
+    async def _send(self, name: str, headers: Mapping[str, str], body: bytes, timeout: float) -> bytes:
         """Send a queued request to the container and return the response body."""
+        endpoint = self._endpoint(name)
         call = _Invocation(endpoint, None, headers, body, ())
         async with self._call(call, endpoint.choose(None), aiohttp.ClientTimeout(timeout)) as answer:
             return await answer.read()

@@ -24,6 +24,12 @@ class LocalVariant:
         self.server = server
         self.multi_model = multi_model
         self._has_explained = False
+        self._requests = 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in progress."""
+        return self._requests == 0
 
     def explain(self, message: bytes) -> None:
         """Report once what the server's message means for the deployed endpoint."""
@@ -41,6 +47,15 @@ class LocalVariant:
         Raises:
             RuntimeApiError: the container is starting, or ``target_model`` cannot be used.
         """
+        self._requests += 1
+        try:
+            async with self._path(target_model) as path:
+                yield path
+        finally:
+            self._requests -= 1
+
+    @asynccontextmanager
+    async def _path(self, target_model: str | None) -> AsyncIterator[str]:
         if not self.server.is_ready:
             raise service_unavailable(
                 f"The container of variant {self.spec.name} is starting; please try again"
@@ -72,6 +87,10 @@ class RunningEndpoint:
             for each in variants
             if each.spec.name not in production
         ]
+
+    def all_variants(self) -> list[LocalVariant]:
+        """Return the production and the shadow variants."""
+        return [*self.variants.values(), *(shadow for shadow, _ in self._shadows)]
 
     def choose(self, target_variant: str | None) -> LocalVariant:
         """Return the variant for a request: ``target_variant`` if given, else chosen by weight."""

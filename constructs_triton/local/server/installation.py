@@ -80,7 +80,7 @@ class TritonInstallation:
 
     def backend_names(self) -> frozenset[str]:
         """Return the backends whose library is installed."""
-        return frozenset(path.name for path in self.backends.iterdir() if any(path.glob("libtriton_*.so")))
+        return frozenset(path.parent.name for path in self.backends.glob("*/libtriton_*.so"))
 
     def stub_for(self, python: ModelPython) -> Path:
         """Return the Python backend's stub for this Python version.

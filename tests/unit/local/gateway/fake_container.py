@@ -35,7 +35,10 @@ def fake_server(
     timeout_seconds: float = 60.0,
 ) -> TritonServer:
     """A ready server without a process; set its port and call ``connected``."""
-    installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
+    backends = folder / "installed"
+    (backends / "identity").mkdir(parents=True, exist_ok=True)
+    (backends / "identity" / "libtriton_identity.so").touch()
+    installation = TritonInstallation(NOWHERE, backends, NOWHERE, None)
     report = (lambda _: None) if messages is None else messages.append
     settings = ServerSettings(
         installation,
