@@ -323,6 +323,8 @@ def test_missing_file_names_the_file_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "resnet.onnx").write_bytes(relu())
     (fault,) = describe(tmp_path / "model.onnx").faults
     assert fault.hint == 'rename "resnet.onnx" to "model.onnx", or set default_model_filename: "resnet.onnx"'
+    (fault,) = describe(tmp_path / "1" / "model.onnx").faults
+    assert fault.hint == 'copy the model to "1/model.onnx"'
 
 
 def test_folder_in_place_of_the_file(tmp_path: Path) -> None:
