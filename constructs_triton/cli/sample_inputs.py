@@ -39,8 +39,11 @@ def sample_inputs(
     shapes: Mapping[str, Sequence[int]],
     *,
     is_random: bool,
+    seed: int | None = None,
 ) -> dict[str, Sample]:
     """Return a value for each required input of a model in ``repository``, with a batch of one.
+
+    Random values are the same for the same ``seed``, if there is one.
 
     ``model`` is by default the first of ``likely`` that the repository contains, or its only model.
 
@@ -57,7 +60,7 @@ def sample_inputs(
         )
     dims = concrete_dims(config, shapes)
     batch = (1,) if config.max_batch_size > 0 else ()
-    generator = np.random.default_rng() if is_random else None
+    generator = np.random.default_rng(seed) if is_random else None
     return {
         tensor.name: _sample(tensor, (*batch, *dims[tensor.name]), generator)
         for tensor in config.input

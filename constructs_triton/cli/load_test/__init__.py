@@ -74,6 +74,8 @@ def _invocations(arguments: argparse.Namespace) -> Any:
     }
     options = {name: value for name, value in chosen.items() if value is not None}
     binary = not arguments.json_tensors
+    if arguments.random == [""]:
+        return load_requests.sample_invocations(arguments, options, binary=binary)
     if arguments.random:
         return load_requests.random_invocations(arguments.random, options, seed=arguments.seed, binary=binary)
     if arguments.requests:

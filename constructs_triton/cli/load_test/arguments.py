@@ -10,6 +10,7 @@ __all__ = ["add_arguments"]
 _EPILOG = """\
 requests:
   --input image=@seven.png --batch         one request, as for `constructs-triton invoke`
+  --random --repository models             random values for every input, as for `constructs-triton invoke`
   --random ids=INT64[1,128]:0..30521       random values; numbers without a range are 0 to 100, or 0.0 to 1.0
   --requests mix.jsonl                     one JSON object per line, chosen at random by weight:
       {"input": {"image": "@cat.png"}, "target_model": "cats.tar.gz", "weight": 3}
@@ -58,11 +59,20 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
     source = group.add_mutually_exclusive_group(required=True)
     source.add_argument("--input", action="append", metavar="NAME=VALUE", dest="inputs",
                         help="an input tensor, see below; repeat it for each input")
-    source.add_argument("--random", action="append", metavar="NAME=DATATYPE[SHAPE]",
-                        help="a random input tensor, see below; repeat it for each input")
+    source.add_argument("--random", action="append", nargs="?", const="", metavar="NAME=DATATYPE[SHAPE]",
+                        help="random data for every input of the model in --repository, or for the inputs "
+                             "that you name, see below")
     source.add_argument("--requests", type=Path, metavar="FILE", help="a file of JSON lines, see below")
     group.add_argument("--batch", action="store_true",
                        help="add a batch axis of size 1 to every input (for max_batch_size above 0)")
+    group.add_argument("--repository", type=Path, default=Path("models"), metavar="DIR",
+                       help="model repository that --random reads the shapes from (default: models)")
+    group.add_argument("--model", metavar="NAME",
+                       help="model of that repository (default: the one with the endpoint's name, or the "
+                            "only one)")
+    group.add_argument("--shape", action="append", default=[], dest="shapes", metavar="NAME=DIMS",
+                       help="dims of an input for --random, without the batch dimension (default: 1 for each "
+                            "variable size)")
     group.add_argument("--as-json", action="store_true", dest="json_tensors",
                        help="send tensors as JSON (default: binary)")
     group.add_argument("--target-model", metavar="ARCHIVE", help="archive of a multi-model endpoint")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from constructs_triton.datatypes import by_datatype
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.wire import encode_request
 
-__all__ = ["random_invocations", "read_inputs", "read_lines"]
+__all__ = ["random_invocations", "read_inputs", "read_lines", "sample_invocations"]
 
 Weighted = tuple[float, Invocation]
 
@@ -64,6 +65,32 @@ def random_invocations(
         (1.0, _encode(dict(_draw(text, rng) for text in texts), options, binary))
         for _ in range(RANDOM_REQUESTS)
     ]
+
+
+def sample_invocations(
+    arguments: argparse.Namespace, options: Mapping[str, Any], *, binary: bool
+) -> list[Weighted]:
+    """Return requests with random values for every input of a model in ``--repository``.
+
+    Raises:
+        InvalidValueError: the repository cannot be read, or the model or its inputs are unknown.
+    """
+    from constructs_triton.cli.sample_inputs import sample_inputs  # noqa: PLC0415 - --help needs none
+    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415
+
+    shapes = read_shapes(arguments.shapes)
+    samples = (
+        sample_inputs(
+            arguments.repository,
+            arguments.model,
+            [arguments.endpoint],
+            shapes,
+            is_random=True,
+            seed=arguments.seed + number,
+        )
+        for number in range(RANDOM_REQUESTS)
+    )
+    return [(1.0, _encode(sample, options, binary)) for sample in samples]
 
 
 def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:

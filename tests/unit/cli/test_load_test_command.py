@@ -224,6 +224,18 @@ def test_random_tensors_have_their_shape() -> None:
     assert set(np.ravel(tensor["data"])) == {5, 6, 7}
 
 
+def test_random_inputs_of_a_repository() -> None:
+    """Without a name, every input of the model has random values of its shape, the same for the same seed."""
+    parser = argparse.ArgumentParser()
+    load_test.add_arguments(parser)
+    models = Path(__file__).parents[3] / "assets" / "model_repositories" / "digits"
+    words = ["pixels", "--random", "--repository", str(models), "--model", "classifier", "--as-json"]
+    requests, again = (load_test._invocations(parser.parse_args(words)) for _ in range(2))
+    assert requests == again
+    assert len({invocation.body for _, invocation in requests}) == 16
+    assert json.loads(requests[0][1].body)["inputs"]
+
+
 @pytest.mark.parametrize("text", ["ids", "ids=INT64", "ids=INT65[1]", "ids=INT64[a]", "ids=INT64[1]:5"])
 def test_invalid_random_tensor_is_refused(text: str) -> None:
     """The message has an example."""
