@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Decimal
+from math import inf
 from os import PathLike
 from pathlib import Path
 
@@ -72,15 +73,18 @@ def write_results(
 ) -> int:
     """Write a row for each rate that was held, and return their number.
 
-    Of several steps at one rate the last one counts, which is the one that confirms it.
+    Of several steps at one rate the last one counts, which is the one that confirms it. Rates above one that
+    was not held are left out: a short step held them by chance.
 
     Raises:
         InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """
-    held = {step.rate: step for step in steps if step.verdict is Verdict.HELD}
-    missed = {step.rate for step in steps if step.verdict is not Verdict.HELD}
+    measured = list(steps)
+    held = {step.rate: step for step in measured if step.verdict is Verdict.HELD}
+    missed = [step.rate for step in measured if step.verdict is Verdict.NOT_HELD]
+    lowest_missed = min(missed, default=inf)
     time = (started or datetime.now(UTC)).isoformat(timespec="seconds")
-    rows = [_row(label, step, time) for rate, step in sorted(held.items()) if rate not in missed]
+    rows = [_row(label, step, time) for rate, step in sorted(held.items()) if rate < lowest_missed]
     file = Path(path)
     is_new = not (append and file.exists())
     try:
@@ -110,7 +114,7 @@ def _row(label: Label, step: StepResult, started: str) -> list[object]:
         step.p50_ms,
         "" if step.p99_ms is None else step.p99_ms,
         label.instance_type_source,
-        step.rate,
+        round(step.rate, 2),
         step.seconds,
         step.requests,
         step.late_p99_ms,

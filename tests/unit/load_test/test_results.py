@@ -64,11 +64,12 @@ def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
     assert "2026-01-05T08:00:00+00:00" in path.read_text()
 
 
-def test_rate_that_was_not_confirmed_is_left_out(tmp_path: Path) -> None:
-    """A rate that a longer step did not hold is not written."""
+def test_rates_above_one_that_was_not_confirmed_are_left_out(tmp_path: Path) -> None:
+    """A rate that a longer step did not hold is not written, and no higher one."""
     path = tmp_path / "benchmark.csv"
-    steps = [step(10), step(20), step(20, latency=0.5)]
-    assert write_results(path, Label(configuration="a"), steps) == 1
+    steps = [step(10), step(20), step(40), step(80, latency=0.5), step(40, latency=0.5), step(20)]
+    assert write_results(path, Label(configuration="a"), steps) == 2
+    assert [float(each.invocations_per_minute) for each in read_measurements(path)] == [600, 600]
 
 
 def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
