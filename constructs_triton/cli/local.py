@@ -75,7 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
-                    help="folder in place of S3 for asynchronous endpoints, with a subfolder per bucket")
+                    help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
+                         "archives of multi-model endpoints")
     up.add_argument("--no-private-mounts", action="store_true",
                     help="do not mount each server's models at /opt/ml")
     up.add_argument("--allow-open-ports", action="store_true",

@@ -30,6 +30,7 @@ from constructs_triton.local.server.host_features import (
 from constructs_triton.local.server.installation import ModelPython, find_installation, inspect_python
 from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
+from constructs_triton.local.sources.bucket_archives import with_archives_of
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
@@ -49,7 +50,8 @@ class RunOptions:
     """The options of ``local up``. ``source`` is a cloud assembly, a repository or an archive.
 
     With ``aws_endpoint_url`` the deployed endpoints are run instead of those of ``source``. ``port`` 0 means
-    any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints. With
+    any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints and for archives that
+    other programs put under the prefix of a multi-model endpoint. With
     ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
     With ``watches`` the endpoints are replaced when files of ``source`` change.
     ``substitutes`` are the ONNX files and Python models that run in the place of others, by model name.
@@ -190,7 +192,7 @@ class LocalRun:
     def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
         if options.aws_endpoint_url is None:
-            return read_source(
+            specs = read_source(
                 options.source,
                 scratch,
                 stack=options.stack,
@@ -198,6 +200,8 @@ class LocalRun:
                 model=options.model,
                 is_multi_model=options.is_multi_model,
             )
+            folder = options.bucket_folder
+            return specs if folder is None else [with_archives_of(each, folder) for each in specs]
         from constructs_triton.local.sources.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
 
         return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)

@@ -11,7 +11,8 @@ from pathlib import Path
 import aws_cdk as cdk
 import numpy as np
 import pytest
-from local_assembly import PYTHON_CONFIG, adding_model, below
+from aws_cdk import aws_s3 as s3
+from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
 from triton_server import needs_server
 
 from constructs_triton import (
@@ -20,6 +21,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonEnsembleEndpoint,
     TritonModelRepository,
+    TritonMultiModelEndpoint,
 )
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
@@ -122,3 +124,29 @@ def test_sample_product_answers(tmp_path: Path) -> None:
         features = np.array([[0.1, 0, 2, 0], [0.1, 0, 0, 2], [0.1, 0, 3, 1]], dtype=np.float32)
         decisions = moderation.infer({"features": features})["decision"].ravel().tolist()
         assert decisions == [b"publish", b"review", b"publish"]
+
+
+def test_archives_of_other_programs_are_served_from_a_folder(tmp_path: Path) -> None:
+    """A folder in place of S3 contains what a training job puts under the prefix."""
+    stack = cdk.Stack(cdk.App(outdir=str(tmp_path / "cdk.out")), "Trained")
+    bucket = s3.Bucket.from_bucket_name(stack, "Bucket", "trained")
+    repository = TritonModelRepository(
+        stack, "Models", source=ModelSource.from_archive_prefix(bucket, "team/models/")
+    )
+    TritonMultiModelEndpoint(
+        stack,
+        "Many",
+        model_repository=repository,
+        instance_type=InstanceType.of("ml.c6i.xlarge"),
+        endpoint_name="many",
+    )
+    app = stack.node.root
+    assert isinstance(app, cdk.App)
+    archive = tmp_path / "s3/trained/team/models/three.tar.gz"
+    archive.parent.mkdir(parents=True)
+    write_archive(archive, below("three", adding_model(3)))
+    assembly = Path(app.synth().directory)
+    with LocalEndpoint.from_assembly(assembly, bucket_folder=tmp_path / "s3") as local:
+        client = TritonClient.for_endpoint("many", endpoint_url=local.endpoint_url)
+        result = client.infer({"X": np.array([1.0], np.float32)}, TargetModel="three.tar.gz")
+        assert result["Y"].tolist() == [4.0]
