@@ -50,6 +50,32 @@ def example(name: str) -> Example:
         return Example(name, templates, app, read_validation(Path(directory)))
 
 
+def whole_templates(found: Example) -> list[Template]:
+    """Return the templates; stacks that import values of others become one template without imports."""
+    templates = list(found.templates.values())
+    if "Fn::ImportValue" not in json.dumps(templates):
+        return templates
+    outputs = [output for each in templates for output in each.get("Outputs", {}).values()]
+    exports = {output["Export"]["Name"]: output["Value"] for output in outputs if "Export" in output}
+    merged: Template = {}
+    for template in templates:
+        for section in ("Resources", "Mappings", "Parameters"):
+            merged.setdefault(section, {}).update(template.get(section, {}))
+    result: Template = _without_imports(merged, exports)
+    return [result]
+
+
+def _without_imports(value: Any, exports: Mapping[str, Any]) -> Any:
+    match value:
+        case {"Fn::ImportValue": name}:
+            return exports[name]
+        case dict():
+            return {key: _without_imports(each, exports) for key, each in value.items()}
+        case list():
+            return [_without_imports(each, exports) for each in value]
+    return value
+
+
 def run_app(name: str, directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]] = ()) -> cdk.App:
     """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
     with _apps_in(directory, rule_packs) as made:

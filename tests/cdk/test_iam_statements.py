@@ -9,7 +9,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from cdk_apps import add_repository, make_stack, synthesize, write_model
-from example_apps import CAPABILITIES, example
+from example_apps import CAPABILITIES, example, whole_templates
 from policy_statements import PolicyStatement, policy_statements
 from service_authorization import Action, matching_actions, overlap
 
@@ -42,7 +42,7 @@ ENCRYPT = {"Effect": "Allow", "Action": "kms:GenerateDataKey", "Resource": {"Fn:
 
 def statements_of(name: str) -> list[PolicyStatement]:
     """The statements of all stacks of an example."""
-    return [each for template in example(name).templates.values() for each in policy_statements(template)]
+    return [each for template in whole_templates(example(name)) for each in policy_statements(template)]
 
 
 def faults(statement: PolicyStatement) -> Iterator[str]:

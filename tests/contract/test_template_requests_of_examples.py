@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from example_apps import CAPABILITIES, example
+from example_apps import CAPABILITIES, example, whole_templates
 from sagemaker_requests import all_calls
 from service_shapes import check_call
 
@@ -18,7 +18,7 @@ CALLS = {"CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoin
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_requests_match_the_service_models(name: str) -> None:
     """All requests match botocore's service models, with enumerations, limits and patterns."""
-    calls = [call for template in example(name).templates.values() for call in all_calls(template)]
+    calls = [call for template in whole_templates(example(name)) for call in all_calls(template)]
     assert {call.operation for call in calls} >= CALLS
     found = [problem for call in calls for problem in check_call(call.service, call.operation, call.request)]
     assert found == []
@@ -29,7 +29,7 @@ def test_examples_cover_the_services() -> None:
     made = {
         call.operation
         for name in CAPABILITIES
-        for template in example(name).templates.values()
+        for template in whole_templates(example(name))
         for call in all_calls(template)
     }
     scaling = {"RegisterScalableTarget", "PutScalingPolicy"}
