@@ -202,6 +202,10 @@ def test_operator_set_of_the_image(image_version: str, limit: int, tmp_path: Pat
     assert _described(relu(opset=26), tmp_path).faults == ()
 
 
+#: Takes Z from the graph around it.
+_BRANCH = helper.make_graph([node("Relu", ["Z"], ["V"])], "branch", [], [tensor("V")])
+
+
 def _graph(*nodes: onnx.NodeProto, outputs: str = "Y") -> ModelBytes:
     return model("", nodes, [tensor("X")], [tensor(outputs)])
 
@@ -215,6 +219,10 @@ def _graph(*nodes: onnx.NodeProto, outputs: str = "Y") -> ModelBytes:
             'the operator Relu reads "Z", which is not produced by any operator',
         ),
         (_graph(node("Relu", ["X"], ["Z"])), 'the output "Y" is not produced by any operator'),
+        (
+            _graph(helper.make_node("If", ["X"], ["Y"], then_branch=_BRANCH)),
+            'the operator If reads "Z", which is not produced by any operator',
+        ),
         (
             _graph(node("Add", ["X", "Z"], ["Y"]), node("Relu", ["Y"], ["Z"])),
             "the graph is not acyclic",
