@@ -53,6 +53,7 @@ examples:
   constructs-triton model new model.onnx   create models/model from a model file
   constructs-triton check models           find errors before you deploy
   constructs-triton local up cdk.out       run the endpoints that `npx cdk synth` wrote
+  constructs-triton load-test NAME --random --yes -o benchmark.csv
   constructs-triton invoke NAME --input x=1.0,2.0:FP32 --endpoint-url http://127.0.0.1:8080
 
 `constructs-triton COMMAND --help` describes each command.

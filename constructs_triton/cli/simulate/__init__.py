@@ -161,7 +161,9 @@ def _traffic(arguments: argparse.Namespace) -> Traffic:
     from constructs_triton.planning import Traffic, read_traffic  # noqa: PLC0415
 
     if (arguments.traffic is None) == (arguments.pattern is None):
-        raise InvalidValueError("TRAFFIC: give either a file or --pattern with --low and --high")
+        raise InvalidValueError(
+            "TRAFFIC: must be either a file or a pattern; give a file, or --pattern with --low and --high"
+        )
     if arguments.traffic is not None:
         return read_traffic(arguments.traffic)
     if arguments.low is None or arguments.high is None:

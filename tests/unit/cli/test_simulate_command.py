@@ -88,8 +88,8 @@ def test_plot_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ((*POLICY,), r"TRAFFIC: give either a file or --pattern"),
-        (("traffic.csv", "--pattern", "step", *POLICY), r"TRAFFIC: give either a file or --pattern"),
+        ((*POLICY,), r"TRAFFIC: must be either a file or a pattern"),
+        (("traffic.csv", "--pattern", "step", *POLICY), r"TRAFFIC: must be either a file or a pattern"),
         (("--pattern", "step", *POLICY), r"--pattern: needs two levels; set --low and --high"),
         ((*SPIKE, "--target", "5"), r"--min-capacity: the bounds are required"),
         ((*SPIKE, *POLICY, "--schedule", "8=4"), r'--schedule: must have the form WHEN=MIN:MAX, got "8=4"'),
