@@ -33,8 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.export_locust:
         return _export(arguments, invocations)
     label = _label(arguments, transport)
-    for _, invocation in invocations:
-        # Shows what is wrong before the test, and loads the models.
+    # Shows what is wrong before the test, and loads each target model.
+    for invocation in {str(each.options): each for _, each in invocations}.values():
         transport.invoke(invocation)
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()

@@ -60,6 +60,16 @@ def test_search_prints_one_json_object(server: NullServer, capsys: pytest.Captur
     assert answer["best"]["seconds"] == 3
 
 
+def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_path: Path) -> None:
+    """One request goes to each target model first, however many lines it has."""
+    lines = [{"body": {"id": str(n)}, "target_model": f"{n % 2}.tar.gz"} for n in range(6)]
+    (tmp_path / "mix.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    run(server.url, "--requests", str(tmp_path / "mix.jsonl"), *SHORT, "--rates", "40")
+    first = [path for path, _, _ in server.received[:2]]
+    assert sorted(first) == ["/models/0.tar.gz/invoke", "/models/1.tar.gz/invoke"]
+    assert 35 <= len(server.received) <= 60
+
+
 def test_slow_endpoint_gets_longer_steps(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
     """A step has 40 requests, so that its percentile depends on more than one of them."""
     run(server.url, *INPUT, *SHORT, "--rates", "20", "--json")
