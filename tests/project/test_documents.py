@@ -22,8 +22,9 @@ def _blocks() -> Iterator[object]:
 
 @pytest.mark.parametrize("block", list(_blocks()))
 def test_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The block runs unchanged, in a folder whose ``models`` is a Triton model repository."""
+    """The block runs unchanged, in a folder with the project's assets and a model repository ``models``."""
     shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
+    (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
     exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
