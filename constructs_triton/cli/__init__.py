@@ -45,6 +45,11 @@ COMMANDS = {
     "prices": Command("prices", "fetch prices of instances from AWS"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),
     "invoke": Command("invoke", "send tensors to an endpoint and print its response"),
+    "verify": Command("verify", "compare the responses of an endpoint with recorded ones"),
+    "status": Command("deployed.status", "show what deployed endpoints are doing"),
+    "diagnose": Command("deployed.diagnose", "find the cause of a failure"),
+    "logs": Command("deployed.logs", "print the logs of an endpoint's containers"),
+    "warm": Command("deployed.warm", "load models of a multi-model endpoint before users call them"),
 }
 
 DESCRIPTION = "Check, pack, run and call NVIDIA Triton models for Amazon SageMaker endpoints."

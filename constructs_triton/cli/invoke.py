@@ -68,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
     )
     parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="FILE",
+        help="add the request and its response to FILE, for `constructs-triton verify`",
+    )
+    parser.add_argument(
         "--json", action="store_true", dest="as_json", help="print one JSON object instead of a table"
     )
 
@@ -112,13 +118,15 @@ def run(arguments: argparse.Namespace) -> int:
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
     try:
-        result = _connect(arguments).infer(arrays, arguments.outputs, datatypes=datatypes)
+        result = connect(arguments).infer(arrays, arguments.outputs, datatypes=datatypes)
     except InvocationError as error:
         if arguments.batch or _MISSING_BATCH_AXIS not in str(error):
             raise
         raise InvalidValueError(
             "--input: this model has a batch axis, and the inputs do not; add --batch"
         ) from error
+    if arguments.record is not None:
+        _record(arguments, arrays, datatypes, result)
     print(json.dumps(describe(result), indent=2)) if arguments.as_json else _print_table(result)
     if not arguments.as_json and not arguments.inputs:
         _print_python_call(arguments, inputs)
@@ -149,7 +157,28 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     print(python_call(arguments.endpoint, _client_options(arguments), inputs))
 
 
-def _connect(arguments: argparse.Namespace) -> TritonClient:
+def _record(
+    arguments: argparse.Namespace,
+    inputs: dict[str, NDArray[Any]],
+    datatypes: dict[str, str],
+    result: InferenceResult,
+) -> None:
+    """Add the request to the file, which is created if it does not exist."""
+    from constructs_triton.client.recorded_requests import (  # noqa: PLC0415 - needs NumPy
+        RecordedRequest,
+        RecordedRequests,
+    )
+
+    path = arguments.record
+    before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
+    request = RecordedRequest.of(
+        f"request-{len(before) + 1}", inputs, result, datatypes=datatypes, target_model=arguments.target_model
+    )
+    RecordedRequests([*before, request]).save(path)
+
+
+def connect(arguments: argparse.Namespace) -> TritonClient:
+    """Return a client of the endpoint or of the container that the arguments name."""
     from constructs_triton.client import HttpTransport, TritonClient  # noqa: PLC0415 - --help needs none
 
     if arguments.endpoint.startswith(("http://", "https://")):

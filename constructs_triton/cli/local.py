@@ -14,6 +14,7 @@ from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+    from constructs_triton.local.run import RunOptions
 
 __all__ = ["add_arguments", "run"]
 
@@ -84,9 +85,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                          "interfaces; anyone who can reach the machine can then load code into them")
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON instead of text when the endpoints are ready")
-    up.add_argument("--until-stdin-closes", action="store_true",
-                    help="stop when standard input is closed, for programs that start this command")
     # fmt: on
+    _add_endings(up)
+
+
+def _add_endings(parser: argparse.ArgumentParser) -> None:
+    """Declare what ends a run before Ctrl-C."""
+    parser.add_argument(
+        "--until-stdin-closes",
+        action="store_true",
+        help="stop when standard input is closed, for programs that start this command",
+    )
+    parser.add_argument(
+        "--verify",
+        type=Path,
+        metavar="FILE",
+        help="send these recorded requests when the endpoint is ready, print the differences, and stop; "
+        "exit code 1 if a response differs",
+    )
 
 
 def _port(text: str) -> int:
@@ -140,8 +156,19 @@ def run(arguments: argparse.Namespace) -> int:
         uses_stand_ins=not arguments.no_stand_ins,
         substitutes=read_substitutes(arguments.substitute),
     )
+    if arguments.verify is not None:
+        return _run_and_verify(options, arguments.verify)
     LocalRun(options, _report, _print_json if arguments.json else _print_ready).run()
     return 0
+
+
+def _run_and_verify(options: RunOptions, file: Path) -> int:
+    from constructs_triton.cli.local_verification import LocalVerification  # noqa: PLC0415 - needs NumPy
+    from constructs_triton.local.run import LocalRun  # noqa: PLC0415 - needs aiohttp
+
+    verification = LocalVerification(file)
+    LocalRun(options, _report, verification.begin).run()
+    return 0 if verification.is_equal else 1
 
 
 def _refuse_two_sources(arguments: argparse.Namespace) -> None:

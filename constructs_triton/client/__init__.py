@@ -12,6 +12,12 @@ from constructs_triton.client.invocation_errors import (
     ModelOutOfMemoryError,
 )
 from constructs_triton.client.model_index import ModelIndex
+from constructs_triton.client.recorded_requests import (
+    ExpectedOutput,
+    RecordedRequest,
+    RecordedRequests,
+    RecordedTensor,
+)
 from constructs_triton.client.sagemaker_transport import SageMakerTransport, default_config
 from constructs_triton.client.transport import Invocation, Reply, Transport
 from constructs_triton.client.triton_client import TritonClient
@@ -20,6 +26,7 @@ from constructs_triton.wire import Classification, InferenceResult, RequestedOut
 __all__ = [
     "Classification",
     "EndpointThrottledError",
+    "ExpectedOutput",
     "HttpTransport",
     "InMemoryTransport",
     "InferenceResult",
@@ -29,6 +36,9 @@ __all__ = [
     "ModelOutOfMemoryError",
     "PendingInference",
     "RecordedCall",
+    "RecordedRequest",
+    "RecordedRequests",
+    "RecordedTensor",
     "Reply",
     "RequestedOutput",
     "SageMakerTransport",

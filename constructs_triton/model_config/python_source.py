@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 __all__ = ["PythonSource"]
 
 _MODEL = "TritonPythonModel"
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,19 @@ class PythonSource:
         return self._lacks("execute")
 
     @property
+    def line_without_response(self) -> int | None:
+        """The line on which ``execute`` returns ``None``, or ``None`` if it never does."""
+        node = self._classes.get(_MODEL)
+        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)] if node else []
+        found = [each for each in methods if each.name == "execute" and not each.decorator_list]
+        return _line_that_returns_none(found[-1]) if found else None
+
+    @property
+    def may_set_decoupled(self) -> bool:
+        """Whether ``auto_complete_config`` may make the model decoupled."""
+        return self.may_complete and b"transaction_policy" in self.content
+
+    @property
     def may_complete(self) -> bool:
         """Whether the class has, or may have, an ``auto_complete_config``."""
         return not self._lacks("auto_complete_config")
@@ -99,3 +114,69 @@ def _binds(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return node.name == name
     return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def _line_that_returns_none(function: ast.FunctionDef) -> int | None:
+    """Return the line of a way that certainly returns ``None`` if it is taken, or ``None`` without one.
+
+    It is the line of ``return`` or ``return None``, or of the function if its end can be reached. A generator
+    has no such line, nor has a body that only contains ``pass`` or ``...``.
+    """
+    nodes = list(_own_nodes(function.body))
+    if all(_is_placeholder(each) for each in function.body) or any(
+        isinstance(node, ast.Yield | ast.YieldFrom) for node in nodes
+    ):
+        return None
+    empty = [node.lineno for node in nodes if isinstance(node, ast.Return) and _is_none(node.value)]
+    if empty:
+        return min(empty)
+    return function.lineno if _reaches_end(function.body) else None
+
+
+def _is_placeholder(statement: ast.stmt) -> bool:
+    is_constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return is_constant or isinstance(statement, ast.Pass)
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
+
+
+def _own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes of a body, without those of functions and classes in it."""
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, _SCOPES):
+            yield node
+            stack += ast.iter_child_nodes(node)
+
+
+def _reaches_end(body: Sequence[ast.stmt]) -> bool:
+    return all(_continues(statement) for statement in body)
+
+
+def _continues(statement: ast.stmt) -> bool:
+    """Whether the statement after this one can be reached."""
+    if isinstance(statement, ast.If):
+        return _reaches_end(statement.body) or _reaches_end(statement.orelse)
+    if isinstance(statement, ast.With):
+        return _reaches_end(statement.body)
+    if isinstance(statement, ast.While):
+        return not _is_endless(statement)
+    if isinstance(statement, ast.Try | ast.TryStar):
+        ways = [[*statement.body, *statement.orelse], *(each.body for each in statement.handlers)]
+        return _reaches_end(statement.finalbody) and any(_reaches_end(way) for way in ways)
+    if isinstance(statement, ast.Match):
+        return not _matches_all(statement) or any(_reaches_end(case.body) for case in statement.cases)
+    return not isinstance(statement, ast.Return | ast.Raise | ast.Break | ast.Continue)
+
+
+def _is_endless(loop: ast.While) -> bool:
+    is_true = isinstance(loop.test, ast.Constant) and bool(loop.test.value)
+    return is_true and not any(isinstance(node, ast.Break) for node in _own_nodes(loop.body))
+
+
+def _matches_all(statement: ast.Match) -> bool:
+    last = statement.cases[-1]
+    return last.guard is None and isinstance(last.pattern, ast.MatchAs) and last.pattern.pattern is None

@@ -18,6 +18,8 @@ from constructs_triton.model_config.target import Target
 
 _CALL = "import triton_python_backend_utils as pb_utils\nREQUEST = pb_utils.InferenceRequest(model_name={})\n"
 
+_EXECUTE = "class TritonPythonModel:\n    def execute(self, requests):\n        {}\n"
+
 
 def _calling(name: str) -> Files:
     """A model ``m`` that calls another one, and a model ``scale``."""
@@ -35,6 +37,10 @@ TWINS: dict[str, Twin] = {
     ),
     "python-class": Twin(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
     "python-execute": Twin(one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)),
+    "python-execute-returns-none": Twin(
+        one(HEAD, **{"m/1/model.py": _EXECUTE.format("if requests:\n            return [None]")}),
+        one(HEAD, **{"m/1/model.py": _EXECUTE.format("return [None for request in requests]")}),
+    ),
     "python-environment": Twin(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, "m/env": None}),
     "python-environment-relative": added(ENVIRONMENT % "env.tar.gz", ENVIRONMENT % "/opt/env.tar.gz"),
     "python-environment-version": Twin(

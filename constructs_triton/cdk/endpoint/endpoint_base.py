@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Unpack
 
 import jsii
-from aws_cdk import CfnOutput, Duration, Resource
+from aws_cdk import CfnOutput, Duration, Resource, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
 from constructs_triton.cdk.endpoint.log_group import log_group_name
+from constructs_triton.cdk.endpoint.operating import operating_statements, warming_statements
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
@@ -147,6 +148,22 @@ class EndpointBase(VariantMetrics, Resource):
             )
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
         return self._grant(grantee, actions, {})
+
+    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal what ``constructs-triton status``, ``diagnose``, ``logs`` and ``warm`` need.
+
+        These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
+        a call loads the model. The stack of an imported endpoint is not known, so its events are not granted.
+        """
+        stack = Stack.of(self)
+        is_imported = self.node.default_child is None
+        statements = operating_statements(
+            stack, self._endpoint_name, self._endpoint_arn, is_imported=is_imported
+        )
+        warming = warming_statements(self._repository, self._endpoint_arn) if self._serves_many else ()
+        for statement in (*statements, *warming):
+            grantee.grant_principal.add_to_principal_policy(statement)
+        return self._grant(grantee, ["sagemaker:DescribeEndpoint"], {})
 
     def _grant(
         self, grantee: iam.IGrantable, actions: list[str], conditions: Mapping[str, Mapping[str, object]]

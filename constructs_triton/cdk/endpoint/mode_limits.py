@@ -45,6 +45,7 @@ def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) ->
         InvalidValueError: AWS excludes a property.
     """
     unknown = list(_unknown_values(options, variants))
+    _check_verification(options, serves_many=variants[0].models.serves_many)
     if variants[0].models.serves_many:
         _refuse_on_multi_model(options)
         return [*unknown, *_multi_model_warnings(options, variants)]
@@ -74,6 +75,28 @@ def _unknown_values(options: EndpointOptions, variants: Sequence[ResolvedVariant
                 reservation.capacity_reservation_preference,
                 PREFERENCES,
                 f"{model}CapacityReservationPreference",
+            )
+
+
+def _check_verification(options: EndpointOptions, *, serves_many: bool) -> None:
+    verification = options["verification"]
+    if verification is None:
+        return
+    if options["async_inference"] is not None:
+        raise InvalidValueError(
+            "verification: not supported together with async_inference, whose responses are queued; remove "
+            "one of them"
+        )
+    for number, target_model in enumerate(verification.target_models(), start=1):
+        if serves_many and target_model is None:
+            raise InvalidValueError(
+                f"verification: request {number} needs a target_model on a multi-model endpoint; add it to "
+                f"{verification.requests}"
+            )
+        if not serves_many and target_model is not None:
+            raise InvalidValueError(
+                f"verification: request {number} must not have a target_model on an endpoint of one model, "
+                f'got "{target_model}"; remove it from {verification.requests}'
             )
 
 

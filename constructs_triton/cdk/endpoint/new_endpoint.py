@@ -30,6 +30,7 @@ from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, res
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.endpoint.update_check import verify_update
+from constructs_triton.cdk.endpoint.verification_check import verify_responses
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
@@ -80,6 +81,7 @@ class NewEndpoint(EndpointBase):
         self._set_deployment()
         if options["verify_update"]:
             verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
+        verify_responses(self, options["verification"], models.repository)
         self._keep_on_removal()
         self._annotate(findings)
 

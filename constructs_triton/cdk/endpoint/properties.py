@@ -22,6 +22,7 @@ from constructs_triton.cdk.options.variant_options import (
     VariantOptions,
     check_variant_options,
 )
+from constructs_triton.cdk.options.verification import Verification
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -174,6 +175,15 @@ class EndpointOptions(VariantOptions, total=False):
             "update, and CloudFormation then rolls the deployment back.",
             default_text="``True`` if the endpoint has rollback alarms",
             example="True",
+        ),
+    ]
+    verification: Annotated[
+        Verification | None,
+        Property(
+            "Recorded requests that each deployment sends to the endpoint. A response that differs from the "
+            "recorded one fails the deployment, and CloudFormation rolls it back. Traffic has shifted by "
+            "then. Not supported together with ``async_inference``.",
+            example='Verification("requests.json")',
         ),
     ]
     removal_policy: Annotated[

@@ -16,6 +16,7 @@ from constructs_triton.cdk.options.environment_values import (
     PingMode,
     check_values,
     in_bytes,
+    is_no_number,
 )
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.errors import InvalidValueError
@@ -197,7 +198,7 @@ def check_variables(
 ) -> list[Finding]:
     """Return what :meth:`TritonEnvironment.check` reports, for a mapping of variables.
 
-    Of the values, only the ping mode of multi-model endpoints is checked.
+    Of the values, only the ping mode of multi-model endpoints and sizes are checked.
     """
     known_version = None if image_version is None or is_token(image_version) else image_version
     rows = [row for row in variables().values() if row.name in given]
@@ -208,6 +209,9 @@ def check_variables(
             found += _version_finding(row, path, given[row.name], known_version)
         if multi_model and row.mode == "single":
             found.append(_single_model_only(row, path))
+    for name in (variables()[keyword].name for keyword in SIZES):
+        if name in given and is_no_number(given[name]):
+            found.append(_no_number(f'environment["{name}"]', given[name]))
     # The script of the image copies the first to the second.
     for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
         mode = given.get(name, "live")
@@ -318,6 +322,15 @@ def _not_live(path: str, mode: str) -> Finding:
         path,
         f'one model that fails to load would make the endpoint permanently unhealthy, got "{mode}"',
         'remove it, or set "live"',
+    )
+
+
+def _no_number(path: str, value: str) -> Finding:
+    return _error(
+        "environment-size-not-a-number",
+        path,
+        f'Triton reads a number of bytes and ignores a unit, got "{value}"',
+        "write the number of bytes, such as 16777216, or use TritonEnvironment with Size.mebibytes(16)",
     )
 
 

@@ -11,7 +11,7 @@ from constructs_triton.facts.limits import RangeLimit, TextLimit
 from constructs_triton.spelling import did_you_mean
 from constructs_triton.tokens import is_token
 
-__all__ = ["SIZES", "ByteSize", "InferenceType", "PingMode", "check_values", "in_bytes"]
+__all__ = ["SIZES", "ByteSize", "InferenceType", "PingMode", "check_values", "in_bytes", "is_no_number"]
 
 PingMode = Literal["ready", "live"]
 InferenceType = Literal["infer", "generate", "generate_stream"]
@@ -100,6 +100,11 @@ def in_bytes(keyword: str, value: Any) -> float | str | None:
             "pass a string token with the number of bytes instead"
         )
     return int(value.to_bytes())
+
+
+def is_no_number(value: str) -> bool:
+    """Whether a variable is neither a whole number nor a token."""
+    return not is_token(value) and not value.isdecimal()
 
 
 def _check_switch(keyword: str, value: object) -> None:

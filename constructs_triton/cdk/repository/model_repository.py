@@ -142,7 +142,7 @@ class TritonModelRepository(PrefixedConstruct):
         super().__init__(scope, id)
         self._catalog = ModelCatalog(loaded)
         self._prefix = ServedPrefix(self, self._catalog, prefix_options)
-        self._asset_encryption_key = asset_encryption_key
+        self.asset_encryption_key = asset_encryption_key
         self._warnings = warnings
         annotate(self, warnings)
 
@@ -283,7 +283,7 @@ class TritonModelRepository(PrefixedConstruct):
         location = loaded.locate(model, scope or self)
         if not isinstance(loaded, LocalModels):
             return location
-        decrypt = decrypt_statements("DecryptModel", self._asset_encryption_key)
+        decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
 
     def _check(self, loaded: LoadedModels, target: Target | None) -> list[Finding]:

@@ -27,7 +27,7 @@ from constructs_triton.local.server.memory import fit_shared_memory
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, fit_caches, server_command
-from constructs_triton.local.server.server_log import error_excerpt, stub_failure
+from constructs_triton.local.server.server_log import explain_failure, explained_exit, raise_if_stub_ended
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import ContainerSpec
@@ -246,9 +246,10 @@ class TritonServer:
 
     def _request(self) -> Mapping[str, object]:
         single = self.container_directory / "model"
-        command = server_command(
-            self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
-        )
+        with explained_exit(self.label):
+            command = server_command(
+                self._container_environment(), single=single, multi=self.directory / "tmp" / "sagemaker"
+            )
         repository = f"--model-repository={single}"
         seen = f"--model-repository={self.as_seen_by_server(single)}"
         for message in command.messages if self.generation == 0 else ():
@@ -298,14 +299,12 @@ class TritonServer:
                 async with self.session.get(f"{self.url}/ping", timeout=_PING_TIMEOUT) as response:
                     if response.status == 200:
                         return
-            failure = stub_failure(self._log_text())
-            if failure is not None:
-                raise LocalEndpointError(f"{self.label}: the Python backend cannot start: {failure}")
+            raise_if_stub_ended(self.label, self._log_text())
             await asyncio.sleep(_PING_INTERVAL_SECONDS)
 
     def _why_not_ready(self, has_ended: bool, timeout: float) -> str:
         how = "ended before it was ready" if has_ended else f"did not answer /ping within {timeout:.0f} s"
-        return f"{self.label}: the Triton server {how}; its log says:\n{error_excerpt(self._log_text())}"
+        return f"{self.label}: the Triton server {how}\n{explain_failure(self._log_text())}"
 
     def _log_text(self) -> str:
         try:

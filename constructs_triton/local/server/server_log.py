@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-__all__ = ["error_excerpt", "stub_failure"]
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.server.serve_script import ContainerExitError
+from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
+
+__all__ = ["error_excerpt", "explain_failure", "explained_exit", "raise_if_stub_ended", "stub_failure"]
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
 _STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
@@ -14,6 +20,34 @@ _GPU_LINE = re.compile(
     r"CudaDriverHelper|CUDA driver|cuda_utils|CUDA memory pool|pinned_memory_manager|libcuda|NVML|DCGM",
     re.IGNORECASE,
 )
+
+
+def explain_failure(log: str) -> str:
+    """Return the diagnosis of a server that did not start, and the errors of its log."""
+    found = diagnose_log(log, "the server's log")
+    diagnosis = f"{format_diagnoses(found)}\n" if found else ""
+    return f"{diagnosis}its log says:\n{error_excerpt(log)}"
+
+
+@contextmanager
+def explained_exit(label: str) -> Iterator[None]:
+    """Add the diagnosis to the error of the image's start script."""
+    try:
+        yield
+    except ContainerExitError as error:
+        found = diagnose_log(str(error), "the start script")
+        diagnosis = f"{format_diagnoses(found)}\n" if found else ""
+        raise ContainerExitError(f"{label}: the container exits\n{diagnosis}{error}") from None
+
+
+def raise_if_stub_ended(label: str, log: str) -> None:
+    """Raise an error if a Python stub could not start: the server would wait for it forever.
+
+    Raises:
+        LocalEndpointError: the log contains such a message.
+    """
+    if stub_failure(log) is not None:
+        raise LocalEndpointError(f"{label}: the Python backend cannot start\n{explain_failure(log)}")
 
 
 def error_excerpt(log: str, lines: int = 15) -> str:

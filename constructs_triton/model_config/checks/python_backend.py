@@ -113,6 +113,30 @@ def execute(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 @rule(
+    "python-execute-returns-none",
+    "python",
+    severity=Severity.WARNING,
+    source="tritonserver 2.51 waits forever for a model whose execute returns None",
+    hint="return a list with one response for each request, "
+    "or set model_transaction_policy { decoupled: True }",
+    needs_files=True,
+)
+def execute_returns_none(model: ModelUnderCheck) -> Iterator[Problem]:
+    """``execute`` returns responses on every way, unless the model is decoupled.
+
+    When it returns ``None``, the request gets no response at all, and SageMaker reports a timeout after 60
+    seconds. The rule skips a method that only contains ``pass`` or ``...``.
+    """
+    config = model.folder.config
+    if config is not None and config.model_transaction_policy.decoupled:
+        return
+    for source in model.python_sources:
+        line = source.line_without_response
+        if line is not None and not source.may_set_decoupled:
+            yield Problem("execute can return None, so requests get no response", path=source.path, line=line)
+
+
+@rule(
     "python-environment",
     "python",
     when=("parameters",),

@@ -191,11 +191,21 @@ def _other_need(service: str, request: Any, api: ServiceApi) -> Need:
             f"arn:aws:ecr:{api.region}:{account}:repository/{wanted['repositoryName']}",
             {},
         )
-    if service == "monitoring" and action == "PutMetricData":
-        return "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": request._get_param("Namespace")}
+    if service == "monitoring":
+        return _monitoring_need(action, request, here)
     if service in _GUARD_NEEDS:
-        return _GUARD_NEEDS[service](action, json.loads(request.body), here)
+        is_call = action == "InvokeEndpoint"  # its body belongs to the model, and its path has the name
+        wanted = {"EndpointName": request.path.split("/")[2]} if is_call else json.loads(request.body)
+        return _GUARD_NEEDS[service](action, wanted, here)
     raise PolicyError(f"no rule says which resource {service}:{action} concerns")
+
+
+def _monitoring_need(action: str, request: Any, here: str) -> Need:
+    if action == "DescribeAlarms":
+        return "cloudwatch:DescribeAlarms", f"arn:aws:cloudwatch:{here}:alarm:*", {}
+    if action == "PutMetricData":
+        return "cloudwatch:PutMetricData", "*", {"cloudwatch:namespace": request._get_param("Namespace")}
+    raise PolicyError(f"no rule says which resource monitoring:{action} concerns")
 
 
 def _scaling_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
@@ -217,7 +227,13 @@ def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
     kinds = {
         "DescribeEndpoint": ("endpoint", "EndpointName"),
         "DescribeEndpointConfig": ("endpoint-config", "EndpointConfigName"),
+        "DescribeModel": ("model", "ModelName"),
+        "InvokeEndpoint": ("endpoint", "EndpointName"),
     }
+    if action == "ListInferenceComponents":
+        return "sagemaker:ListInferenceComponents", "*", {}
+    if action == "ListTags":
+        return "sagemaker:ListTags", wanted["ResourceArn"], {}
     if action not in kinds:
         raise PolicyError(f"no rule says which resource sagemaker:{action} concerns")
     kind, member = kinds[action]

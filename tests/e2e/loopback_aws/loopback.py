@@ -25,6 +25,7 @@ from .errors import StackError
 from .execution_role import ExecutionRoleCheck
 from .fleets import Fleets
 from .functions import Functions
+from .observations import Observations
 from .providers import Providers
 from .providers.storage import location
 from .server import CloudFormationServer
@@ -87,6 +88,7 @@ class LoopbackAws:
         self.functions = Functions(self.api, self.access)
         self.answers = Answers(self.functions.are_idle)
         self.stacks = Stacks(self.api)
+        self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
         self.fleets = Fleets(self.api, self.execution_roles)
         self.deployer = Deployer(
@@ -103,6 +105,7 @@ class LoopbackAws:
             *moto_gaps.patches(self.execution_roles),
             *endpoints.patches(self.fleets),
             *iam_quotas.patches(),
+            *self.observations.patches(),
         ]
 
     # What tests look at it with.

@@ -1,0 +1,92 @@
+"""What ``grant_operate`` allows: the calls of the commands status, diagnose, logs and warm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_iam as iam
+
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
+
+__all__ = ["operating_statements", "warming_statements"]
+
+
+def operating_statements(
+    stack: Stack, endpoint_name: str, endpoint_arn: str, *, is_imported: bool
+) -> Iterator[iam.PolicyStatement]:
+    """Yield the permissions to read the state and the logs of an endpoint.
+
+    The stack of an imported endpoint is not known, so its events cannot be granted.
+    """
+    yield _allow("ReadEndpoint", ["DescribeEndpoint", "ListTags"], [endpoint_arn])
+    # Each deployment creates a configuration and models with new names.
+    yield _allow("ReadEndpointConfigs", ["DescribeEndpointConfig"], [_any(stack, "endpoint-config")])
+    yield _allow("ReadModels", ["DescribeModel"], [_any(stack, "model")])
+    yield _allow("ListComponents", ["ListInferenceComponents"], ["*"])
+    yield _allow("ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")])
+    yield iam.PolicyStatement(
+        sid="ReadLogs",
+        actions=["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"],
+        resources=[_log_group(stack, endpoint_name)],
+    )
+    yield iam.PolicyStatement(
+        sid="ReadScaling",
+        actions=[
+            f"application-autoscaling:Describe{what}"
+            for what in ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
+        ],
+        resources=["*"],
+    )
+    alarms = stack.format_arn(
+        service="cloudwatch", resource="alarm", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
+    )
+    yield iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=[alarms])
+    if not is_imported:
+        yield iam.PolicyStatement(
+            sid="ReadStack",
+            actions=["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"],
+            resources=[_stack_arn(stack)],
+        )
+
+
+def warming_statements(
+    repository: TritonModelRepository | None, endpoint_arn: str
+) -> Iterator[iam.PolicyStatement]:
+    """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
+    yield _allow("LoadModels", ["InvokeEndpoint"], [endpoint_arn])
+    if repository is None:
+        return
+    index = repository.bucket.arn_for_objects(f"{repository.prefix}{INDEX_FILE}")
+    yield iam.PolicyStatement(sid="ReadIndex", actions=["s3:GetObject"], resources=[index])
+    if repository.bucket.encryption_key is not None:
+        yield iam.PolicyStatement(
+            sid="DecryptIndex",
+            actions=["kms:Decrypt"],
+            resources=[repository.bucket.encryption_key.key_arn],
+        )
+
+
+def _allow(sid: str, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid=sid, actions=[f"sagemaker:{action}" for action in actions], resources=resources
+    )
+
+
+def _any(stack: Stack, resource: str) -> str:
+    return stack.format_arn(service="sagemaker", resource=resource, resource_name="*")
+
+
+def _log_group(stack: Stack, endpoint_name: str) -> str:
+    return stack.format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name=f"/aws/sagemaker/Endpoints/{endpoint_name}:*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
+
+
+def _stack_arn(stack: Stack) -> str:
+    name = f"{stack.stack_name}/*"
+    return stack.format_arn(service="cloudformation", resource="stack", resource_name=name)

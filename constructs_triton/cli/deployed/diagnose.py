@@ -1,0 +1,89 @@
+"""``constructs-triton diagnose``: find the cause of a failure."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis
+
+EXIT_FINE, EXIT_FAILURE = 0, 1
+#: The end of a larger log is read.
+_LOG_BYTES = 16 * 2**20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Find the cause of a failure: of a deployed endpoint, of all endpoints of a stack, or in the log of "
+        "any Triton container. Prints the cause, the line that it was concluded from, the fix, and other "
+        "causes by likelihood. Exit code 1 if something is wrong."
+    )
+    add_aws_arguments(parser, has_stack=True)
+    parser.add_argument("--log-file", metavar="FILE", help="read only this log, - for standard input")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Diagnose and print; return 1 if something is wrong, else 0."""
+    if arguments.log_file is not None:
+        return _diagnose_file(arguments)
+    from constructs_triton.operations.endpoint_diagnosis import diagnose_endpoint  # noqa: PLC0415 - boto3
+
+    session = open_session(arguments)
+    results = [diagnose_endpoint(session, name) for name in endpoint_names(arguments, session)]
+    if arguments.json:
+        print(json.dumps({"endpoints": [each.to_dict() for each in results]}, indent=2))
+    else:
+        print("\n\n".join(_text(each) for each in results))
+    return EXIT_FAILURE if any(each.is_failed for each in results) else EXIT_FINE
+
+
+def _text(result: EndpointDiagnosis) -> str:
+    from constructs_triton.operations.diagnosis import format_diagnoses  # noqa: PLC0415 - not for --help
+
+    lines = [f"{result.endpoint}: {result.status}", *(f"  {fact}" for fact in result.facts)]
+    if result.diagnoses:
+        lines.append(format_diagnoses(result.diagnoses))
+    elif result.is_failed:
+        lines.append(
+            "cause: unknown, because no message is in the catalogue of failures; read the log with "
+            f"`constructs-triton logs {result.endpoint} --errors`"
+        )
+    else:
+        lines.append("no known failure found")
+    lines += [f"not read: {each}" for each in result.not_read]
+    return "\n".join(lines)
+
+
+def _diagnose_file(arguments: argparse.Namespace) -> int:
+    from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses  # noqa: PLC0415 - likewise
+
+    if arguments.endpoint is not None or arguments.stack is not None:
+        raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
+    found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
+    if arguments.json:
+        print(json.dumps({"diagnoses": [each.to_dict() for each in found]}, indent=2))
+    else:
+        print(format_diagnoses(found) if found else "no known failure found")
+    return EXIT_FAILURE if found else EXIT_FINE
+
+
+def _read(name: str) -> str:
+    """Return the end of a log."""
+    if name == "-":
+        return sys.stdin.buffer.read()[-_LOG_BYTES:].decode("utf-8", "replace")
+    path = Path(name)
+    try:
+        with path.open("rb") as log:
+            log.seek(max(0, path.stat().st_size - _LOG_BYTES))
+            return log.read(_LOG_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise InvalidValueError(f"--log-file: cannot be read ({error}); give the path of a log") from None

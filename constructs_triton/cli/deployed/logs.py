@@ -1,0 +1,55 @@
+"""``constructs-triton logs``: print the logs of an endpoint's containers."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import timedelta
+
+from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
+from constructs_triton.errors import InvalidValueError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = "Print the logs of an endpoint's containers from CloudWatch Logs."
+    add_aws_arguments(parser)
+    parser.add_argument("--variant", metavar="NAME", help="only this variant")
+    parser.add_argument("--follow", action="store_true", help="wait for new lines; Ctrl-C ends the command")
+    parser.add_argument(
+        "--since",
+        type=parse_duration,
+        default=timedelta(hours=1),
+        metavar="TIME",
+        help="how far back to start, such as 90s, 15m, 1h or 2d (default: 1h)",
+    )
+    parser.add_argument(
+        "--errors",
+        action="store_true",
+        help="leave out information, warnings, and errors that Triton writes although nothing failed",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the lines."""
+    from constructs_triton.operations.cloudwatch_logs import read_logs  # noqa: PLC0415 - boto3
+
+    session = open_session(arguments)
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - the session has imported botocore
+
+    try:
+        for line in read_logs(
+            session,
+            arguments.endpoint,
+            variant=arguments.variant,
+            since=arguments.since,
+            errors_only=arguments.errors,
+            follow=arguments.follow,
+        ):
+            print(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}", flush=True)
+    except ClientError as error:
+        reason = error.response["Error"].get("Message", str(error))
+        raise InvalidValueError(
+            f"endpoint {arguments.endpoint}: its log cannot be read ({reason}); check the name and the "
+            "Region. An endpoint whose containers never started has no log"
+        ) from None
+    return 0

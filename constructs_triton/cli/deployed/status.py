@@ -1,0 +1,104 @@
+"""``constructs-triton status``: show what endpoints are doing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
+
+if TYPE_CHECKING:
+    from constructs_triton.operations.status import EndpointState, ScalingState, VariantState
+
+EXIT_FINE, EXIT_FAILURE = 0, 1
+_WATCH_SECONDS = 10.0
+_CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Show what endpoints are doing: instances, image, models, scaling, alarms and the last deployment. "
+        "Exit code 1 if an endpoint is not in service."
+    )
+    add_aws_arguments(parser, has_stack=True)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
+    parser.add_argument(
+        "--watch", action="store_true", help="print the state again while it changes, until the update ends"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the state; return 1 if an endpoint is not in service, else 0."""
+    from constructs_triton.operations.status import read_status  # noqa: PLC0415 - boto3
+
+    session = open_session(arguments)
+    names = endpoint_names(arguments, session)
+    shown: Sequence[EndpointState] = ()
+    while True:
+        states = [read_status(session, name) for name in names]
+        if states != shown:
+            _print(states, arguments)
+        shown = states
+        if not arguments.watch or not any(state.status in _CHANGING for state in states):
+            return EXIT_FINE if all(state.status == "InService" for state in states) else EXIT_FAILURE
+        time.sleep(_WATCH_SECONDS)
+
+
+def _print(states: Sequence[EndpointState], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps({"endpoints": [state.to_dict() for state in states]}, indent=2), flush=True)
+    else:
+        print("\n\n".join("\n".join(_lines(state)) for state in states), flush=True)
+
+
+def _lines(state: EndpointState) -> Iterator[str]:
+    yield f"{state.name}: {state.status}"
+    if state.failure_reason:
+        yield f"  reason: {state.failure_reason}"
+    when = f"{state.last_modified:%Y-%m-%d %H:%M:%S %Z}, " if state.last_modified else ""
+    yield f"  last deployment: {when}{state.deployment}"
+    yield f"  configuration: {state.endpoint_config}"
+    for variant in state.variants:
+        yield from _variant_lines(variant)
+    yield from _listed("update", state.pending)
+    yield from _listed("component", state.components)
+    for scaling in state.scaling:
+        yield from _scaling_lines(scaling)
+    yield from _listed("alarm", state.alarms)
+    yield from _listed("not read", state.not_read)
+
+
+def _variant_lines(variant: VariantState) -> Iterator[str]:
+    kind = "shadow variant" if variant.is_shadow else "variant"
+    status = f", {variant.status}" if variant.status else ""
+    yield (
+        f"  {kind} {variant.name}: {_count(variant.current_instances)} of "
+        f"{_count(variant.desired_instances)} instances of {variant.instance_type or 'unknown type'}{status}"
+    )
+    if variant.image:
+        ami = variant.inference_ami or "SageMaker's default"
+        yield f"    Triton {variant.triton_version or 'unknown'}, inference AMI {ami}"
+        yield f"    image {variant.image}"
+    if variant.archives is not None:
+        yield f"    models from {variant.archives.url}"
+        width = max(map(len, variant.archives.models), default=0)
+        for name, archive in sorted(variant.archives.models.items()):
+            yield f"      {name:{width}}  {archive}"
+
+
+def _scaling_lines(scaling: ScalingState) -> Iterator[str]:
+    yield f"  scaling of {scaling.variant}: {scaling.minimum} to {scaling.maximum} instances"
+    yield from _listed("  policy", scaling.policies)
+    yield from _listed("  activity", scaling.activities)
+
+
+def _listed(word: str, lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {word}: {line}" for line in lines)
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else str(number)

@@ -1,0 +1,105 @@
+"""``constructs-triton warm``: load the models of a multi-model endpoint."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from constructs_triton.operations.status import EndpointState, VariantState
+    from constructs_triton.operations.warming import WarmedModel
+
+EXIT_FINE, EXIT_FAILURE = 0, 1
+_HUNDRED = 100
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Load models of a multi-model endpoint before users call them. SageMaker unloads the least recently "
+        "used models again when it needs memory. Exit code 1 if a model cannot be loaded."
+    )
+    add_aws_arguments(parser)
+    parser.add_argument(
+        "--model", action="append", metavar="NAME", help="a model of the index, or an archive; repeatable"
+    )
+    parser.add_argument("--all", action="store_true", help="all models of the index")
+    parser.add_argument(
+        "--calls",
+        type=_calls,
+        metavar="N",
+        help="calls of each model (default: as many as reach 95 percent of the instances on average)",
+    )
+    parser.add_argument("--endpoint-url", metavar="URL", help="address of the runtime API")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def _calls(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _HUNDRED:
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {_HUNDRED}, got {text!r}")
+    return int(text)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Call the models and print the results; return 1 if one cannot be loaded, else 0."""
+    from constructs_triton.client.sagemaker_transport import SageMakerTransport  # noqa: PLC0415 - boto3
+    from constructs_triton.operations.status import read_status  # noqa: PLC0415 - boto3
+    from constructs_triton.operations.warming import calls_for_most_instances, warm_model  # noqa: PLC0415
+
+    if bool(arguments.model) == arguments.all:
+        raise InvalidValueError("--model: name the models to load, or give --all; exactly one of the two")
+    session = open_session(arguments)
+    variant = _multi_model_variant(read_status(session, arguments.endpoint))
+    instances = max(1, variant.current_instances or 1)
+    calls = arguments.calls or calls_for_most_instances(instances)
+    transport = SageMakerTransport(arguments.endpoint, session=session, endpoint_url=arguments.endpoint_url)
+    targets = _targets(arguments, variant)
+    results = [warm_model(transport, target, calls) for target in targets]
+    _print(results, calls, instances, is_json=arguments.json)
+    return EXIT_FAILURE if any(each.error for each in results) else EXIT_FINE
+
+
+def _multi_model_variant(state: EndpointState) -> VariantState:
+    for variant in state.variants:
+        if variant.archives is not None and variant.archives.is_multi_model:
+            return variant
+    reason = f" ({state.not_read[0]})" if state.not_read else ""
+    raise InvalidValueError(
+        f"endpoint {state.name}: must be a multi-model endpoint{reason}; other endpoints load their models "
+        "before they are in service"
+    )
+
+
+def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
+    from constructs_triton.client.model_index import ModelIndex  # noqa: PLC0415 - not for --help
+
+    assert variant.archives is not None
+    index = ModelIndex(variant.archives.models)
+    names = sorted(index.target_models) if arguments.all else arguments.model
+    if not names:
+        raise InvalidValueError(
+            f"--all: {variant.archives.url} has no index.json with models; name archives with --model"
+        )
+    return [index.target_model(name) for name in names]
+
+
+def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:
+    from constructs_triton.operations.warming import expected_instances  # noqa: PLC0415 - not for --help
+
+    reached = expected_instances(calls, instances)
+    if is_json:
+        models = {each.target_model: each.error for each in results}
+        print(json.dumps({"calls": calls, "expected_instances": reached, "errors": models}, indent=2))
+        return
+    for each in results:
+        print(f"{each.target_model}: {each.error or 'loaded'}")
+    called = "call of each model reaches" if calls == 1 else "calls of each model reach"
+    print(
+        f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker chooses an "
+        "instance for each call; it unloads models again when it needs memory"
+    )

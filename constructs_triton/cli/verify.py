@@ -1,0 +1,69 @@
+"""``constructs-triton verify``: compare the responses of an endpoint with recorded ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from constructs_triton.cli.invoke import connect
+
+if TYPE_CHECKING:
+    from constructs_triton.operations.verification import VerifiedRequest
+
+EXIT_FINE, EXIT_FAILURE = 0, 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Send recorded requests to an endpoint and compare its responses with the recorded outputs, within "
+        "the tolerances of the file. Exit code 1 if a response differs. `constructs-triton invoke --record` "
+        "records requests."
+    )
+    parser.add_argument(
+        "endpoint", metavar="NAME", help="name of the endpoint, or http://HOST:PORT of a container"
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="recorded requests, such as requests.json")
+    parser.add_argument(
+        "--target-model", metavar="MODEL", help="archive or model for requests that do not name one"
+    )
+    parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
+    parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
+    parser.add_argument(
+        "--region", metavar="REGION", help="AWS Region (default: that of your AWS configuration)"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Send the requests and print the differences; return 1 if there are any, else 0."""
+    from constructs_triton.client.recorded_requests import RecordedRequests  # noqa: PLC0415 - needs NumPy
+    from constructs_triton.operations.verification import verify_requests  # noqa: PLC0415 - likewise
+
+    recorded = RecordedRequests.from_file(arguments.file)
+    client = connect(arguments)
+    results = verify_requests(
+        recorded,
+        client.transport,
+        target_model_of=client.index.target_model if client.index else str,
+        target_model=arguments.target_model,
+    )
+    if arguments.json:
+        print(json.dumps({each.name: list(each.differences) for each in results}, indent=2))
+    else:
+        print(format_results(results))
+    return EXIT_FAILURE if any(each.differences for each in results) else EXIT_FINE
+
+
+def format_results(results: Sequence[VerifiedRequest]) -> str:
+    """Return a line for each request, and one for each difference."""
+    lines = []
+    for each in results:
+        lines.append(f"{each.name}: {'differs' if each.differences else 'equal'}")
+        lines += [f"  {difference}" for difference in each.differences]
+    wrong = sum(1 for each in results if each.differences)
+    lines.append(f"{wrong} of {len(results)} responses differ")
+    return "\n".join(lines)

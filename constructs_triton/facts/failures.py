@@ -1,0 +1,71 @@
+"""The failures of Triton on SageMaker: the message of each, its causes and its fix."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cache
+
+from constructs_triton.facts.published import load
+
+__all__ = ["Failure", "Rank", "harmless_lines", "known_failures"]
+
+
+class Rank(IntEnum):
+    """What an entry says about the cause; a lower value is more specific."""
+
+    #: The message names the cause.
+    CAUSE = 0
+    #: The message says that something failed, and another message says why.
+    WRAPPER = 1
+    #: The message is written although nothing failed, or adds to another failure.
+    NOTE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One entry of the catalogue.
+
+    ``where`` is where the message occurs. ``pattern`` recognizes it, and ``example`` is such a message.
+    ``causes`` are ordered by likelihood. ``{name}`` in ``causes`` and ``fix`` is a group of the pattern.
+    ``keywords`` are this library's properties, checks and commands that help. ``evidence`` says how the
+    message is known.
+    """
+
+    id: str
+    where: str
+    rank: Rank
+    pattern: re.Pattern[str]
+    example: str
+    causes: tuple[str, ...]
+    fix: str
+    keywords: tuple[str, ...]
+    source: str
+    evidence: str
+
+
+@cache
+def known_failures() -> tuple[Failure, ...]:
+    """Return the catalogue. The first entry whose pattern matches a message is the message's entry."""
+    return tuple(
+        Failure(
+            id=row["id"],
+            where=row["where"],
+            rank=Rank[row["rank"].upper()],
+            pattern=re.compile(row["pattern"]),
+            example=row["example"],
+            causes=tuple(row["causes"]),
+            fix=row["fix"],
+            keywords=tuple(row["keywords"]),
+            source=row["source"],
+            evidence=row["evidence"],
+        )
+        for row in load("failures")["failures"]
+    )
+
+
+@cache
+def harmless_lines() -> tuple[str, ...]:
+    """Return parts of lines that are written although nothing failed."""
+    return tuple(row["text"] for row in load("failures")["benign"])

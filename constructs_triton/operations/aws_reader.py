@@ -1,0 +1,120 @@
+"""Reads from AWS, and notes what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["AwsReader", "make_session"]
+
+_DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
+#: The largest number of pages of one list.
+_PAGES = 10
+
+
+def make_session(region: str | None = None, profile: str | None = None) -> boto3.Session:
+    """Return a boto3 session.
+
+    Raises:
+        MissingDependencyError: boto3 is not installed.
+        InvalidValueError: the profile does not exist.
+    """
+    try:
+        import boto3  # noqa: PLC0415 - not for --help
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
+    except ImportError:
+        raise MissingDependencyError(
+            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+        ) from None
+    try:
+        return boto3.Session(region_name=region, profile_name=profile)
+    except BotoCoreError as error:
+        raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
+
+
+class AwsReader:
+    """Calls the reading operations of AWS services.
+
+    What an optional call cannot read is noted in ``not_read``, one sentence for each operation.
+    """
+
+    def __init__(self, session: boto3.Session) -> None:
+        self.session = session
+        self.not_read: list[str] = []
+        self._clients: dict[str, Any] = {}
+
+    def client(self, service: str) -> Any:
+        """The client of a service; it retries up to four times.
+
+        Raises:
+            InvalidValueError: the Region or the credentials are missing.
+        """
+        from botocore.config import Config  # noqa: PLC0415 - the session has imported botocore
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
+
+        if service not in self._clients:
+            make: Any = self.session.client  # typed by the name of the service
+            try:
+                config = Config(retries={"mode": "standard", "max_attempts": 4})
+                self._clients[service] = make(service, config=config)
+            except BotoCoreError as error:
+                raise InvalidValueError(
+                    f"AWS: cannot be reached ({error}); set --region or --profile"
+                ) from error
+        return self._clients[service]
+
+    def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer of an operation; an empty one if it cannot be read, which is noted.
+
+        Raises:
+            InvalidValueError: AWS cannot be reached.
+        """
+        from botocore.exceptions import ClientError  # noqa: PLC0415 - see client
+
+        try:
+            return self.require(service, operation, **request)
+        except ClientError as error:
+            self.note(service, error)
+            return {}
+
+    def require(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
+        """Return the answer of an operation; raises botocore's ``ClientError`` if it is an error.
+
+        Raises:
+            InvalidValueError: AWS cannot be reached.
+        """
+        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - see client
+
+        try:
+            answer: dict[str, Any] = getattr(self.client(service), operation)(**request)
+        except BotoCoreError as error:
+            raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
+        return answer
+
+    def read_list(
+        self, service: str, operation: str, member: str, **request: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the members of a list from up to ten pages."""
+        for _ in range(_PAGES):
+            answer = self.read(service, operation, **request)
+            yield from answer.get(member, [])
+            token = answer.get("NextToken")
+            if not token:
+                return
+            request["NextToken"] = token
+
+    def note(self, service: str, error: Any) -> None:
+        """Note botocore's ``ClientError`` of an operation."""
+        details = error.response["Error"]
+        action = f"{service}:{error.operation_name}"
+        if details["Code"] in _DENIED or details["Code"].endswith("NotAuthorized"):
+            text = f"{action}: access denied; allow it, for example with endpoint.grant_operate"
+        else:
+            text = f"{action}: {details['Code']}: {details.get('Message', '')}"
+        if text not in self.not_read:
+            self.not_read.append(text)

@@ -1,0 +1,155 @@
+"""Finds the cause of a failure in the messages of SageMaker, CloudFormation and Triton.
+
+A line has the first entry of the catalogue (``constructs_triton/facts/failures.json``) whose pattern matches
+it. Nothing here reads a file or calls AWS.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from constructs_triton.facts.failures import Failure, Rank, known_failures
+from constructs_triton.operations.container_log import is_informational, starts
+
+__all__ = ["Diagnosis", "Message", "diagnose", "diagnose_log", "format_diagnoses", "recognize"]
+
+#: Where an entry's message occurs, if a container's log can contain it.
+_IN_LOGS = re.compile(r"log:|ModelError|container|docker")
+_VALUE_CHARACTERS = 200
+_SHOWN_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A text that may explain a failure, and where it is from.
+
+    ``is_log`` is whether a container wrote it, so that only entries of containers apply.
+    """
+
+    text: str
+    source: str
+    is_log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """One failure that was recognized.
+
+    ``id`` is the entry of the catalogue. ``cause`` is the likeliest cause, ``other_causes`` are the others by
+    likelihood. ``fix`` says what to do, and ``keywords`` names properties, checks and commands for it.
+    ``line`` is the text that it was concluded from, and ``source`` is where that text is from.
+    """
+
+    id: str
+    cause: str
+    other_causes: tuple[str, ...]
+    fix: str
+    keywords: tuple[str, ...]
+    line: str
+    source: str
+    rank: Rank
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the diagnosis as values that JSON can hold."""
+        return {
+            "id": self.id,
+            "cause": self.cause,
+            "other_causes": list(self.other_causes),
+            "fix": self.fix,
+            "keywords": list(self.keywords),
+            "line": self.line,
+            "source": self.source,
+        }
+
+
+def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
+    """Return what the messages say, the likeliest cause first, each failure once.
+
+    A message that names a cause is before one that only says that something failed. Among equals the order
+    of the messages decides. Notes are returned only together with another failure.
+    """
+    found: dict[str, Diagnosis] = {}
+    for message in messages:
+        diagnosis = recognize(message)
+        if diagnosis is not None:
+            found.setdefault(diagnosis.id, diagnosis)
+    ordered = sorted(found.values(), key=lambda each: each.rank)
+    return ordered if ordered and ordered[0].rank is not Rank.NOTE else []
+
+
+def diagnose_log(log: str, source: str = "log", *, is_log: bool = True) -> list[Diagnosis]:
+    """Return what a log says, the likeliest cause first; nothing if it contains no known failure.
+
+    Of a container that was started several times, the last start that explains a failure counts.
+    ``is_log=False`` also recognizes messages that containers do not write, such as those of AWS APIs.
+    """
+    found = (diagnose(Message(line, source, is_log) for line in lines) for lines in starts(log))
+    return next(filter(None, found), [])
+
+
+def recognize(message: Message) -> Diagnosis | None:
+    """Return the entry of one message, or ``None`` if none matches.
+
+    The first line counts; further lines only complete it.
+    """
+    first, _, rest = message.text.partition("\n")
+    for failure in known_failures():
+        if not _applies(failure, first, message.is_log):
+            continue
+        match = failure.pattern.search(first)
+        if match is None and rest:
+            match = failure.pattern.search(message.text)
+            if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
+                match = None  # the other lines are messages of their own
+        if match is not None:
+            return _diagnosis(failure, match.groupdict(), first.strip(), message.source)
+    return None
+
+
+def _applies(failure: Failure, line: str, is_log: bool) -> bool:
+    if is_log and not _IN_LOGS.search(failure.where):
+        return False
+    return not is_informational(line) or is_informational(failure.example)
+
+
+def _diagnosis(failure: Failure, groups: Mapping[str, str | None], line: str, source: str) -> Diagnosis:
+    values = {name: _short(value or "unknown") for name, value in groups.items()}
+    cause, *others = (text.format(**values) for text in failure.causes)
+    return Diagnosis(
+        id=failure.id,
+        cause=cause,
+        other_causes=tuple(others),
+        fix=failure.fix.format(**values),
+        keywords=failure.keywords,
+        line=line,
+        source=source,
+        rank=failure.rank,
+    )
+
+
+def _short(value: str) -> str:
+    """Return a value from a message in one line. Messages contain ``\\n`` as two characters."""
+    words = value.replace("\\n", " ").split()
+    return " ".join(words)[:_VALUE_CHARACTERS].strip(' "')
+
+
+def format_diagnoses(diagnoses: Iterable[Diagnosis]) -> str:
+    """Return diagnoses as text: the first with everything, the others in short."""
+    first, *others = diagnoses
+    lines = [
+        f"cause: {first.cause} [{first.id}]",
+        f"  from {first.source}: {_printable(first.line)}",
+        f"  fix: {first.fix}",
+    ]
+    if first.keywords:
+        lines.append(f"  see: {', '.join(first.keywords)}")
+    lines += [f"  or: {cause}" for cause in first.other_causes]
+    lines += [f"also: {each.cause} [{each.id}]; {each.fix}" for each in others]
+    return "\n".join(lines)
+
+
+def _printable(line: str) -> str:
+    shown = "".join(character if character.isprintable() else " " for character in line)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else shown[:_SHOWN_CHARACTERS] + "..."

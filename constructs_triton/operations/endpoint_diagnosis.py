@@ -1,0 +1,169 @@
+"""Finds out why a deployed endpoint does not work.
+
+The order is that of the causes: SageMaker's own reason, the first failed event of the last operation of
+CloudFormation, the scaling activities, and the end of the container logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.operations.aws_reader import AwsReader
+from constructs_triton.operations.cloudwatch_logs import log_group_of, read_streams
+from constructs_triton.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
+from constructs_triton.operations.status import describe_endpoint, scaling_activities
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["EndpointDiagnosis", "diagnose_endpoint"]
+
+_GOOD = "InService"
+_CHANGING = ("Creating", "Updating", "SystemUpdating", "Deleting")
+_STACK_TAG = "aws:cloudformation:stack-id"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointDiagnosis:
+    """Why an endpoint does not work.
+
+    ``diagnoses`` are the failures, the likeliest cause first. ``is_failed`` is whether something is wrong,
+    also if no failure is recognized. ``facts`` are sentences about the endpoint that were read on the way.
+    ``not_read`` says what could not be read, with the missing permission.
+    """
+
+    endpoint: str
+    status: str
+    is_failed: bool
+    diagnoses: tuple[Diagnosis, ...]
+    facts: tuple[str, ...]
+    not_read: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the diagnosis as values that JSON can hold."""
+        return {
+            "endpoint": self.endpoint,
+            "status": self.status,
+            "is_failed": self.is_failed,
+            "diagnoses": [each.to_dict() for each in self.diagnoses],
+            "facts": list(self.facts),
+            "not_read": list(self.not_read),
+        }
+
+
+def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
+    """Read what AWS knows about an endpoint and return what is wrong.
+
+    Raises:
+        InvalidValueError: the endpoint does not exist, or AWS cannot be reached.
+    """
+    reader = AwsReader(session)
+    described = describe_endpoint(reader, name)
+    facts: list[str] = []
+    messages = [
+        *_endpoint_messages(described, facts),
+        *_stack_messages(reader, described, facts),
+        *_scaling_messages(reader, described),
+    ]
+    found = diagnose([*messages, *_log_messages(reader, described, facts)])
+    is_bad = described["EndpointStatus"] not in (_GOOD, *_CHANGING)
+    return EndpointDiagnosis(
+        endpoint=name,
+        status=described["EndpointStatus"],
+        is_failed=is_bad or bool(found) or bool(messages),
+        diagnoses=tuple(found),
+        facts=tuple(facts),
+        not_read=tuple(reader.not_read),
+    )
+
+
+def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+    status, reason = described["EndpointStatus"], described.get("FailureReason")
+    if reason:
+        facts.append(f"SageMaker's reason: {reason}")
+        yield Message(reason, "FailureReason")
+    if status in ("RollingBack", "UpdateRollbackFailed"):
+        yield Message(f'"EndpointStatus": "{status}"', "DescribeEndpoint")
+
+
+def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
+    tags = reader.read("sagemaker", "list_tags", ResourceArn=described["EndpointArn"]).get("Tags", [])
+    stack = {each["Key"]: each["Value"] for each in tags}.get(_STACK_TAG)
+    if stack is None:
+        return
+    failed = _first_failure(reader, stack)
+    if failed is not None:
+        reason = failed.get("ResourceStatusReason", "no reason given")
+        text = f"{failed['LogicalResourceId']} {failed['ResourceStatus']}: {reason}"
+        facts.append(f"first failed event of the stack: {text}")
+        yield Message(text, "CloudFormation event")
+        if failed["ResourceType"] == "AWS::SageMaker::Endpoint" and described["EndpointStatus"] == _GOOD:
+            yield Message(f'"EndpointStatus": "RollingBack" has ended: {reason}', "CloudFormation event")
+    yield from _rollback_messages(reader, described, stack)
+
+
+def _first_failure(reader: AwsReader, stack: str) -> dict[str, Any] | None:
+    """Return the earliest failed event of the stack's last operation."""
+    first = None
+    events = reader.read_list("cloudformation", "describe_stack_events", "StackEvents", StackName=stack)
+    for event in events:  # the newest first
+        if event["PhysicalResourceId"] == event["StackId"] and event["ResourceStatus"] in (
+            "CREATE_IN_PROGRESS",
+            "UPDATE_IN_PROGRESS",
+            "DELETE_IN_PROGRESS",
+        ):
+            return first
+        is_failed = event["ResourceStatus"].endswith("_FAILED")
+        if is_failed and "cancelled" not in event.get("ResourceStatusReason", ""):
+            first = event
+    return first
+
+
+def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: str) -> Iterator[Message]:
+    """Compare the configuration that runs with the one that the stack deployed."""
+    if described["EndpointStatus"] != _GOOD:
+        return
+    resources = list(
+        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+    )
+    deployed = {
+        each["PhysicalResourceId"].rpartition("/")[2]
+        for each in resources
+        if each["ResourceType"] == "AWS::SageMaker::EndpointConfig"
+        and each.get("PhysicalResourceId")
+        and each["ResourceStatus"] != "DELETE_COMPLETE"
+    }
+    running = described["EndpointConfigName"]
+    if deployed and running not in deployed:
+        text = (
+            f'"EndpointStatus": "RollingBack" has ended: the endpoint runs {running}, '
+            f"and the stack deployed {', '.join(sorted(deployed))}"
+        )
+        yield Message(text, "DescribeEndpoint")
+
+
+def _scaling_messages(reader: AwsReader, described: Mapping[str, Any]) -> Iterator[Message]:
+    for variant in described.get("ProductionVariants", []):
+        resource = f"endpoint/{described['EndpointName']}/variant/{variant['VariantName']}"
+        for activity in scaling_activities(reader, resource)[:1]:
+            if activity["StatusCode"] == "Failed":
+                text = f"{activity['Description']} {activity.get('StatusMessage', '')}"
+                yield Message(text, f"scaling activity of {variant['VariantName']}")
+
+
+def _log_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> list[Message]:
+    name = described["EndpointName"]
+    streams = read_streams(reader, name)
+    has_log = bool(streams) or described["EndpointStatus"] == _GOOD
+    if not (has_log or reader.not_read):
+        facts.append(
+            f"there is no log in {log_group_of(name)}: no container has started, so the cause is the "
+            "image, the driver of the host, permissions or capacity"
+        )
+        return []
+    found = (
+        each for stream, log in (streams or {}).items() for each in diagnose_log(log, f"log stream {stream}")
+    )
+    return [Message(each.line, each.source, is_log=True) for each in found]

@@ -1,0 +1,49 @@
+"""The model archives of a container, and the names behind their digests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.client.model_index import ModelIndex, split_s3_uri
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations.aws_reader import AwsReader
+
+__all__ = ["ServedArchives", "served_archives"]
+
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class ServedArchives:
+    """The archive of a single-model container, or the prefix of a multi-model container.
+
+    ``models`` maps the name of each model to its archive. It is empty if the prefix has no index.
+    """
+
+    url: str
+    is_multi_model: bool
+    models: Mapping[str, str]
+
+
+def served_archives(reader: AwsReader, container: Mapping[str, Any]) -> ServedArchives | None:
+    """Return the archives of a container; ``None`` if it has no model data."""
+    source = container.get("ModelDataSource", {}).get("S3DataSource", {}).get("S3Uri")
+    url = container.get("ModelDataUrl") or source
+    if url is None:
+        return None
+    if container.get("Mode") != "MultiModel":
+        name = container.get("Environment", {}).get(_DEFAULT_MODEL, "the archive's only model")
+        return ServedArchives(url, False, {name: url.rpartition("/")[2]})
+    return ServedArchives(url, True, _indexed(reader, f"{url.rstrip('/')}/index.json"))
+
+
+def _indexed(reader: AwsReader, uri: str) -> Mapping[str, str]:
+    try:
+        bucket, key = split_s3_uri(uri)
+        answer = reader.read("s3", "get_object", Bucket=bucket, Key=key)
+        return ModelIndex.from_json(answer["Body"].read(), uri).target_models if answer else {}
+    except InvalidValueError as error:
+        reader.not_read.append(str(error))
+        return {}

@@ -1,0 +1,281 @@
+"""What a deployed endpoint is doing: instances, models, scaling, alarms and the last deployment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations.aws_reader import AwsReader
+from constructs_triton.operations.served_archives import ServedArchives, served_archives
+
+if TYPE_CHECKING:
+    import boto3
+
+__all__ = ["EndpointState", "ScalingState", "VariantState", "endpoints_of_stack", "read_status"]
+
+_IMAGE_VERSION = re.compile(r":(\d\d\.\d\d)-")
+_ACTIVITIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class VariantState:
+    """A production or shadow variant.
+
+    ``triton_version`` is read from the tag of ``image``, and is ``None`` for other tags. ``status`` is
+    SageMaker's, for example ``Baking`` during an update, else ``None``. Inference components share the
+    instances of a variant; a variant that has them has no image and no archives.
+    """
+
+    name: str
+    is_shadow: bool
+    instance_type: str | None
+    current_instances: int | None
+    desired_instances: int | None
+    weight: float | None
+    status: str | None
+    image: str | None
+    triton_version: str | None
+    inference_ami: str | None
+    archives: ServedArchives | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingState:
+    """The scaling of one variant: its bounds, the names of its policies, and its last activities."""
+
+    variant: str
+    minimum: int
+    maximum: int
+    policies: tuple[str, ...]
+    activities: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointState:
+    """An endpoint at one moment.
+
+    ``status`` and ``failure_reason`` are SageMaker's. ``endpoint_config`` is the configuration that runs now.
+    ``pending`` describes the new instances of a running update. ``components`` are the inference components
+    with their copies. ``alarms`` are those in state ALARM that watch the endpoint. ``not_read`` says what
+    could not be read, with the missing permission.
+    """
+
+    name: str
+    status: str
+    failure_reason: str | None
+    endpoint_config: str
+    last_modified: datetime | None
+    deployment: str
+    variants: tuple[VariantState, ...]
+    pending: tuple[str, ...]
+    components: tuple[str, ...]
+    scaling: tuple[ScalingState, ...]
+    alarms: tuple[str, ...]
+    not_read: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the state as values that JSON can hold."""
+        values = asdict(self)
+        values["last_modified"] = self.last_modified.isoformat() if self.last_modified else None
+        return values
+
+
+def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
+    """Return the names of the SageMaker endpoints of a CloudFormation stack.
+
+    Raises:
+        InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
+    """
+    reader = AwsReader(session)
+    resources = list(
+        reader.read_list("cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack)
+    )
+    if reader.not_read:
+        raise InvalidValueError(f"--stack: {reader.not_read[0]}; check the name and --region")
+    names = [
+        each["PhysicalResourceId"].rpartition("/")[2]
+        for each in resources
+        if each["ResourceType"] == "AWS::SageMaker::Endpoint" and each.get("PhysicalResourceId")
+    ]
+    if not names:
+        raise InvalidValueError(f"--stack: {stack} has no SageMaker endpoint; check the name")
+    return names
+
+
+def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
+    """Return SageMaker's description of an endpoint.
+
+    Raises:
+        InvalidValueError: it does not exist or cannot be read.
+    """
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - boto3 is optional
+
+    try:
+        return reader.require("sagemaker", "describe_endpoint", EndpointName=name)
+    except ClientError as error:
+        raise InvalidValueError(
+            f"endpoint {name}: {error.response['Error'].get('Message', error)}; check the name and the "
+            "Region, `aws sagemaker list-endpoints` lists endpoints"
+        ) from None
+
+
+def read_status(session: boto3.Session, name: str) -> EndpointState:
+    """Read the state of an endpoint.
+
+    Raises:
+        InvalidValueError: the endpoint does not exist, or AWS cannot be reached.
+    """
+    reader = AwsReader(session)
+    described = describe_endpoint(reader, name)
+    config_name = described["EndpointConfigName"]
+    config = reader.read("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
+    pending = described.get("PendingDeploymentSummary", {})
+    return EndpointState(
+        name=name,
+        status=described["EndpointStatus"],
+        failure_reason=described.get("FailureReason"),
+        endpoint_config=config_name,
+        last_modified=described.get("LastModifiedTime"),
+        deployment=_deployment(described.get("LastDeploymentConfig", {})),
+        variants=tuple(_variants(reader, described, config)),
+        pending=tuple(_pending(pending)),
+        components=tuple(_components(reader, name)),
+        scaling=tuple(_scaling(reader, name)),
+        alarms=tuple(_alarms(reader, name)),
+        not_read=tuple(reader.not_read),
+    )
+
+
+def _variants(
+    reader: AwsReader, described: Mapping[str, Any], config: Mapping[str, Any]
+) -> Sequence[VariantState]:
+    kinds = (("ProductionVariants", False), ("ShadowProductionVariants", True))
+    found = []
+    for member, is_shadow in kinds:
+        declared = {each["VariantName"]: each for each in config.get(member, [])}
+        found += [
+            _variant(reader, each, declared.get(each["VariantName"], {}), is_shadow)
+            for each in described.get(member, [])
+        ]
+    return found
+
+
+def _variant(
+    reader: AwsReader, running: Mapping[str, Any], declared: Mapping[str, Any], is_shadow: bool
+) -> VariantState:
+    container: Mapping[str, Any] = {}
+    model = declared.get("ModelName")
+    if model:
+        described = reader.read("sagemaker", "describe_model", ModelName=model)
+        container = described.get("PrimaryContainer") or next(iter(described.get("Containers", [])), {})
+    images = [each.get("SpecifiedImage") for each in running.get("DeployedImages", [])]
+    image = container.get("Image") or next(filter(None, images), None)
+    version = _IMAGE_VERSION.search(image or "")
+    statuses = [each["Status"] for each in running.get("VariantStatus", [])]
+    return VariantState(
+        name=running["VariantName"],
+        is_shadow=is_shadow,
+        instance_type=declared.get("InstanceType"),
+        current_instances=running.get("CurrentInstanceCount"),
+        desired_instances=running.get("DesiredInstanceCount"),
+        weight=running.get("CurrentWeight"),
+        status=", ".join(statuses) or None,
+        image=image,
+        triton_version=version[1] if version else None,
+        inference_ami=declared.get("InferenceAmiVersion"),
+        archives=served_archives(reader, container) if container else None,
+    )
+
+
+def _deployment(config: Mapping[str, Any]) -> str:
+    """Return the type of the last deployment in SageMaker's words."""
+    if "RollingUpdatePolicy" in config:
+        return "ROLLING"
+    policy = config.get("BlueGreenUpdatePolicy", {})
+    return str(policy.get("TrafficRoutingConfiguration", {}).get("Type", "ALL_AT_ONCE"))
+
+
+def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
+    return [
+        f"{each['VariantName']}: {each.get('CurrentInstanceCount', 0)} of "
+        f"{each.get('DesiredInstanceCount', '?')} new instances, {summary['EndpointConfigName']}"
+        for each in summary.get("ProductionVariants", [])
+    ]
+
+
+def _components(reader: AwsReader, name: str) -> Sequence[str]:
+    listed = reader.read_list(
+        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=name
+    )
+    lines = []
+    for each in listed:
+        component = each["InferenceComponentName"]
+        details = reader.read("sagemaker", "describe_inference_component", InferenceComponentName=component)
+        runtime = details.get("RuntimeConfig", {})
+        lines.append(
+            f"{component} ({each.get('InferenceComponentStatus', 'unknown')}): "
+            f"{runtime.get('CurrentCopyCount', '?')} of {runtime.get('DesiredCopyCount', '?')} copies"
+        )
+    return lines
+
+
+def _scaling(reader: AwsReader, name: str) -> Sequence[ScalingState]:
+    targets = reader.read_list(
+        "application-autoscaling",
+        "describe_scalable_targets",
+        "ScalableTargets",
+        ServiceNamespace="sagemaker",
+    )
+    mine = [each for each in targets if each["ResourceId"].startswith(f"endpoint/{name}/variant/")]
+    return [_scaling_of(reader, each) for each in mine]
+
+
+def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
+    key = {"ServiceNamespace": "sagemaker", "ResourceId": target["ResourceId"]}
+    policies = reader.read_list(
+        "application-autoscaling", "describe_scaling_policies", "ScalingPolicies", **key
+    )
+    return ScalingState(
+        variant=target["ResourceId"].rpartition("/")[2],
+        minimum=target["MinCapacity"],
+        maximum=target["MaxCapacity"],
+        policies=tuple(f"{each['PolicyName']} ({each['PolicyType']})" for each in policies),
+        activities=tuple(
+            describe_activity(each) for each in scaling_activities(reader, target["ResourceId"])
+        ),
+    )
+
+
+def scaling_activities(reader: AwsReader, resource_id: str) -> list[dict[str, Any]]:
+    """Return the last activities of a scalable target, the newest first."""
+    answer = reader.read(
+        "application-autoscaling",
+        "describe_scaling_activities",
+        ServiceNamespace="sagemaker",
+        ResourceId=resource_id,
+        MaxResults=_ACTIVITIES,
+    )
+    activities: list[dict[str, Any]] = answer.get("ScalingActivities", [])
+    return activities
+
+
+def describe_activity(activity: Mapping[str, Any]) -> str:
+    """Return a scaling activity in one line."""
+    started = activity["StartTime"]
+    text = f"{started:%Y-%m-%d %H:%M} {activity['StatusCode']}: {activity['Description']}"
+    return f"{text} {activity['StatusMessage']}" if activity.get("StatusMessage") else text
+
+
+def _alarms(reader: AwsReader, name: str) -> Sequence[str]:
+    alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
+    return [f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if _watches(each, name)]
+
+
+def _watches(alarm: Mapping[str, Any], name: str) -> bool:
+    metrics = [alarm, *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", []))]
+    wanted = {"Name": "EndpointName", "Value": name}
+    return any(wanted in metric.get("Dimensions", []) for metric in metrics)

@@ -1,0 +1,105 @@
+"""``grant_operate`` and ``verification``: what they allow and add."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from cdk_apps import add_endpoint, only, resources, synthesize
+from policy_statements import policy_statements
+from test_iam_statements import faults
+
+from constructs_triton import TritonEndpoint, Verification
+from constructs_triton.errors import InvalidValueError
+
+READS = {
+    "application-autoscaling:DescribeScalableTargets",
+    "application-autoscaling:DescribeScalingActivities",
+    "application-autoscaling:DescribeScalingPolicies",
+    "cloudwatch:DescribeAlarms",
+    "logs:DescribeLogStreams",
+    "logs:FilterLogEvents",
+    "logs:GetLogEvents",
+    "sagemaker:DescribeEndpoint",
+    "sagemaker:DescribeEndpointConfig",
+    "sagemaker:DescribeInferenceComponent",
+    "sagemaker:DescribeModel",
+    "sagemaker:ListInferenceComponents",
+    "sagemaker:ListTags",
+}
+STACK = {"cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"}
+
+
+def actions_of(stack: cdk.Stack) -> set[str]:
+    """The actions of the operator's policy."""
+    policies = resources(synthesize(stack), "AWS::IAM::Policy")
+    (policy,) = (each for name, each in policies.items() if name.startswith("Operator"))
+    statements = policy["Properties"]["PolicyDocument"]["Statement"]
+    found: set[str] = set()
+    for statement in statements:
+        actions = statement["Action"]
+        found |= {actions} if isinstance(actions, str) else set(actions)
+    return found
+
+
+def operator(stack: cdk.Stack) -> iam.Role:
+    return iam.Role(stack, "Operator", assumed_by=iam.AccountRootPrincipal())
+
+
+def test_an_operator_may_read_and_nothing_else(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A single-model endpoint has nothing to load, so the operator may not call it."""
+    add_endpoint(stack, tmp_path).grant_operate(operator(stack))
+    assert actions_of(stack) == READS | STACK
+
+
+def test_the_stack_of_an_imported_endpoint_is_not_granted(stack: cdk.Stack) -> None:
+    """It is not known, and diagnose reports that it could not be read."""
+    TritonEndpoint.from_endpoint_name(stack, "Digits", "digits").grant_operate(operator(stack))
+    assert actions_of(stack) == READS
+
+
+def requests(folder: Path, **members: Any) -> Path:
+    """A file with one recorded request."""
+    tensor = {"name": "x", "datatype": "FP32", "shape": [1], "data": [1.0]}
+    request = {"name": "one", "inputs": [tensor], "outputs": [tensor], **members}
+    path = folder / "requests.json"
+    path.write_text(json.dumps({"version": 1, "requests": [request]}))
+    return path
+
+
+def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The resource refers to both, and its function may call this endpoint and read one object."""
+    add_endpoint(stack, tmp_path, verification=Verification(requests(tmp_path)))
+    template = synthesize(stack)
+    check = only(template, "Custom::TritonVerification")
+    (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
+    assert check["EndpointConfigName"] == {"Fn::GetAtt": [config, "EndpointConfigName"]}
+    assert check["Variants"] == ["AllTraffic"]
+    policies = resources(template, "AWS::IAM::Policy")
+    (policy,) = (each for name, each in policies.items() if "VerificationPolicy" in name)
+    actions = [each["Action"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    assert actions == ["sagemaker:InvokeEndpoint", "s3:GetObject", "cloudformation:DescribeStacks"]
+
+
+def test_a_target_model_on_a_single_model_endpoint_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Nothing is added to the stack."""
+    verification = Verification(requests(tmp_path, target_model="alpha"))
+    with pytest.raises(InvalidValueError, match=r'must not have a target_model .* got "alpha"; remove it'):
+        add_endpoint(stack, tmp_path, verification=verification)
+
+
+def test_a_missing_file_is_refused_where_it_is_written(tmp_path: Path) -> None:
+    """The error names the file and the command that records one."""
+    with pytest.raises(InvalidValueError, match="invoke --record"):
+        Verification(tmp_path / "no.json")
+
+
+def test_every_statement_is_one_that_iam_can_apply(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each action exists, supports its resource, and has the narrowest resource that it supports."""
+    endpoint = add_endpoint(stack, tmp_path, verification=Verification(requests(tmp_path)))
+    endpoint.grant_operate(operator(stack))
+    assert [fault for each in policy_statements(synthesize(stack)) for fault in faults(each)] == []

@@ -1,0 +1,59 @@
+"""Requests that are recorded from a local endpoint and sent to it again."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from local_assembly import AssemblyBuilder, adding_model, below
+from triton_server import needs_server
+
+from constructs_triton.cli import main
+from constructs_triton.local import LocalEndpoint
+
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_diagnosis")]
+
+
+def _assembly(folder: Path, constant: float) -> Path:
+    builder = AssemblyBuilder(folder / "cdk.out")
+    builder.single_model("Model", builder.asset("m", below("m", adding_model(constant))))
+    builder.endpoint("Adding", {"AllTraffic": ("Model", 1)})
+    return builder.write()
+
+
+def test_a_recorded_response_is_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same endpoint answers equally; another model differs, and `local up --verify` exits with 1."""
+    file = tmp_path / "requests.json"
+    with LocalEndpoint.from_assembly(_assembly(tmp_path / "first", 1)) as local:
+        where = ("--endpoint-url", local.endpoint_url)
+        assert main(["invoke", "Adding", "--input", "X=1,2:FP32", "--record", str(file), *where]) == 0
+        assert main(["verify", "Adding", str(file), *where]) == 0
+    assert capsys.readouterr().out.endswith("request-1: equal\n0 of 1 responses differ\n")
+    (request,) = json.loads(file.read_text())["requests"]
+    assert request["outputs"][0]["data"] == [2.0, 3.0]
+    program = "from constructs_triton.cli import main; raise SystemExit(main())"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            program,
+            "local",
+            "up",
+            str(_assembly(tmp_path / "second", 5)),
+            "--port",
+            "0",
+            "--verify",
+            str(file),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 1
+    assert "output Y: 2 of 2 values differ, the first at 0: must be 2.0, got 6.0" in done.stdout

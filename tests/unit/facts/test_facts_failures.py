@@ -1,0 +1,88 @@
+"""The catalogue of failures: its patterns, its words, and what its keywords name."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import string
+
+import pytest
+
+from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
+from constructs_triton.cli import COMMANDS
+from constructs_triton.facts.failures import Failure, harmless_lines, known_failures
+from constructs_triton.model_config import all_rules, new_model_config
+
+FAILURES = known_failures()
+
+
+def first_match(text: str) -> str | None:
+    """The id of the first entry whose pattern matches."""
+    return next((failure.id for failure in FAILURES if failure.pattern.search(text)), None)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.id)
+def test_the_first_entry_that_matches_an_example_is_its_own(failure: Failure) -> None:
+    """No earlier pattern matches the example, and none matches an empty line."""
+    assert first_match(failure.example) == failure.id
+    assert failure.pattern.search("") is None
+
+
+def test_every_entry_is_complete_and_has_its_own_id() -> None:
+    """Each entry says where, why, what to do, and how that is known."""
+    assert len({failure.id for failure in FAILURES}) == len(FAILURES)
+    incomplete = [
+        f.id for f in FAILURES if not (f.where and f.causes and all(f.causes) and f.fix and f.source)
+    ]
+    assert incomplete == []
+
+
+def test_placeholders_are_groups_of_the_pattern() -> None:
+    """Every ``{name}`` in a cause or a fix can be filled from a message."""
+    wrong = [
+        (failure.id, name)
+        for failure in FAILURES
+        for text in (*failure.causes, failure.fix)
+        for _, name, _, _ in string.Formatter().parse(text)
+        if name and name not in failure.pattern.groupindex
+    ]
+    assert wrong == []
+
+
+def test_every_harmless_line_explains_itself() -> None:
+    """The parts of harmless lines are long enough not to hide other lines."""
+    assert all(len(part) > 20 for part in harmless_lines())
+
+
+@pytest.mark.parametrize("keyword", sorted({keyword for failure in FAILURES for keyword in failure.keywords}))
+def test_every_keyword_names_something_that_exists(keyword: str) -> None:
+    """A keyword is a check, a command, a field of ``config.pbtxt``, a property or a public name."""
+    assert _exists(keyword)
+
+
+def _exists(keyword: str) -> bool:
+    first, _, rest = keyword.partition(" ")
+    if first == "check":
+        return rest in all_rules()
+    if first == "constructs-triton":
+        return rest.split()[0] in COMMANDS
+    if first == "config.pbtxt":
+        return rest in new_model_config().DESCRIPTOR.fields_by_name
+    if first.startswith("client."):
+        return hasattr(importlib.import_module("constructs_triton.client"), first.removeprefix("client."))
+    name, _, attribute = keyword.partition(".")
+    if name[0].islower():
+        return name in _properties()
+    owner = getattr(importlib.import_module("constructs_triton"), name)
+    return not attribute or attribute in _attributes(owner)
+
+
+def _properties() -> set[str]:
+    options = {*EndpointOptions.__annotations__, *VariantOptions.__annotations__}
+    return options | set(inspect.signature(TritonEndpoint.__init__).parameters)
+
+
+def _attributes(owner: type) -> set[str]:
+    fields = {field.name for field in dataclasses.fields(owner)} if owner is TritonEnvironment else set()
+    return fields | set(dir(owner))

@@ -1,0 +1,121 @@
+"""The diagnosis of a log: what is recognized, in which order, and what is not a failure."""
+
+from __future__ import annotations
+
+import pytest
+
+from constructs_triton.facts.failures import known_failures
+from constructs_triton.operations.diagnosis import Message, diagnose, diagnose_log, format_diagnoses
+
+MISSING = (
+    "E1121 17:53:13.485099 2621 model_lifecycle.cc:642] \"failed to load 'm' version 1: Internal: "
+    "ModuleNotFoundError: No module named 'torch'\\n\\nAt:\\n  /opt/ml/model/m/1/model.py(1): <module>\\n\""
+)
+LAST = "error: creating server: Internal - failed to load all models"
+PINNED = (
+    'W1121 17:53:13.485099 2621 pinned_memory_manager.cc:273] "Unable to allocate pinned system memory, '
+    'pinned memory pool will not be available: no CUDA-capable device is detected"'
+)
+READY = 'I1121 17:53:14.1 1 sagemaker_server.cc:301] "Started Sagemaker HTTPService at 0.0.0.0:8080"'
+IGNORED = (
+    "W1121 17:54:25.1 1 model_lifecycle.cc:111] \"ignore version directory '{}' which fails to convert to "
+    'integral number"'
+)
+NO_VERSION = (
+    "E1121 17:54:25.1 1 a.cc:1] \"failed to load model 'm': at least one version must be available under the "
+    "version policy of model 'm'\""
+)
+BANNER = "== Triton Inference Server =="
+
+
+def ids(log: str, *, is_log: bool = True) -> list[str]:
+    return [each.id for each in diagnose_log(log, is_log=is_log)]
+
+
+def test_the_cause_is_before_the_lines_that_wrap_it() -> None:
+    """The reason in an E-line is the first diagnosis; the server's last line is only a further one."""
+    (cause, wrapper) = diagnose_log("\n".join([PINNED, LAST, MISSING]), "server.log")
+    assert (cause.id, wrapper.id) == ("py-module-missing", "models-failed")
+    assert cause.cause.startswith("the Python package torch is not installed")
+    assert cause.line == MISSING
+    assert cause.source == "server.log"
+    assert len(cause.other_causes) == 3
+
+
+def test_the_text_has_cause_line_fix_and_keywords() -> None:
+    """What a user reads names the value of the message, the entry, and what helps."""
+    text = format_diagnoses(diagnose_log(f"{MISSING}\n{LAST}", "server.log"))
+    for words in (
+        "cause: the Python package torch is not installed",
+        "[py-module-missing]",
+        "from server.log: E1121",
+        "fix: pack an environment with torch",
+        "TritonImage.from_asset",
+        "or: the packed environment has another Python version",
+        "also: a model failed to load",
+    ):
+        assert words in text
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        PINNED,
+        "E1121 17:53:13.1 1 cuda.cc:1] CudaDriverHelper has not been initialized.",
+        IGNORED.format(".ipynb_checkpoints"),
+        "I1121 17:53:13.1 1 http.cc:1] MemoryError: not an error, this is information",
+        "INFO:root:retrying after ThrottlingException",
+        "2026-11-21 10:00:00 WARNING MemoryError: retried",
+        f"ModuleNotFoundError: No module named 'flash_attn'\n{READY}",
+        "Resource creation cancelled",
+        "",
+    ],
+)
+def test_a_line_that_is_no_failure_gives_nothing(log: str) -> None:
+    """Harmless lines, information, and what a model prints before the server is ready are not failures."""
+    assert ids(log) == []
+
+
+def test_a_note_alone_is_no_failure() -> None:
+    """An ignored version directory matters only if the model then has no version."""
+    ignored = IGNORED.format("v1")
+    assert ids(ignored) == []
+    assert ids(f"{ignored}\n{NO_VERSION}") == ["no-version", "version-ignored"]
+
+
+def test_the_last_start_with_a_failure_counts() -> None:
+    """Of several starts, the last that explains a failure is read."""
+    syntax = "E1121 17:53:13.1 1 a.cc:1] Failed to initialize Python stub: SyntaxError: invalid syntax"
+    assert ids("\n".join([BANNER, MISSING, LAST, BANNER, syntax, LAST])) == ["py-syntax", "models-failed"]
+    assert ids("\n".join([BANNER, "Signal (11) received.", BANNER, READY])) == ["server-crash"]
+
+
+def test_a_message_of_several_lines_is_recognized() -> None:
+    """NumPy's message is broken into lines."""
+    numpy = "A module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.0.1 as it may crash."
+    assert ids(numpy) == ["py-numpy-abi"]
+
+
+def test_a_container_does_not_write_messages_of_an_api() -> None:
+    """A model that is throttled by another service is not a throttled endpoint."""
+    line = "botocore.errorfactory.ThrottlingException: Rate exceeded"
+    assert ids(line, is_log=True) == []
+    assert ids(line, is_log=False) == ["throttled"]
+
+
+def test_messages_of_several_sources_are_ordered_by_what_they_say() -> None:
+    """FailureReason comes first and only says that the health check failed; the log has the cause."""
+    reason = next(failure.example for failure in known_failures() if failure.id == "ping-health-check")
+    found = diagnose([Message(reason, "FailureReason"), Message(MISSING, "log", is_log=True)])
+    assert [(each.id, each.source) for each in found] == [
+        ("py-module-missing", "log"),
+        ("ping-health-check", "FailureReason"),
+    ]
+
+
+def test_a_long_log_is_bounded() -> None:
+    """Only the end of a log and the beginning of a line are read, and equal lines once."""
+    noise = "\n".join(f"E1121 17:53:13.1 {number} a.cc:1] something {number}" for number in range(30_000))
+    assert ids(f"{MISSING}\n{noise}") == []
+    assert ids(f"{noise}\n{MISSING}") == ["py-module-missing"]
+    assert ids("\\n" + "x" * 100_000 + MISSING) == []
