@@ -20,6 +20,7 @@ _PSEUDO_PARAMETERS = {
 }
 # The service and the resource in the service authorization reference, for what Fn::GetAtt returns the ARN of.
 _ARNS = {
+    ("AWS::CloudWatch::Alarm", "Arn"): ("cloudwatch", "alarm"),
     ("AWS::CodeBuild::Project", "Arn"): ("codebuild", "project"),
     ("AWS::IAM::Role", "Arn"): ("iam", "role"),
     ("AWS::KMS::Key", "Arn"): ("kms", "key"),

@@ -111,7 +111,11 @@ NAMES = ("EndpointName", "EndpointConfigName", "ModelName", "RoleName", "BucketN
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_nothing_has_a_fixed_name(name: str) -> None:
     """D12: a second stack in the same account has no equal names, except those that the user sets."""
-    asked = {"called_models": {"moderation", "review"}, "pipelines_stage": {"digits"}}
+    asked = {
+        "blue_green_rollback": {"digits-canary"},
+        "called_models": {"moderation", "review"},
+        "pipelines_stage": {"digits"},
+    }
     fixed = {
         value
         for template in templates(name)
