@@ -25,12 +25,14 @@ _SHOWN_CHARACTERS = 300
 class Message:
     """A text that may explain a failure, and where it is from.
 
-    ``is_log`` is whether a container wrote it, so that only entries of containers apply.
+    ``is_log`` is whether a container wrote it, so that only entries of containers apply. ``shown`` is the
+    line of the diagnosis, if it is not the first line of ``text``.
     """
 
     text: str
     source: str
     is_log: bool = False
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,8 @@ def recognize(message: Message) -> Diagnosis | None:
             if match is not None and (match.start() >= len(first) or match.end() <= len(first)):
                 match = None  # the other lines are messages of their own
         if match is not None:
-            return _diagnosis(failure, match.groupdict(), first.strip(), message.source)
+            line = message.shown or first.strip()
+            return _diagnosis(failure, match.groupdict(), line, message.source)
     return None
 
 

@@ -22,6 +22,8 @@ __all__ = ["EndpointDiagnosis", "diagnose_endpoint"]
 
 _GOOD = "InService"
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "Deleting")
+#: What an endpoint says while it is rolled back. Afterwards it is in service again.
+_ROLLED_BACK = '"EndpointStatus": "RollingBack"'
 _STACK_TAG = "aws:cloudformation:stack-id"
 
 
@@ -100,7 +102,7 @@ def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list
         facts.append(f"first failed event of the stack: {text}")
         yield Message(text, "CloudFormation event")
         if failed["ResourceType"] == "AWS::SageMaker::Endpoint" and described["EndpointStatus"] == _GOOD:
-            yield Message(f'"EndpointStatus": "RollingBack" has ended: {reason}', "CloudFormation event")
+            yield Message(_ROLLED_BACK, "CloudFormation event", shown=text)
     yield from _rollback_messages(reader, described, stack)
 
 
@@ -137,11 +139,8 @@ def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: s
     }
     running = described["EndpointConfigName"]
     if deployed and running not in deployed:
-        text = (
-            f'"EndpointStatus": "RollingBack" has ended: the endpoint runs {running}, '
-            f"and the stack deployed {', '.join(sorted(deployed))}"
-        )
-        yield Message(text, "DescribeEndpoint")
+        text = f"the endpoint runs {running}, and the stack deployed {', '.join(sorted(deployed))}"
+        yield Message(_ROLLED_BACK, "DescribeEndpoint", shown=text)
 
 
 def _scaling_messages(reader: AwsReader, described: Mapping[str, Any]) -> Iterator[Message]:
