@@ -68,6 +68,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--no-stand-ins", action="store_true",
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")
+    up.add_argument("--engine", choices=("docker", "podman"),
+                    help="run the images of the template in containers, as SageMaker does, instead of the "
+                         "Triton server of nvidia-pytriton; also works on macOS")
+    up.add_argument("--image", type=_pair, action="append", default=[], metavar="NAME=IMAGE", dest="images",
+                    help="with --engine, image for an endpoint, for ENDPOINT/VARIANT or in place of an image; "
+                         "may be repeated")
+    up.add_argument("--engine", choices=("docker", "podman"),
+                    help="run the template's images in containers instead of the Triton server of "
+                         "nvidia-pytriton; also works on macOS")
+    up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
+                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
+                         "another image; may be repeated")
     up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
                     help="memory of each multi-model endpoint in MiB; above it, the least recently used "
                          "model is unloaded (default: 70 percent of the free memory, shared equally)")
@@ -133,6 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
     from constructs_triton.local.stand_ins.substitutes import read_substitutes  # noqa: PLC0415
 
     _refuse_two_sources(arguments)
+    _refuse_beside_engine(arguments)
     if arguments.no_stand_ins and arguments.substitute:
         raise InvalidValueError("--substitute: cannot be combined with --no-stand-ins; remove one of them")
     options = RunOptions(
@@ -155,6 +168,8 @@ def run(arguments: argparse.Namespace) -> int:
         watches=arguments.watch,
         uses_stand_ins=not arguments.no_stand_ins,
         substitutes=read_substitutes(arguments.substitute),
+        engine=arguments.engine,
+        images=dict(arguments.images),
     )
     if arguments.verify is not None:
         return _run_and_verify(options, arguments.verify)
@@ -169,6 +184,32 @@ def _run_and_verify(options: RunOptions, file: Path) -> int:
     verification = LocalVerification(file)
     LocalRun(options, _report, verification.begin).run()
     return 0 if verification.is_equal else 1
+
+
+def _image(text: str) -> tuple[str, str]:
+    name, _, image = text.partition("=")
+    if not name or not image:
+        raise argparse.ArgumentTypeError(f"must be NAME=IMAGE, got {text!r}")
+    return name, image
+
+
+def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
+    """Reject options of the bundled server together with ``--engine``, and ``--image`` without it."""
+    if arguments.engine is None:
+        if arguments.images:
+            raise InvalidValueError("--image: applies to containers only; set --engine to docker or podman")
+        return
+    for name, is_given in (
+        ("--python", arguments.python),
+        ("--tritonserver", arguments.tritonserver),
+        ("--substitute", arguments.substitute),
+        ("--no-private-mounts", arguments.no_private_mounts),
+        ("--allow-open-ports", arguments.allow_open_ports),
+    ):
+        if is_given:
+            raise InvalidValueError(
+                f"{name}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
+            )
 
 
 def _refuse_two_sources(arguments: argparse.Namespace) -> None:
@@ -204,7 +245,7 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
             name: {
                 "target_models": sorted(variant.spec.container.archives),
                 "model_directory": str(variant.multi_model.prefix) if variant.multi_model else None,
-                "process_id": variant.server.process_id,
+                **variant.server.identity(),
                 "log": str(variant.server.log),
             }
             for name, variant in endpoint.variants.items()

@@ -59,6 +59,8 @@ class LocalEndpoint:
         allow_open_ports: bool = False,
         uses_stand_ins: bool = True,
         substitutes: Mapping[str, str | Path] | None = None,
+        engine: str | None = None,
+        images: Mapping[str, str] | None = None,
     ) -> Self:
         """Run the endpoints of a cloud assembly, the folder that ``cdk synth`` writes.
 
@@ -79,12 +81,16 @@ class LocalEndpoint:
                 have (default: True).
             substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
                 by the name of the model.
+            engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
+                Triton server of nvidia-pytriton).
+            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant`` or image.
         """
         options = {
             "--stack": stack,
             "--endpoint": endpoint,
             "--bucket-folder": bucket_folder,
             "--port": port,
+            "--engine": engine,
             "--python": python,
             "--tritonserver": tritonserver,
             "--memory-limit": memory_limit_mib,
@@ -96,7 +102,7 @@ class LocalEndpoint:
             "--allow-open-ports": allow_open_ports,
             "--no-stand-ins": not uses_stand_ins,
         }
-        return cls._of([str(path)], options, flags, substitutes)
+        return cls._of([str(path)], options, flags, substitutes, images)
 
     @classmethod
     def from_repository(
@@ -112,6 +118,8 @@ class LocalEndpoint:
         allow_open_ports: bool = False,
         uses_stand_ins: bool = True,
         substitutes: Mapping[str, str | Path] | None = None,
+        engine: str | None = None,
+        images: Mapping[str, str] | None = None,
     ) -> Self:
         """Run one endpoint of a model repository or a ``.tar.gz`` archive.
 
@@ -128,11 +136,15 @@ class LocalEndpoint:
                 have (default: True).
             substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
                 by the name of the model.
+            engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
+                Triton server of nvidia-pytriton).
+            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant`` or image.
         """
         options = {
             "--model": model,
             "--endpoint": endpoint,
             "--port": port,
+            "--engine": engine,
             "--python": python,
             "--memory-limit": memory_limit_mib,
         }
@@ -141,7 +153,7 @@ class LocalEndpoint:
             "--allow-open-ports": allow_open_ports,
             "--no-stand-ins": not uses_stand_ins,
         }
-        return cls._of([str(path)], options, flags, substitutes)
+        return cls._of([str(path)], options, flags, substitutes, images)
 
     @classmethod
     def from_aws(
@@ -158,6 +170,8 @@ class LocalEndpoint:
         allow_open_ports: bool = False,
         uses_stand_ins: bool = True,
         substitutes: Mapping[str, str | Path] | None = None,
+        engine: str | None = None,
+        images: Mapping[str, str] | None = None,
     ) -> Self:
         """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 
@@ -168,6 +182,7 @@ class LocalEndpoint:
             "--aws-endpoint-url": aws_endpoint_url,
             "--endpoint": endpoint,
             "--port": port,
+            "--engine": engine,
             "--python": python,
             "--tritonserver": tritonserver,
             "--memory-limit": memory_limit_mib,
@@ -175,7 +190,7 @@ class LocalEndpoint:
             "--invocation-timeout": invocation_timeout_seconds,
         }
         flags = {"--allow-open-ports": allow_open_ports, "--no-stand-ins": not uses_stand_ins}
-        return cls._of([], options, flags, substitutes)
+        return cls._of([], options, flags, substitutes, images)
 
     @classmethod
     def _of(
@@ -184,9 +199,11 @@ class LocalEndpoint:
         options: Mapping[str, object],
         flags: Mapping[str, bool],
         substitutes: Mapping[str, str | Path] | None,
+        images: Mapping[str, str] | None,
     ) -> Self:
         words = [*source, *(name for name, is_set in flags.items() if is_set)]
         words += [f"--substitute={name}={path}" for name, path in (substitutes or {}).items()]
+        words += [f"--image={name}={image}" for name, image in (images or {}).items()]
         given = [f"{name}={value}" for name, value in options.items() if value is not None]
         return cls(["local", "up", *words, "--json", "--until-stdin-closes", *given])
 

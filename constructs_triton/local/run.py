@@ -9,32 +9,25 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
 
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
-from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
+from constructs_triton.local.containers.engine_containers import EngineContainers
 from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
-from constructs_triton.local.server.connection import READ_BUFFER_BYTES
-from constructs_triton.local.server.host_features import (
-    has_network_isolation,
-    has_private_addresses,
-    has_private_mounts,
-)
-from constructs_triton.local.server.installation import ModelPython, find_installation, inspect_python
-from constructs_triton.local.server.memory import available_bytes
-from constructs_triton.local.server.server import ServerSettings, TritonServer, finish
+from constructs_triton.local.http_session import READ_BUFFER_BYTES
+from constructs_triton.local.options import RunOptions
+from constructs_triton.local.readiness import finish
+from constructs_triton.local.running_container import ContainerRunner, RunningContainer
 from constructs_triton.local.sources.bucket_archives import with_archives_of
 from constructs_triton.local.sources.sources import read_source
-from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
-from constructs_triton.local.stand_ins.frameworks import PACKAGES
-from constructs_triton.local.stand_ins.stand_ins import StandIns
+from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, variants_of
 from constructs_triton.local.watch import changes
 
 __all__ = ["LocalRun", "RunOptions"]
@@ -43,39 +36,6 @@ _HOST = "127.0.0.1"
 #: The part of the free memory that all multi-model containers share equally by default.
 _MEMORY_SHARE = 0.7
 _IDLE_INTERVAL_SECONDS = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of ``local up``. ``source`` is a cloud assembly, a repository or an archive.
-
-    With ``aws_endpoint_url`` the deployed endpoints are run instead of those of ``source``. ``port`` 0 means
-    any free port. ``bucket_folder`` takes the place of S3 for asynchronous endpoints and for archives that
-    other programs put under the prefix of a multi-model endpoint. With
-    ``allows_open_ports`` servers listen on all network interfaces if the platform has no private addresses.
-    With ``watches`` the endpoints are replaced when files of ``source`` change.
-    ``substitutes`` are the ONNX files and Python models that run in the place of others, by model name.
-    """
-
-    source: Path
-    aws_endpoint_url: str | None = None
-    stack: str | None = None
-    endpoint: str | None = None
-    model: str | None = None
-    is_multi_model: bool = False
-    port: int = 8080
-    python: Path | None = None
-    tritonserver: Path | None = None
-    memory_limit_bytes: int | None = None
-    startup_timeout_seconds: float | None = None
-    invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
-    bucket_folder: Path | None = None
-    uses_private_mounts: bool = True
-    allows_open_ports: bool = False
-    until_stdin_closes: bool = False
-    watches: bool = False
-    uses_stand_ins: bool = True
-    substitutes: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -119,26 +79,27 @@ class LocalRun:
         temporary = tempfile.TemporaryDirectory(prefix="constructs-triton-", ignore_cleanup_errors=True)
         scratch = Path(stack.enter_context(temporary))
         specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
-        settings = self._settings(scratch, specs)
+        runner = await finish(asyncio.create_task(asyncio.to_thread(self._runner, scratch, specs)))
         listener = stack.enter_context(_listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
-        endpoints = await self._start_endpoints(specs, settings, servers)
+        endpoints = await self._start_endpoints(specs, runner, servers)
         application = gateway_application(endpoints, options.bucket_folder)
         await stack.enter_async_context(_serving(application, listener))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
         if options.watches:
-            await self._watch(settings, endpoints, servers, stack)
+            await self._watch(scratch, runner, endpoints, servers, stack)
 
     async def _start_endpoints(
-        self, specs: Sequence[EndpointSpec], settings: ServerSettings, servers: AsyncExitStack
+        self, specs: Sequence[EndpointSpec], runner: ContainerRunner, servers: AsyncExitStack
     ) -> dict[str, RunningEndpoint]:
         """Start all servers and return the endpoints by name. Closing ``servers`` stops them."""
-        variants = await _start_variants(specs, settings, self.options.memory_limit_bytes, servers)
+        variants = await _start_variants(specs, runner, self.options.memory_limit_bytes, servers)
         return {spec.name: RunningEndpoint(spec, variants[spec.name]) for spec in specs}
 
     async def _watch(
         self,
-        settings: ServerSettings,
+        scratch: Path,
+        runner: ContainerRunner,
         endpoints: dict[str, RunningEndpoint],
         servers: AsyncExitStack,
         stack: AsyncExitStack,
@@ -147,9 +108,9 @@ class LocalRun:
         async for _ in changes(self.options.source):
             newer = await stack.enter_async_context(AsyncExitStack())
             try:
-                folder = Path(tempfile.mkdtemp(dir=settings.run_folders[0]))
+                folder = Path(tempfile.mkdtemp(dir=scratch))
                 specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, folder)))
-                started = await self._start_endpoints(specs, settings, newer)
+                started = await self._start_endpoints(specs, runner, newer)
             except ConstructsTritonError as error:
                 await newer.aclose()
                 self.report(f"the changed models cannot start, and the previous ones keep running: {error}")
@@ -158,36 +119,18 @@ class LocalRun:
             endpoints.clear()
             endpoints.update(started)
             self.report("the changed models are running")
-            await _wait_until_idle(previous, settings.invocation_timeout_seconds)
+            await _wait_until_idle(previous, self.options.invocation_timeout_seconds)
             await servers.aclose()
             servers = newer
 
-    def _settings(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ServerSettings:
-        """Find the server, the Python and the features of this machine that all endpoints share."""
-        options, report = self.options, self.report
-        installation = find_installation(options.tritonserver)
-        python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
-        needed = [installation.executable, python.executable]
-        has_addresses = has_private_addresses(report, allows_open_ports=options.allows_open_ports)
-        isolated = [_label(*pair) for pair in _pairs(specs) if pair[1].container.is_isolated]
-        return ServerSettings(
-            installation=installation,
-            python=python,
-            report=report,
-            startup_timeout_seconds=options.startup_timeout_seconds,
-            invocation_timeout_seconds=options.invocation_timeout_seconds,
-            has_private_mounts=has_private_mounts(needed, report, is_wanted=options.uses_private_mounts),
-            has_private_addresses=has_addresses,
-            has_network_isolation=has_network_isolation(isolated, report, has_addresses=has_addresses),
-            stand_ins=self._stand_ins(python),
-            run_folders=(scratch,),
-        )
-
-    def _stand_ins(self, python: ModelPython) -> StandIns | None:
+    def _runner(self, scratch: Path, specs: Sequence[EndpointSpec]) -> ContainerRunner:
+        """Return what creates the containers. Only the bundled server needs modules for Linux."""
         options = self.options
-        if not options.uses_stand_ins:
-            return None
-        return StandIns(python.packages, python.executable, options.substitutes)
+        if options.engine is None:
+            from constructs_triton.local.bundled_servers import BundledServers  # noqa: PLC0415 - Linux only
+
+            return BundledServers.find(options, specs, self.report, scratch)
+        return EngineContainers(options, specs, self.report, scratch)
 
     def _read_specs(self, scratch: Path) -> Sequence[EndpointSpec]:
         options = self.options
@@ -209,20 +152,20 @@ class LocalRun:
 
 async def _start_variants(
     specs: Sequence[EndpointSpec],
-    settings: ServerSettings,
+    runner: ContainerRunner,
     memory_limit_bytes: int | None,
     stack: AsyncExitStack,
 ) -> dict[str, list[LocalVariant]]:
     """Start all servers at the same time. Each is on the stack, to be stopped, before it starts."""
     starts: dict[str, list[asyncio.Task[LocalVariant]]] = {}
-    servers: list[TritonServer] = []
+    servers: list[RunningContainer] = []
     stack.push_async_callback(_stop_all, servers)
-    pairs = _pairs(specs)
+    pairs = variants_of(specs)
     multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
-    limit = memory_limit_bytes or int(available_bytes() * _MEMORY_SHARE / max(1, multi_models))
+    limit = memory_limit_bytes or int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
     async with _first_error() as group:
         for spec, variant in pairs:
-            server = _server_of(spec, variant, settings)
+            server = runner.create(spec, variant)
             servers.append(server)
             start = _start_variant(spec, variant, server, limit)
             starts.setdefault(spec.name, []).append(group.create_task(start))
@@ -239,7 +182,7 @@ async def _first_error() -> AsyncIterator[asyncio.TaskGroup]:
         raise errors.exceptions[0] from None
 
 
-async def _stop_all(servers: Sequence[TritonServer]) -> None:
+async def _stop_all(servers: Sequence[RunningContainer]) -> None:
     await asyncio.gather(*(server.stop() for server in servers))
 
 
@@ -251,26 +194,10 @@ async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds
         await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 
 
-def _pairs(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:
-    """Every variant, shadow variants too, with its endpoint."""
-    return [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
-
-
-def _label(spec: EndpointSpec, variant: VariantSpec) -> str:
-    return f"{spec.name}/{variant.name}"
-
-
-def _server_of(spec: EndpointSpec, variant: VariantSpec, settings: ServerSettings) -> TritonServer:
-    server = TritonServer(_label(spec, variant), variant.container, settings)
-    if variant.startup_timeout_seconds is not None:
-        server.startup_timeout_seconds = variant.startup_timeout_seconds
-    return server
-
-
 async def _start_variant(
     spec: EndpointSpec,
     variant: VariantSpec,
-    server: TritonServer,
+    server: RunningContainer,
     memory_limit_bytes: int,
 ) -> LocalVariant:
     await server.start()

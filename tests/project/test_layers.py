@@ -48,7 +48,22 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "monitoring",
         "endpoint",
     ),
-    "local": ("sources", "stand_ins", "server", "gateway", "watch", "run", "endpoint", "server_check"),
+    "local": (
+        "options",
+        "sources",
+        "running_container",
+        "http_session",
+        "readiness",
+        "stand_ins",
+        "server",
+        "bundled_servers",
+        "containers",
+        "gateway",
+        "watch",
+        "run",
+        "endpoint",
+        "server_check",
+    ),
 }
 # Both read the same template, so neither imports the other.
 SIBLINGS = {("local", "cdk")}

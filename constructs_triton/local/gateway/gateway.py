@@ -170,7 +170,7 @@ class _Gateway:
             async with self._call(invocation, shadow) as answer:
                 await answer.read()
         except RuntimeApiError as error:
-            shadow.server.settings.report(f"{shadow.server.label}: the shadow variant failed: {error}")
+            shadow.server.report(f"{shadow.server.label}: the shadow variant failed: {error}")
 
 
 def gateway_application(

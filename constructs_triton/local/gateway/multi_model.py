@@ -28,12 +28,9 @@ from constructs_triton.local.gateway.runtime_errors import (
     model_not_ready,
     validation_error,
 )
-from constructs_triton.local.server.known_hangs import refuse_known_hangs
-from constructs_triton.local.server.memory import session_bytes
-from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.running_container import RunningContainer
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import EndpointSpec
-from constructs_triton.model_config.target import Target
 
 __all__ = ["TARGET_MODEL_HEADER", "MultiModelContainer"]
 
@@ -61,7 +58,7 @@ class MultiModelContainer:
     def __init__(
         self,
         endpoint: EndpointSpec,
-        server: TritonServer,
+        server: RunningContainer,
         memory_limit_bytes: int,
     ) -> None:
         self._endpoint = endpoint
@@ -213,20 +210,11 @@ class MultiModelContainer:
                 shutil.rmtree(directory, ignore_errors=True)
                 raise validation_error(f"Failed to extract model data archive: {error}") from error
             await asyncio.to_thread(self._prepare, directory / "model")
-        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the repository,
-        # but only below /opt/ml/models. Elsewhere the parent folder itself has the same effect as url: its
-        # only subfolder, "model", is the model.
-        needs_parent = not self._server.settings.has_private_mounts
-        has_root_config = (directory / "model" / "config.pbtxt").is_file()
-        model = directory if has_root_config and needs_parent else directory / "model"
-        return self._server.as_seen_by_server(model)
+        return self._server.load_url(directory)
 
     def _prepare(self, model: Path) -> None:
-        settings = self._server.settings
         try:
-            # Servers since 25.09 answer this, while the bundled server would wait forever.
-            refuse_known_hangs(model, Target(mode="multi-model"), settings.python.version)
-            self._server.prepare_models(model, "")
+            self._server.prepare_target_model(model)
         except (LocalEndpointError, MissingDependencyError) as error:
             shutil.rmtree(model.parent, ignore_errors=True)
             raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error
@@ -254,12 +242,9 @@ class MultiModelContainer:
         await self._call("DELETE", f"/models/{_hash(target_model)}", target_model, None)
 
     async def _shrink(self, keep: str) -> None:
-        while await asyncio.to_thread(self._memory_bytes) > self._memory_limit_bytes:
+        while await asyncio.to_thread(self._server.memory_bytes) > self._memory_limit_bytes:
             if not await self._unload_oldest(keep):
                 return
-
-    def _memory_bytes(self) -> int:
-        return session_bytes(self._server.process_id)
 
     async def _call(self, method: str, path: str, target_model: str, body: object) -> _Answer:
         headers = {TARGET_MODEL_HEADER: target_model}

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.runtime_errors import service_unavailable, validation_error
 from constructs_triton.local.gateway.traffic import ShadowShare, TrafficShare
-from constructs_triton.local.server.server import TritonServer
+from constructs_triton.local.running_container import RunningContainer
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
 
 __all__ = ["LocalVariant", "RunningEndpoint"]
@@ -18,7 +18,7 @@ class LocalVariant:
     """A variant's server, and for a multi-model container the models that are loaded."""
 
     def __init__(
-        self, spec: VariantSpec, server: TritonServer, multi_model: MultiModelContainer | None
+        self, spec: VariantSpec, server: RunningContainer, multi_model: MultiModelContainer | None
     ) -> None:
         self.spec = spec
         self.server = server
@@ -35,7 +35,7 @@ class LocalVariant:
         """Report once what the server's message means for the deployed endpoint."""
         if b"is not healthy" in message and not self._has_explained:
             self._has_explained = True
-            self.server.settings.report(
+            self.server.report(
                 f"{self.server.label}: a model ended its own process. Triton does not restart that process "
                 "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
             )

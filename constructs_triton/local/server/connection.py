@@ -10,12 +10,11 @@ from typing import Any
 import aiohttp
 from aiohttp.client_proto import ResponseHandler
 
+from constructs_triton.local.http_session import open_session
 from constructs_triton.local.server.private_address import SOCKET_NAME
 
 __all__ = ["ServerConnection"]
 
-#: Reading pauses above this. The default of 64 KiB pauses a tensor's body many times.
-READ_BUFFER_BYTES = 4 * 2**20
 # A connection that does not fit into the server's backlog of 1024 fails at once on a Unix socket, while TCP
 # tries again; so no more are opened at the same time, and further requests wait for one.
 _UNIX_CONNECTIONS = 1000
@@ -41,13 +40,7 @@ class ServerConnection:
     def __init__(self, folder: Path | None, timeout_seconds: float) -> None:
         # Reached through a descriptor, because the address of a Unix socket has room for 107 bytes only.
         self._descriptor = None if folder is None else os.open(folder, os.O_PATH | os.O_DIRECTORY)
-        self.session = aiohttp.ClientSession(
-            connector=self._connector(),
-            timeout=aiohttp.ClientTimeout(total=timeout_seconds),
-            auto_decompress=False,
-            read_bufsize=READ_BUFFER_BYTES,
-            headers={"Accept-Encoding": "identity"},
-        )
+        self.session = open_session(self._connector(), timeout_seconds)
 
     def _connector(self) -> aiohttp.BaseConnector:
         if self._descriptor is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import socket
@@ -11,19 +10,19 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import aiohttp
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
+from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.connection import ServerConnection
 from constructs_triton.local.server.front_end_ports import FrontEndPorts
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.known_hangs import refuse_known_hangs
 from constructs_triton.local.server.local_model import fit_models
-from constructs_triton.local.server.memory import fit_shared_memory
+from constructs_triton.local.server.memory import fit_shared_memory, session_bytes
 from constructs_triton.local.server.namespaces import CONTAINER_FOLDER
 from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, fit_caches, server_command
@@ -34,9 +33,7 @@ from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
 
-__all__ = ["ServerSettings", "TritonServer", "finish"]
-
-_Result = TypeVar("_Result")
+__all__ = ["ServerSettings", "TritonServer"]
 
 #: The port that SageMaker calls in a container.
 _CONTAINER_PORT = 8080
@@ -45,8 +42,6 @@ _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
 #: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
-_PING_INTERVAL_SECONDS, _PING_TIMEOUT = 0.05, aiohttp.ClientTimeout(total=2.0)
-_RESTART_DELAYS_SECONDS = (0.1, 1.0, 5.0, 15.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +109,38 @@ class TritonServer:
     def models_directory(self) -> Path:
         """The folder in place of ``/opt/ml/models`` of a multi-model container."""
         return self.container_directory / "models"
+
+    def report(self, line: str) -> None:
+        """Print a line for the user."""
+        self.settings.report(line)
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the id of the server's process."""
+        return {"process_id": self.process_id}
+
+    def memory_bytes(self) -> int:
+        """Return how much memory the server and its child processes use."""
+        return session_bytes(self.process_id)
+
+    def prepare_target_model(self, model: Path) -> None:
+        """Fit an unpacked model of a multi-model container to this machine.
+
+        Raises:
+            LocalEndpointError: the server would wait forever, or lacks a backend without a stand-in.
+            MissingDependencyError: a stand-in's package is not installed.
+        """
+        # Servers since 25.09 answer this, while the bundled server would wait forever.
+        refuse_known_hangs(model, Target(mode="multi-model"), self.settings.python.version)
+        self.prepare_models(model, "")
+
+    def load_url(self, directory: Path) -> str:
+        """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
+        # If config.pbtxt is at the archive's root, the server uses the url's parent folder as the repository,
+        # but only below /opt/ml/models. Elsewhere the parent folder itself has the same effect as url: its
+        # only subfolder, "model", is the model.
+        needs_parent = not self.settings.has_private_mounts
+        has_root_config = (directory / "model" / "config.pbtxt").is_file()
+        return self.as_seen_by_server(directory if has_root_config and needs_parent else directory / "model")
 
     def as_seen_by_server(self, path: Path) -> str:
         """Return the server's path for ``path``, which is below ``container_directory``."""
@@ -222,17 +249,11 @@ class TritonServer:
         self.process_id = int(str(await supervisor.read_event("started") or 0))
         self.generation += 1
         timeout = self.settings.startup_timeout_seconds or self.startup_timeout_seconds
-        ended = asyncio.create_task(supervisor.read_event("ended"))
-        ready = asyncio.create_task(self._wait_for_ping())
-        try:
-            done, _ = await asyncio.wait({ended, ready}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            if ended in done or ready not in done:
-                raise LocalEndpointError(self._why_not_ready(ended in done, timeout))
-            ready.result()
-        finally:
-            ready.cancel()
-            ended.cancel()
-            await asyncio.gather(ready, ended, return_exceptions=True)
+        ping = wait_for_ping(self.session, self.url, self._check_stubs)
+        why = await wait_until_ready(ping, supervisor.read_event("ended"), timeout)
+        if why is not None:
+            log = explain_failure(self._log_text())
+            raise LocalEndpointError(f"{self.label}: the Triton server {why}\n{log}")
         self.is_ready = True
 
     def _reserve_port(self) -> None:
@@ -293,18 +314,8 @@ class TritonServer:
             environment["SAGEMAKER_MULTI_MODEL"] = "true"
         return environment
 
-    async def _wait_for_ping(self) -> None:
-        while True:
-            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-                async with self.session.get(f"{self.url}/ping", timeout=_PING_TIMEOUT) as response:
-                    if response.status == 200:
-                        return
-            raise_if_stub_ended(self.label, self._log_text())
-            await asyncio.sleep(_PING_INTERVAL_SECONDS)
-
-    def _why_not_ready(self, has_ended: bool, timeout: float) -> str:
-        how = "ended before it was ready" if has_ended else f"did not answer /ping within {timeout:.0f} s"
-        return f"{self.label}: the Triton server {how}\n{explain_failure(self._log_text())}"
+    def _check_stubs(self) -> None:
+        raise_if_stub_ended(self.label, self._log_text())
 
     def _log_text(self) -> str:
         try:
@@ -314,7 +325,6 @@ class TritonServer:
 
     async def _restart_when_ended(self) -> None:
         """Start the server again when it has ended, as SageMaker does with a container."""
-        failures = 0
         while True:
             assert self._supervisor is not None
             code = await self._supervisor.read_event("ended")
@@ -323,20 +333,4 @@ class TritonServer:
                 await self._start_supervisor()
             how = "together with its supervisor" if code is None else f"with exit code {code}"
             self.settings.report(f"{self.label}: the Triton server ended {how}; starting it again")
-            while not self.is_ready:
-                await asyncio.sleep(_RESTART_DELAYS_SECONDS[min(failures, len(_RESTART_DELAYS_SECONDS) - 1)])
-                try:
-                    await self._start_process()
-                    failures = 0
-                except LocalEndpointError as error:
-                    failures += 1
-                    self.settings.report(str(error))
-
-
-async def finish(task: asyncio.Task[_Result]) -> _Result:
-    """Wait for a thread even when cancelled, so that what it writes can be deleted afterwards."""
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
-        raise
+            await start_again(self._start_process, self.settings.report)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
 
-__all__ = ["AsyncInferenceSpec", "ContainerSpec", "EndpointSpec", "VariantSpec"]
+__all__ = [
+    "AsyncInferenceSpec",
+    "ContainerSpec",
+    "EndpointSpec",
+    "VariantSpec",
+    "label_of",
+    "variants_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +76,13 @@ class EndpointSpec:
     region: str = LOCAL_REGION
     account: str = LOCAL_ACCOUNT
     asynchronous: AsyncInferenceSpec | None = None
+
+
+def variants_of(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:
+    """Return every variant, shadow variants too, with its endpoint."""
+    return [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
+
+
+def label_of(spec: EndpointSpec, variant: VariantSpec) -> str:
+    """Return the name of a variant in messages: ``endpoint/variant``."""
+    return f"{spec.name}/{variant.name}"

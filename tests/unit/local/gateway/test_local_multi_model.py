@@ -11,6 +11,7 @@ from fake_container import CONFIG, FakeLoader, fake_server, in_loop, running_con
 from constructs_triton.local.gateway import multi_model
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
+from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import ContainerSpec
 
@@ -38,7 +39,7 @@ def loaded(container: MultiModelContainer) -> str:
 
 def use_memory(monkeypatch: pytest.MonkeyPatch, loader: FakeLoader, bytes_per_model: int = 100) -> None:
     """Let each loaded model take this much memory."""
-    monkeypatch.setattr(multi_model, "session_bytes", lambda _: bytes_per_model * len(loader.loaded))
+    monkeypatch.setattr(TritonServer, "memory_bytes", lambda _: bytes_per_model * len(loader.loaded))
 
 
 @in_loop

@@ -1,0 +1,1 @@
+"""Runs the image of a template in a container of docker or podman."""

@@ -1,0 +1,280 @@
+"""Starts, restarts and removes the container of one variant."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import aiohttp
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.containers.engine import ContainerEngine
+from constructs_triton.local.containers.exec_relay import ExecRelay
+from constructs_triton.local.containers.images import missing_image
+from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run_arguments
+from constructs_triton.local.http_session import open_session
+from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
+from constructs_triton.local.server.local_model import prepare_models
+from constructs_triton.local.server.server_log import error_excerpt
+from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.sources.specs import ContainerSpec
+
+__all__ = ["EngineSettings", "TritonContainer"]
+
+# Run by its path, not imported: it needs the standard library only.
+_REMOVER = str(Path(__file__).with_name("remover.py"))
+#: How long the engine may take to deliver the last lines of a log.
+_LOG_TIMEOUT_SECONDS = 5.0
+#: Connections to an isolated container, each of which is a process in it.
+_RELAY_CONNECTIONS = 32
+# The same measure as for the bundled server: a container sees only its own processes.
+_MEMORY_COMMAND = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null; true"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """The settings that all containers of a run share. ``report`` prints a line for the user."""
+
+    engine: ContainerEngine
+    report: Callable[[str], None]
+    invocation_timeout_seconds: float
+    #: Folders of the whole run, which are deleted when it ends.
+    run_folders: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class TritonContainer:
+    """One container of docker or podman, with a folder for its models and its log."""
+
+    label: str
+    container: ContainerSpec
+    settings: EngineSettings
+    image: str
+    shm_bytes: int
+    startup_timeout_seconds: float
+    directory: Path = field(init=False, default=Path())
+    port: int = field(init=False, default=0)
+    is_ready: bool = field(init=False, default=False)
+    #: Number of starts. Models that were loaded into an earlier container are not loaded any more.
+    generation: int = field(init=False, default=0)
+    _session: aiohttp.ClientSession | None = field(init=False, default=None)
+    _relay: ExecRelay | None = field(init=False, default=None)
+    _remover: asyncio.subprocess.Process | None = field(init=False, default=None)
+    _logs: asyncio.subprocess.Process | None = field(init=False, default=None)
+    _watch: asyncio.Task[None] | None = field(init=False, default=None)
+
+    @property
+    def name(self) -> str:
+        """The container's name."""
+        return self.directory.name
+
+    @property
+    def url(self) -> str:
+        """The start of the URL of each request that is sent with ``session``."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The HTTP session that reaches the container, from ``start`` to ``stop``."""
+        assert self._session is not None
+        return self._session
+
+    @property
+    def models_directory(self) -> Path:
+        """The folder that a multi-model container sees as ``/opt/ml/models``."""
+        return self.directory / "models"
+
+    @property
+    def log(self) -> Path:
+        """The container's output, which SageMaker writes to the container's log stream."""
+        return self.directory / "server.log"
+
+    def report(self, line: str) -> None:
+        """Print a line for the user."""
+        self.settings.report(line)
+
+    def identity(self) -> Mapping[str, object]:
+        """Return the engine and the container's name."""
+        return {"engine": self.settings.engine.name, "container": self.name}
+
+    def prepare_target_model(self, model: Path) -> None:
+        """Fit an unpacked model of a multi-model container to this machine."""
+        prepare_models(model, self.settings.report)
+
+    def load_url(self, directory: Path) -> str:
+        """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
+        return f"/opt/ml/models/{directory.name}/model"
+
+    def memory_bytes(self) -> int:
+        """Return how much memory the container's processes use; 0 if it is not running."""
+        try:
+            listing = self.settings.engine.run("exec", self.name, "bash", "-c", _MEMORY_COMMAND)
+        except LocalEndpointError:
+            return 0
+        return sum(int(line.split()[1]) * 1024 for line in listing.splitlines() if line.startswith("Pss:"))
+
+    async def start(self) -> None:
+        """Unpack the models, start the container, and wait until ``/ping`` answers 200.
+
+        Raises:
+            LocalEndpointError: it does not start. The message contains the errors of its log.
+        """
+        self.directory = Path(tempfile.mkdtemp(prefix="constructs-triton-")).resolve()
+        try:
+            await self._start_remover()
+            await finish(asyncio.create_task(asyncio.to_thread(self._prepare)))
+            limit = _RELAY_CONNECTIONS if self.container.is_isolated else 0
+            connector = aiohttp.TCPConnector(limit=limit)
+            self._session = open_session(connector, self.settings.invocation_timeout_seconds)
+            await self._start_container()
+        except BaseException:
+            await self.stop()
+            raise
+        self._watch = asyncio.create_task(self._restart_when_ended())
+
+    async def stop(self) -> None:
+        """Remove the container and its folder."""
+        self.is_ready = False
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
+        if self._remover is not None:
+            assert self._remover.stdin is not None
+            await self._tell_remover("run goes on")
+            self._remover.stdin.close()
+            await self._remover.wait()
+        await self._end_logs()
+        if self._session is not None:
+            await self._session.close()
+        if self._relay is not None:
+            self._relay.close()
+        if self.directory.name:  # exists if the remover was killed
+            await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
+
+    async def _start_remover(self) -> None:
+        folders = (self.directory, *self.settings.run_folders)
+        self._remover = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-I", _REMOVER, self.settings.engine.name, self.name),
+            *(str(folder) for folder in folders),
+            stdin=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    async def _tell_remover(self, line: str) -> None:
+        assert self._remover is not None
+        assert self._remover.stdin is not None
+        with contextlib.suppress(ConnectionError):
+            self._remover.stdin.write(f"{line}\n".encode())
+            await self._remover.stdin.drain()
+
+    def _prepare(self) -> None:
+        if not self.settings.engine.has_image(self.image):
+            endpoint = self.label.partition("/")[0]
+            raise missing_image(self.label, endpoint, self.image, self.settings.engine.name)
+        self.models_directory.mkdir()
+        if self.container.archive is not None:
+            unpack(self.container.archive, self._single_model)
+            prepare_models(self._single_model, self.settings.report)
+
+    @property
+    def _single_model(self) -> Path:
+        return self.directory / "model"
+
+    async def _start_container(self) -> None:
+        await self._tell_remover("started")
+        # The engine finishes what it began, so a cancelled start waits: else the container would stay.
+        await finish(asyncio.create_task(asyncio.to_thread(self._run)))
+        await self._find_port()
+        self.generation += 1
+        await self._follow_logs()
+        ping = wait_for_ping(self.session, self.url, lambda: None)
+        why = await wait_until_ready(ping, self._end(), self.startup_timeout_seconds)
+        if why is not None:
+            await self._remove()
+            log = self.log.read_text(encoding="utf-8", errors="replace")
+            raise LocalEndpointError(
+                f"{self.label}: the container {why}; its log says:\n{error_excerpt(log)}"
+            )
+        self.is_ready = True
+
+    def _run(self) -> None:
+        models = self.models_directory if self.container.is_multi_model else self._single_model
+        engine = self.settings.engine
+        engine.run(
+            *run_arguments(
+                *(self.name, self.image, self.container, models),
+                shm_bytes=self.shm_bytes,
+                gpus=engine.gpu_arguments(),
+            )
+        )
+
+    async def _find_port(self) -> None:
+        engine = self.settings.engine
+        if not self.container.is_isolated:
+            published = await asyncio.to_thread(engine.run, "port", self.name, f"{CONTAINER_PORT}/tcp")
+            self.port = int(published.splitlines()[0].rpartition(":")[2])
+        elif self._relay is None:
+            self._relay = ExecRelay(engine.name, self.name)
+            self.port = await self._relay.start()
+
+    async def _follow_logs(self) -> None:
+        with self.log.open("ab") as log:
+            self._logs = await asyncio.create_subprocess_exec(
+                *(self.settings.engine.name, "logs", "--follow", self.name),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    async def _end_logs(self) -> None:
+        """Wait for the last lines of the log; the engine's process may outlive the container."""
+        if self._logs is None:
+            return
+        try:
+            await asyncio.wait_for(self._logs.wait(), _LOG_TIMEOUT_SECONDS)
+        except TimeoutError:
+            self._logs.kill()
+            await self._logs.wait()
+        self._logs = None
+
+    async def _end(self) -> str:
+        """Wait until the container ends; return its exit code, or ``""`` if it was removed."""
+        process = await asyncio.create_subprocess_exec(
+            *(self.settings.engine.name, "wait", self.name),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            output, _ = await process.communicate()
+            return output.decode(errors="replace").strip()
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+    async def _remove(self) -> None:
+        """Remove the container, so that its name is free again."""
+        for command in (("kill", self.name), ("rm", "--force", self.name)):
+            with contextlib.suppress(LocalEndpointError):  # it has ended, or has been removed
+                await finish(asyncio.create_task(asyncio.to_thread(self.settings.engine.run, *command)))
+        await self._end_logs()
+        await self._tell_remover("removed")
+
+    async def _restart_when_ended(self) -> None:
+        """Replace the container when it has ended, as SageMaker does."""
+        while True:
+            code = await self._end()
+            self.is_ready = False
+            how = f"with exit code {code}" if code else "because it was removed"
+            self.report(f"{self.label}: the container ended {how}; starting another one")
+            await self._remove()
+            await start_again(self._start_container, self.settings.report)

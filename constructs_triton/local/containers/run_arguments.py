@@ -1,0 +1,71 @@
+"""The arguments of ``docker run`` or ``podman run``, as SageMaker runs a container.
+
+Sources: AWS documentation, "Use Your Own Inference Code with Hosting Services" (``serve``, ``/opt/ml/model``,
+port 8080) and "Create and run multi-model endpoints" (``SAGEMAKER_MULTI_MODEL``, ``/opt/ml/models``). Half of
+an instance's memory is available as shared memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.local.sources.specs import ContainerSpec
+
+__all__ = ["CONTAINER_PORT", "LABEL", "run_arguments", "shared_memory_bytes"]
+
+#: The port that SageMaker calls.
+CONTAINER_PORT = 8080
+#: The label of every container of this package.
+LABEL = "constructs-triton"
+
+
+def run_arguments(
+    name: str, image: str, container: ContainerSpec, models: Path, *, shm_bytes: int, gpus: Sequence[str]
+) -> list[str]:
+    """Return the words after the engine's name. ``models`` is the folder of the unpacked models.
+
+    The port is published on 127.0.0.1 only. An isolated container has no network at all.
+    """
+    target = "/opt/ml/models" if container.is_multi_model else "/opt/ml/model"
+    network = ("--network", "none") if container.is_isolated else _publication()
+    return [
+        *("run", "--detach", "--pull", "never", "--name", name, "--label", LABEL),
+        *network,
+        *("--mount", f"type=bind,source={models},target={target},readonly"),
+        # On systems with SELinux a container cannot read folders of the host otherwise.
+        *("--security-opt", "label=disable"),
+        *("--shm-size", str(shm_bytes)),
+        *gpus,
+        *_environment_arguments(_environment(container)),
+        *(image, "serve"),
+    ]
+
+
+def shared_memory_bytes(instance_type: str | None, machine_bytes: int) -> int:
+    """Return half of the memory of the instance type, but at most half of that of this machine."""
+    half = machine_bytes // 2
+    if instance_type is None:
+        return half
+    try:
+        memory = InstanceType.of(instance_type).memory_gib
+    except InvalidValueError:  # a template may name a type that is not published
+        memory = None
+    return half if memory is None else min(half, int(memory * 2**30) // 2)
+
+
+def _publication() -> tuple[str, str]:
+    return ("--publish", f"127.0.0.1::{CONTAINER_PORT}")
+
+
+def _environment(container: ContainerSpec) -> Mapping[str, str]:
+    if container.is_multi_model:
+        return {**container.environment, "SAGEMAKER_MULTI_MODEL": "true"}
+    return container.environment
+
+
+def _environment_arguments(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        yield from ("--env", f"{name}={value}")
