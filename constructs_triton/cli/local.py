@@ -69,12 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")
     up.add_argument("--engine", choices=("docker", "podman"),
-                    help="run the images of the template in containers, as SageMaker does, instead of the "
-                         "Triton server of nvidia-pytriton; also works on macOS")
-    up.add_argument("--image", type=_pair, action="append", default=[], metavar="NAME=IMAGE", dest="images",
-                    help="with --engine, image for an endpoint, for ENDPOINT/VARIANT or in place of an image; "
-                         "may be repeated")
-    up.add_argument("--engine", choices=("docker", "podman"),
                     help="run the template's images in containers instead of the Triton server of "
                          "nvidia-pytriton; also works on macOS")
     up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",

@@ -1,0 +1,126 @@
+"""Builds an image that behaves as SageMaker's Triton image, from the wheel's server and this machine's files.
+
+No registry and no package mirror is needed: programs, shared libraries and Python's standard library are
+copied from the running system.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from constructs_triton.local.server.installation import (
+    ModelPython,
+    TritonInstallation,
+    find_installation,
+    inspect_python,
+)
+
+__all__ = ["build_image"]
+
+#: What the `serve` script and the engine run in the container.
+_PROGRAMS = ("bash", "cat", "find", "mkdir", "sleep")
+_SERVE = Path(__file__).with_name("sagemaker_serve")
+_LIBRARIES, _PYTHON, _TRITON = "/opt/libraries", "/opt/python", "/opt/tritonserver"
+_UNUSED = ("__pycache__", "site-packages", "test", "tests", "idlelib", "tkinter", "ensurepip", "lib2to3")
+_ENVIRONMENT = {
+    "PATH": f"{_PYTHON}/bin:{_TRITON}/bin:/usr/bin:/bin",
+    "LD_LIBRARY_PATH": f"{_LIBRARIES}:{_PYTHON}/lib",
+}
+
+
+def build_image(engine: str, name: str, folder: Path) -> None:
+    """Write a root file system below ``folder`` and import it as the image ``name``."""
+    root = folder / "root"
+    installation, python = find_installation(None), inspect_python(None)
+    for place in ("tmp", "dev", "proc", "sys", "etc", "bin", "usr/bin"):
+        (root / place).mkdir(parents=True)
+    _copy_programs(root)
+    _copy_server(root, installation, python)
+    _copy_python(root)
+    _copy_libraries(root, installation.library_path(python))
+    _import(engine, name, root)
+
+
+def _copy_programs(root: Path) -> None:
+    for program in _PROGRAMS:
+        found = shutil.which(program)
+        assert found is not None
+        shutil.copy(found, root / "usr" / "bin" / program)
+    for shell in ("bash", "sh"):
+        (root / "bin" / shell).symlink_to("/usr/bin/bash")
+    shutil.copy(_SERVE, root / "usr" / "bin" / "serve")
+    (root / "usr" / "bin" / "serve").chmod(0o755)
+
+
+def _copy_server(root: Path, installation: TritonInstallation, python: ModelPython) -> None:
+    """The wheel has the Python backend's stubs in another place than the image."""
+    source = installation.executable.parent.parent
+    target = root / _TRITON.lstrip("/")
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("python_backend_stubs"))
+    minor = "{}.{}".format(*python.version)
+    stub = source / "python_backend_stubs" / minor / "triton_python_backend_stub"
+    shutil.copy(stub, target / "backends" / "python" / stub.name)
+
+
+def _copy_python(root: Path) -> None:
+    target = root / _PYTHON.lstrip("/")
+    standard = Path(sysconfig.get_path("stdlib"))
+    library = target / "lib" / standard.name
+    shutil.copytree(standard, library, ignore=shutil.ignore_patterns(*_UNUSED, "config-*", "*.a"))
+    (target / "bin").mkdir()
+    shutil.copy(os.path.realpath(sys.executable), target / "bin" / "python3")
+    # In the standard library's folder, because distributions name the folder of packages differently.
+    packages = Path(np.__file__).parent.parent
+    for package in ("numpy", "numpy.libs"):
+        if (packages / package).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__", "tests", "*.a")
+            shutil.copytree(packages / package, library / package, ignore=ignored)
+
+
+def _copy_libraries(root: Path, library_path: str) -> None:
+    """Copy the shared libraries of everything in ``root``, and the loader under its own name."""
+    target = root / _LIBRARIES.lstrip("/")
+    target.mkdir(parents=True)
+    for folder in library_path.split(os.pathsep):
+        for library in Path(folder).glob("*.so*") if Path(folder).name.endswith(".libs") else ():
+            shutil.copy(library, target)
+    for path in sorted(set(_needed(_binaries(root), library_path))):
+        if not (target / path.name).exists():
+            shutil.copy(path, target)
+        if path.name.startswith("ld-linux"):
+            loader = root / str(path).lstrip("/")
+            loader.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, loader)
+
+
+def _binaries(root: Path) -> Iterator[Path]:
+    for path in root.rglob("*"):
+        if path.is_file() and not path.is_symlink() and (os.access(path, os.X_OK) or ".so" in path.name):
+            with path.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def _needed(binaries: Iterable[Path], library_path: str) -> Iterator[Path]:
+    environment = {**os.environ, "LD_LIBRARY_PATH": library_path}
+    listing = subprocess.run(
+        ["ldd", *binaries], capture_output=True, text=True, check=False, env=environment
+    ).stdout
+    for found in re.finditer(r"(?:=>|^)\s*(/\S+) \(0x", listing, re.MULTILINE):
+        yield Path(found[1])
+
+
+def _import(engine: str, name: str, root: Path) -> None:
+    changes = [f"--change=ENV {key}={value}" for key, value in _ENVIRONMENT.items()]
+    with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as tar:
+        subprocess.run([engine, "import", *changes, "-", name], stdin=tar.stdout, check=True)
+    assert tar.returncode == 0
