@@ -260,11 +260,13 @@ def test_a_container_that_cannot_start_shows_its_log_and_is_removed(tmp_path: Pa
     builder.single_model("Broken", builder.asset("broken", broken))
     builder.endpoint("Faulty", {"AllTraffic": ("Broken", 1)})
     known = set(podman("ps", "--all", "--quiet").split())
-    with pytest.raises(
-        LocalEndpointError, match=r"Faulty/AllTraffic: the container ended .*(?s:.*)no weights"
-    ):  # noqa: SIM117
-        with LocalEndpoint.from_assembly(builder.write(), engine="podman", images={"Faulty": IMAGE}):
-            pass
+    with (
+        pytest.raises(
+            LocalEndpointError, match=r"Faulty/AllTraffic: the container ended .*(?s:.*)no weights"
+        ),
+        LocalEndpoint.from_assembly(builder.write(), engine="podman", images={"Faulty": IMAGE}),
+    ):
+        pass
     assert set(podman("ps", "--all", "--quiet").split()) <= known
 
 
@@ -288,6 +290,6 @@ def test_nothing_is_left_after_the_gateway_was_killed(assembly: Path) -> None:
 def test_a_missing_image_is_explained(assembly: Path) -> None:
     """The error contains the command that pulls the image."""
     missing = {"Open": "localhost/no-such-image:1"}
-    with pytest.raises(LocalEndpointError, match="podman pull localhost/no-such-image:1"):  # noqa: SIM117
-        with LocalEndpoint.from_assembly(assembly, endpoint="Open", engine="podman", images=missing):
-            pass
+    run = LocalEndpoint.from_assembly(assembly, endpoint="Open", engine="podman", images=missing)
+    with pytest.raises(LocalEndpointError, match="podman pull localhost/no-such-image:1"):
+        run.__enter__()

@@ -63,6 +63,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--no-private-mounts"], {"uses_private_mounts": False}),
         (["--allow-open-ports"], {"allows_open_ports": True}),
         (["--until-stdin-closes"], {"until_stdin_closes": True}),
+        (["--engine=podman", "--image=e=a/b:1"], {"engine": "podman", "images": {"e": "a/b:1"}}),
     ],
 )
 def test_each_option_changes_one_setting(

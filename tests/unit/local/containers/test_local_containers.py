@@ -1,0 +1,217 @@
+"""Containers of docker and podman, without either of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine
+
+from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton.local.containers import remover
+from constructs_triton.local.containers.container import TritonContainer
+from constructs_triton.local.containers.engine import ContainerEngine
+from constructs_triton.local.containers.engine_containers import EngineContainers
+from constructs_triton.local.containers.exec_relay import ExecRelay
+from constructs_triton.local.containers.run_arguments import run_arguments, shared_memory_bytes
+from constructs_triton.local.options import RunOptions
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+
+ECR = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
+IMAGE = f"{ECR}/sagemaker-tritonserver:26.05-py3"
+SINGLE = ContainerSpec("m", IMAGE, "s3://b/m.tar.gz", {"A": "b c"}, archive=Path("m.tar.gz"))
+MULTI = ContainerSpec("m", IMAGE, "s3://b/models/")
+ANSWERING = "echo 8589934592\n"
+
+
+def words(container: ContainerSpec) -> str:
+    """The arguments of `run` for a container, as one string."""
+    return " ".join(run_arguments("n", "image", container, Path("/models"), shm_bytes=64, gpus=()))
+
+
+def test_a_container_is_run_as_sagemaker_runs_it() -> None:
+    """The models are read-only, the port is published on loopback, and the image runs `serve`."""
+    assert words(SINGLE) == (
+        "run --detach --pull never --name n --label constructs-triton --publish 127.0.0.1::8080 "
+        "--mount type=bind,source=/models,target=/opt/ml/model,readonly --security-opt label=disable "
+        "--shm-size 64 --env A=b c image serve"
+    )
+
+
+def test_a_multi_model_container_has_its_variable_and_folder() -> None:
+    """SageMaker sets SAGEMAKER_MULTI_MODEL itself and mounts /opt/ml/models."""
+    assert "target=/opt/ml/models,readonly" in words(MULTI)
+    assert "--env SAGEMAKER_MULTI_MODEL=true" in words(MULTI)
+
+
+def test_an_isolated_container_has_no_network() -> None:
+    """It publishes no port either."""
+    isolated = words(replace(SINGLE, is_isolated=True))
+    assert "--network none" in isolated
+    assert "--publish" not in isolated
+
+
+@pytest.mark.parametrize(
+    ("instance_type", "gibibytes"),
+    [(None, 32), ("ml.g5.xlarge", 8), ("ml.g5.48xlarge", 32), ("ml.z99.large", 32), ("nonsense", 32)],
+)
+def test_shared_memory_is_half_of_the_instance_or_of_the_machine(
+    instance_type: str | None, gibibytes: int
+) -> None:
+    """The instance's memory decides, unless this machine has less or the type is not published."""
+    assert shared_memory_bytes(instance_type, 64 * 2**30) == gibibytes * 2**30
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("docker", "--gpus all"), ("podman", "--device nvidia.com/gpu=all")]
+)
+def test_gpus_are_passed_where_the_host_has_them(
+    name: str, arguments: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine with nvidia-smi gives the container all GPUs, in the engine's own words."""
+    assert not ContainerEngine(name).gpu_arguments()
+    FakeEngine(tmp_path, monkeypatch, "", "nvidia-smi")
+    assert " ".join(ContainerEngine(name).gpu_arguments()) == arguments
+
+
+def create(container: ContainerSpec, images: Mapping[str, str] | None = None) -> TritonContainer:
+    """The container of the only variant of an endpoint."""
+    variant = VariantSpec("v", container)
+    endpoint = EndpointSpec("e", "Stack", (variant,))
+    options = RunOptions(Path("cdk.out"), engine="podman", images=images or {})
+    runner = EngineContainers(options, [endpoint], lambda _: None, Path("/nowhere"))
+    return runner.create(endpoint, variant)
+
+
+@pytest.mark.parametrize("name", ["e", "e/v", IMAGE])
+def test_an_image_is_replaced_by_endpoint_variant_or_image(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--image`` accepts each of the three names; the template's image is the default."""
+    FakeEngine(tmp_path, monkeypatch, ANSWERING)
+    assert create(SINGLE).image == IMAGE
+    assert create(SINGLE, {name: "other"}).image == "other"
+
+
+def test_an_unknown_name_of_an_image_lists_those_that_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelt name is an error before anything starts."""
+    FakeEngine(tmp_path, monkeypatch, ANSWERING)
+    with pytest.raises(InvalidValueError, match=f"got 'x'; use one of e/v, e, {IMAGE}"):
+        create(SINGLE, {"x": "other"})
+
+
+def test_a_repository_has_no_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says how to set one."""
+    FakeEngine(tmp_path, monkeypatch, ANSWERING)
+    with pytest.raises(LocalEndpointError, match=r"e: has no image.*set --image e=IMAGE"):
+        create(replace(SINGLE, image=""))
+
+
+def test_an_engine_that_does_not_answer_or_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both errors name the engine and what to do."""
+    FakeEngine(tmp_path, monkeypatch, "echo no socket >&2; exit 125")
+    with pytest.raises(LocalEndpointError, match=r"--engine podman: .* does not answer .*no socket"):
+        create(SINGLE)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError, match="--engine podman: podman is not installed; install it"):
+        create(SINGLE)
+
+
+def test_a_missing_image_is_explained_with_the_commands_that_pull_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For an image of ECR the login is included; nothing is left of the start."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    FakeEngine(tmp_path, monkeypatch, f'[ "$1" != image ] || exit 1\n{ANSWERING}')
+    container = create(SINGLE)
+    with pytest.raises(LocalEndpointError) as missing:
+        asyncio.run(container.start())
+    assert str(missing.value).splitlines() == [
+        f"e/v: the image {IMAGE} is not on this machine; pull it, or run another image with --image e=OTHER",
+        "  aws ecr get-login-password --region us-east-1 | podman login --username AWS --password-stdin "
+        f"{ECR}",
+        f"  podman pull {IMAGE}",
+    ]
+    assert not container.directory.exists()
+
+
+def test_memory_is_that_of_the_processes_in_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The proportional sizes are added; a container that has ended uses nothing."""
+    FakeEngine(
+        tmp_path, monkeypatch, 'case "$1" in exec) printf "Rss: 9 kB\\nPss: 3 kB\\nPss: 4 kB\\n";; esac\n'
+    )
+    monkeypatch.setattr(ContainerEngine, "memory_bytes", lambda _: 2**33)
+    assert create(SINGLE).memory_bytes() == 7 * 1024
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(MissingDependencyError):
+        create(SINGLE).memory_bytes()
+
+
+def run_remover(lines: str, *folders: Path) -> None:
+    """Run the remover until its standard input, which has these lines, ends."""
+    command = [sys.executable, "-I", remover.__file__, "podman", "n", *map(str, folders)]
+    subprocess.run(command, input=lines, text=True, check=True)
+
+
+@pytest.mark.parametrize(
+    ("lines", "removes", "keeps_run"),
+    [
+        ("started\n", True, False),
+        ("started\nremoved\n", False, False),
+        ("started\nrun goes on\n", True, True),
+    ],
+)
+def test_the_remover_removes_what_was_started(
+    lines: str, removes: bool, keeps_run: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It kills the container before it removes it, and keeps the run's folders while the run goes on."""
+    engine = FakeEngine(tmp_path, monkeypatch, "")
+    own, run = tmp_path / "own", tmp_path / "run"
+    own.mkdir()
+    run.mkdir()
+    run_remover(lines, own, run)
+    assert engine.calls == (["container inspect n", "kill n", "rm --force n"] if removes else [])
+    assert (own.exists(), run.exists()) == (False, keeps_run)
+
+
+def test_the_relay_passes_bytes_through_a_process_in_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection is a process of the engine; its end closes the connection."""
+    engine = FakeEngine(tmp_path, monkeypatch, 'read -r line; echo "$line back"\n')
+
+    async def exchange() -> bytes:
+        relay = ExecRelay("podman", "n")
+        reader, writer = await asyncio.open_connection("127.0.0.1", await relay.start())
+        writer.write(b"there and\n")
+        try:
+            return await reader.read()
+        finally:
+            writer.close()
+            relay.close()
+
+    assert asyncio.run(asyncio.wait_for(exchange(), 30)) == b"there and back\n"
+    assert engine.calls[0].startswith("exec --interactive n bash -c")
+
+
+def test_containers_need_no_module_of_the_bundled_server() -> None:
+    """macOS has no namespaces and no seccomp, so nothing that uses them is imported."""
+    code = (
+        "import sys, constructs_triton.local.run\n"
+        "names = ('namespaces', 'private_address', 'supervisor', 'server', 'connection')\n"
+        "print([name for name in names if f'constructs_triton.local.server.{name}' in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    assert done.stdout.strip() == "[]"
