@@ -189,7 +189,11 @@ class TritonContainer:
     async def _start_container(self) -> None:
         await self._tell_remover("started")
         # The engine finishes what it began, so a cancelled start waits: else the container would stay.
-        await finish(asyncio.create_task(asyncio.to_thread(self._run)))
+        try:
+            await finish(asyncio.create_task(asyncio.to_thread(self._run)))
+        except LocalEndpointError:
+            await self._remove()  # the engine may have created the container before it failed
+            raise
         await self._find_port()
         self.generation += 1
         await self._follow_logs()

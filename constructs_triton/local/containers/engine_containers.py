@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.containers.images import image_of, refuse_unused
 from constructs_triton.local.containers.run_arguments import shared_memory_bytes
 from constructs_triton.local.options import RunOptions
+from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, label_of
 
 __all__ = ["EngineContainers"]
@@ -59,5 +61,7 @@ class EngineContainers:
         )
 
     def available_bytes(self) -> int:
-        """Return the memory of the machine that runs the containers."""
-        return self._memory_bytes
+        """Return how much memory containers can use; on macOS all of their virtual machine's."""
+        if sys.platform != "linux":
+            return self._memory_bytes
+        return min(self._memory_bytes, available_bytes())
