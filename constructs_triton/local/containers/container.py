@@ -153,7 +153,7 @@ class TritonContainer:
         if self._session is not None:
             await self._session.close()
         if self._relay is not None:
-            self._relay.close()
+            await self._relay.close()
         if self.directory.name:  # exists if the remover was killed
             await asyncio.to_thread(shutil.rmtree, self.directory, ignore_errors=True)
 

@@ -30,16 +30,20 @@ class ExecRelay:
     def __init__(self, engine: str, name: str) -> None:
         self._command = [engine, "exec", "--interactive", name, "bash", "-c", _SCRIPT]
         self._server: asyncio.Server | None = None
+        self._connections: dict[asyncio.Task[None], asyncio.subprocess.Process] = {}
 
     async def start(self) -> int:
         """Start listening and return the port."""
         self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
         return int(self._server.sockets[0].getsockname()[1])
 
-    def close(self) -> None:
-        """Stop listening. Connections end with the container."""
+    async def close(self) -> None:
+        """Stop listening, and end all connections."""
         if self._server is not None:
             self._server.close()
+        for process in self._connections.values():
+            _kill(process)
+        await asyncio.gather(*self._connections)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         process = await asyncio.create_subprocess_exec(
@@ -49,16 +53,34 @@ class ExecRelay:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,
         )
-        assert process.stdin is not None
-        assert process.stdout is not None
-        sending = asyncio.create_task(_copy(reader, process.stdin))
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[task] = process
         try:
-            await _copy(process.stdout, writer)
+            await _exchange(reader, writer, process)
         finally:
-            sending.cancel()
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            del self._connections[task]
+
+
+async def _exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, process: asyncio.subprocess.Process
+) -> None:
+    """Copy both ways until the process closes its output, then end it."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    sending = asyncio.create_task(_copy(reader, process.stdin))
+    try:
+        await _copy(process.stdout, writer)
+    finally:
+        sending.cancel()
+        process.stdin.close()
+        _kill(process)
+        await asyncio.gather(sending, process.wait(), return_exceptions=True)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()
 
 
 async def _copy(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -198,7 +198,7 @@ def test_the_relay_passes_bytes_through_a_process_in_the_container(
             return await reader.read()
         finally:
             writer.close()
-            relay.close()
+            await relay.close()
 
     assert asyncio.run(asyncio.wait_for(exchange(), 30)) == b"there and back\n"
     assert engine.calls[0].startswith("exec --interactive n bash -c")
