@@ -21,7 +21,7 @@ from constructs_triton.local.containers.run_arguments import CONTAINER_PORT, run
 from constructs_triton.local.http_session import open_session
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.server.local_model import prepare_models
-from constructs_triton.local.server.server_log import error_excerpt
+from constructs_triton.local.server.server_log import explain_failure
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.local.sources.specs import ContainerSpec
 
@@ -202,9 +202,7 @@ class TritonContainer:
         if why is not None:
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
-            raise LocalEndpointError(
-                f"{self.label}: the container {why}; its log says:\n{error_excerpt(log)}"
-            )
+            raise LocalEndpointError(f"{self.label}: the container {why}\n{explain_failure(log)}")
         self.is_ready = True
 
     def _run(self) -> None:
