@@ -68,17 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--no-stand-ins", action="store_true",
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")
-    up.add_argument("--engine", choices=("docker", "podman"),
-                    help="run the template's images in containers instead of the Triton server of "
-                         "nvidia-pytriton; also works on macOS")
-    up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
-                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
-                         "another image; may be repeated")
     up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
                     help="memory of each multi-model endpoint in MiB; above it, the least recently used "
                          "model is unloaded (default: 70 percent of the free memory, shared equally)")
     up.add_argument("--startup-timeout", type=_seconds, metavar="SECONDS",
-                    help="how long a server may take to start (default: the template's timeout, else 120)")
+                    help="how long a server may take to start (default: the template's timeout, else 120; "
+                         "with --engine 480)")
     up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
@@ -92,7 +87,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON instead of text when the endpoints are ready")
     # fmt: on
+    _add_containers(up)
     _add_endings(up)
+
+
+def _add_containers(up: argparse.ArgumentParser) -> None:
+    """Declare how containers run the template's images."""
+    # fmt: off
+    up.add_argument("--engine", choices=("docker", "podman"),
+                    help="run the template's images in containers instead of the Triton server of "
+                         "nvidia-pytriton; also works on macOS")
+    up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
+                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
+                         "another image; may be repeated")
+    # fmt: on
 
 
 def _add_endings(parser: argparse.ArgumentParser) -> None:
