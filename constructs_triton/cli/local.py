@@ -79,11 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
                     help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
                          "archives of multi-model endpoints")
-    up.add_argument("--no-private-mounts", action="store_true",
-                    help="do not mount each server's models at /opt/ml")
-    up.add_argument("--allow-open-ports", action="store_true",
-                    help="if the platform has no private addresses, let the servers listen on all network "
-                         "interfaces; anyone who can reach the machine can then load code into them")
     up.add_argument("--json", action="store_true",
                     help="print one line of JSON instead of text when the endpoints are ready")
     # fmt: on
@@ -92,7 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_containers(up: argparse.ArgumentParser) -> None:
-    """Declare how containers run the template's images."""
+    """Declare what runs a container, and how it is kept apart from this machine."""
     # fmt: off
     up.add_argument("--engine", choices=("docker", "podman"),
                     help="run the template's images in containers instead of the Triton server of "
@@ -100,6 +95,11 @@ def _add_containers(up: argparse.ArgumentParser) -> None:
     up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
                     help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
                          "another image; may be repeated")
+    up.add_argument("--no-private-mounts", action="store_true",
+                    help="do not mount each server's models at /opt/ml")
+    up.add_argument("--allow-open-ports", action="store_true",
+                    help="if the platform has no private addresses, let the servers listen on all network "
+                         "interfaces; anyone who can reach the machine can then load code into them")
     # fmt: on
 
 
