@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,10 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsReader", "make_session"]
+__all__ = ["AwsReader", "describe_denial", "make_session"]
 
 _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
+_NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
 #: The largest number of pages of one list.
 _PAGES = 10
 
@@ -35,6 +37,17 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
         return boto3.Session(region_name=region, profile_name=profile)
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
+
+
+def describe_denial(service: str, error: Any) -> str | None:
+    """Return the missing permission of botocore's ``ClientError``; ``None`` for other errors."""
+    details = error.response["Error"]
+    if details["Code"] not in _DENIED and not details["Code"].endswith("NotAuthorized"):
+        return None
+    # The operation may need another permission, for example kms:Decrypt for an encrypted object.
+    named = _NAMED_PERMISSION.search(details.get("Message", ""))
+    permission = named[1] if named else f"{service}:{error.operation_name}"
+    return f"{permission}: access denied; allow it, for example with endpoint.grant_operate"
 
 
 class AwsReader:
@@ -111,10 +124,8 @@ class AwsReader:
     def note(self, service: str, error: Any) -> None:
         """Note botocore's ``ClientError`` of an operation."""
         details = error.response["Error"]
-        action = f"{service}:{error.operation_name}"
-        if details["Code"] in _DENIED or details["Code"].endswith("NotAuthorized"):
-            text = f"{action}: access denied; allow it, for example with endpoint.grant_operate"
-        else:
-            text = f"{action}: {details['Code']}: {details.get('Message', '')}"
+        text = describe_denial(service, error)
+        if text is None:
+            text = f"{service}:{error.operation_name}: {details['Code']}: {details.get('Message', '')}"
         if text not in self.not_read:
             self.not_read.append(text)

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.operations.aws_reader import AwsReader
+from constructs_triton.operations.aws_reader import AwsReader, describe_denial
 from constructs_triton.operations.served_archives import ServedArchives, served_archives
 
 if TYPE_CHECKING:
@@ -117,10 +117,11 @@ def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     try:
         return reader.require("sagemaker", "describe_endpoint", EndpointName=name)
     except ClientError as error:
-        raise InvalidValueError(
-            f"endpoint {name}: {error.response['Error'].get('Message', error)}; check the name and the "
-            "Region, `aws sagemaker list-endpoints` lists endpoints"
-        ) from None
+        reason = describe_denial("sagemaker", error) or (
+            f"{error.response['Error'].get('Message', error)}; check the name and the Region, "
+            "`aws sagemaker list-endpoints` lists endpoints"
+        )
+        raise InvalidValueError(f"endpoint {name}: {reason}") from None
 
 
 def read_status(session: boto3.Session, name: str) -> EndpointState:

@@ -240,10 +240,10 @@ def test_an_update_that_rolls_back_is_diagnosed(aws: LoopbackAws, assemblies: Pa
     assert run("status", NAME)[0] == 0
 
 
-def test_what_may_not_be_read_is_reported_with_the_permission(
+def test_an_endpoint_that_does_not_exist_is_an_error(
     aws: LoopbackAws, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An administrator's session reads everything; an endpoint that does not exist is an error."""
+    """The message suggests to check the name and the Region."""
     for name, value in aws.environment().items():
         if name.startswith("AWS_"):
             monkeypatch.setenv(name, value)

@@ -52,13 +52,17 @@ def _text(result: EndpointDiagnosis) -> str:
     lines = [f"{result.endpoint}: {result.status}", *(f"  {fact}" for fact in result.facts)]
     if result.diagnoses:
         lines.append(format_diagnoses(result.diagnoses))
+    elif result.is_failed and result.not_read:
+        lines.append(
+            "cause: unknown, because not everything could be read; fix the errors below, then run it again"
+        )
     elif result.is_failed:
         lines.append(
             "cause: unknown, because no message is in the catalogue of failures; read the log with "
             f"`constructs-triton logs {result.endpoint} --errors`"
         )
     else:
-        lines.append("no known failure found")
+        lines.append(f"no known failure found{' in what could be read' if result.not_read else ''}")
     lines += [f"not read: {each}" for each in result.not_read]
     return "\n".join(lines)
 

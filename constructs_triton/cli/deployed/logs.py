@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
+    from constructs_triton.operations.aws_reader import describe_denial  # noqa: PLC0415 - not for --help
     from constructs_triton.operations.cloudwatch_logs import read_logs  # noqa: PLC0415 - boto3
 
     session = open_session(arguments)
@@ -48,8 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}", flush=True)
     except ClientError as error:
         reason = error.response["Error"].get("Message", str(error))
-        raise InvalidValueError(
-            f"endpoint {arguments.endpoint}: its log cannot be read ({reason}); check the name and the "
-            "Region. An endpoint whose containers never started has no log"
-        ) from None
+        explained = describe_denial("logs", error) or (
+            f"its log cannot be read ({reason}); check the name and the Region. An endpoint whose containers "
+            "never started has no log"
+        )
+        raise InvalidValueError(f"endpoint {arguments.endpoint}: {explained}") from None
     return 0

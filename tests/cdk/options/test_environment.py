@@ -146,6 +146,18 @@ def test_plain_mapping_has_the_same_checks() -> None:
     assert check_variables({f"{P}PING_MODE": TOKEN}, image_version=TOKEN, multi_model=True) == []
 
 
+@pytest.mark.parametrize("name", [f"{P}SHM_DEFAULT_BYTE_SIZE", f"{P}SHM_GROWTH_BYTE_SIZE"])
+def test_a_size_with_a_unit_is_an_error(name: str) -> None:
+    """Triton would read 16M as 16 bytes; the hint has the number that is meant."""
+    (finding,) = check_variables({name: "16M"}, image_version="26.05")
+    assert (finding.code, finding.severity) == ("environment-size-not-a-number", "error")
+    assert finding.path == f'environment["{name}"]'
+    assert 'ignores a unit, got "16M"' in finding.message
+    assert "such as 16777216, or use TritonEnvironment" in finding.hint
+    for size in ("16777216", TOKEN):
+        assert check_variables({name: size}, image_version="26.05") == []
+
+
 def test_variable_that_the_image_no_longer_reads_warns() -> None:
     """Triton 25.03 and later do not read the TensorFlow version."""
     environment = TritonEnvironment(tensorflow_version=2)

@@ -1,0 +1,276 @@
+"""``status``, ``diagnose`` and ``logs`` on a fake account: watching, following, and denied reads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from constructs_triton.cli import main
+from constructs_triton.operations import aws_reader
+
+STACK = "arn:aws:cloudformation:us-east-1:111122223333:stack/Digits/1"
+VARIANT = {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 1}
+ENDPOINT = {
+    "EndpointName": "digits",
+    "EndpointArn": "arn:aws:sagemaker:us-east-1:111122223333:endpoint/digits",
+    "EndpointConfigName": "digits-1",
+    "EndpointStatus": "InService",
+    "ProductionVariants": [VARIANT],
+}
+TARGET = {"ResourceId": "endpoint/digits/variant/AllTraffic", "MinCapacity": 1, "MaxCapacity": 4}
+#: The answers about an endpoint in service whose log is empty. A test replaces those that it is about.
+ACCOUNT: dict[str, Any] = {
+    "sagemaker.describe_endpoint": ENDPOINT,
+    "sagemaker.describe_endpoint_config": {"ProductionVariants": [{**VARIANT, "ModelName": "digits-1"}]},
+    "sagemaker.describe_model": {
+        "PrimaryContainer": {"Mode": "MultiModel", "ModelDataUrl": "s3://models/digits/"}
+    },
+    "sagemaker.list_inference_components": {"InferenceComponents": [{"InferenceComponentName": "first"}]},
+    "sagemaker.describe_inference_component": {},
+    "sagemaker.list_tags": {"Tags": [{"Key": "aws:cloudformation:stack-id", "Value": STACK}]},
+    "s3.get_object": {},
+    "application-autoscaling.describe_scalable_targets": {"ScalableTargets": [TARGET]},
+    "application-autoscaling.describe_scaling_policies": {},
+    "application-autoscaling.describe_scaling_activities": {},
+    "cloudwatch.describe_alarms": {},
+    "cloudformation.describe_stack_events": {},
+    "cloudformation.list_stack_resources": {},
+    "logs.describe_log_streams": {"logStreams": [{"logStreamName": "AllTraffic/i-1"}]},
+    "logs.get_log_events": {"events": []},
+    "logs.filter_log_events": {"events": []},
+}
+Account = dict[str, Any]
+
+
+class FakeSession:
+    """A boto3 session whose clients return the account's answers, or call them if they are functions."""
+
+    def __init__(self, account: Mapping[str, Any]) -> None:
+        self.account = account
+
+    def client(self, service: str, **_options: object) -> FakeClient:
+        return FakeClient(self.account, service)
+
+
+class FakeClient:
+    def __init__(self, account: Mapping[str, Any], service: str) -> None:
+        self.account, self.service = account, service
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        answer = self.account[f"{self.service}.{operation}"]
+        return answer if callable(answer) else lambda **_request: answer
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Account:
+    """The answers of the account that the commands read."""
+    answers = dict(ACCOUNT)
+    monkeypatch.setattr(aws_reader, "make_session", lambda *_arguments: FakeSession(answers))
+    return answers
+
+
+def permission_of(call: str) -> str:
+    service, operation = call.split(".")
+    return f"{service}:{operation.title().replace('_', '')}"
+
+
+def denied(call: str, message: str) -> Callable[..., Any]:
+    def answer(**_request: Any) -> None:
+        error: Any = {"Error": {"Code": "AccessDeniedException", "Message": message}}
+        raise ClientError(error, permission_of(call).partition(":")[2])
+
+    return answer
+
+
+def not_authorized(permission: str) -> str:
+    return f"User: arn:aws:sts::111122223333:role/r is not authorized to perform: {permission} on resource: x"
+
+
+STATUS_READS = [
+    "sagemaker.describe_endpoint_config",
+    "sagemaker.describe_model",
+    "sagemaker.list_inference_components",
+    "sagemaker.describe_inference_component",
+    "s3.get_object",
+    "application-autoscaling.describe_scalable_targets",
+    "application-autoscaling.describe_scaling_policies",
+    "application-autoscaling.describe_scaling_activities",
+    "cloudwatch.describe_alarms",
+]
+DIAGNOSE_READS = [
+    "sagemaker.list_tags",
+    "cloudformation.describe_stack_events",
+    "cloudformation.list_stack_resources",
+    "application-autoscaling.describe_scaling_activities",
+    "logs.describe_log_streams",
+    "logs.get_log_events",
+]
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [*(("status", call) for call in STATUS_READS), *(("diagnose", call) for call in DIAGNOSE_READS)],
+)
+def test_a_denied_read_is_reported_with_its_permission(
+    command: str, call: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is read and printed. Nothing is reported where everything can be read."""
+    assert main([command, "digits"]) == 0
+    assert "not read" not in capsys.readouterr().out
+    account[call] = denied(call, "")
+    assert main([command, "digits"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("digits: InService\n")
+    (line,) = [each.strip() for each in out.splitlines() if "not read" in each]
+    allow = "access denied; allow it, for example with endpoint.grant_operate"
+    assert line == f"not read: {permission_of(call)}: {allow}"
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "conclusion"),
+    [
+        ({}, 0, "no known failure found in what could be read"),
+        (
+            {"EndpointStatus": "Failed", "FailureReason": "something new"},
+            1,
+            "cause: unknown, because not everything could be read; fix the errors below, then run it again",
+        ),
+    ],
+)
+def test_a_diagnosis_without_the_log_says_so(
+    state: dict[str, str], code: int, conclusion: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unread log may contain the failure, so its absence is no result."""
+    account["sagemaker.describe_endpoint"] = {**ENDPOINT, **state}
+    account["logs.describe_log_streams"] = denied("logs.describe_log_streams", "")
+    assert main(["diagnose", "digits"]) == code
+    *_, concluded, unread = capsys.readouterr().out.splitlines()
+    assert concluded == conclusion
+    assert unread.startswith("not read: logs:DescribeLogStreams: access denied")
+
+
+def test_the_permission_is_the_one_that_aws_names(
+    account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Reading an encrypted index also needs permission to use its key."""
+    account["s3.get_object"] = denied("s3.get_object", not_authorized("kms:Decrypt"))
+    main(["status", "digits"])
+    assert "not read: kms:Decrypt: access denied" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("status", "sagemaker.describe_endpoint"),
+        ("diagnose", "sagemaker.describe_endpoint"),
+        ("logs", "logs.filter_log_events"),
+    ],
+)
+def test_a_command_that_can_read_nothing_is_an_error(
+    command: str, call: str, account: Account, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error names the permission, and does not suggest that the name is wrong."""
+    account[call] = denied(call, not_authorized(permission_of(call)))
+    assert main([command, "digits"]) == 1
+    error = capsys.readouterr().err
+    assert f"{permission_of(call)}: access denied; allow it, for example with endpoint.grant" in error
+    assert "check the name" not in error
+
+
+def pauses(monkeypatch: pytest.MonkeyPatch, *steps: Callable[[], None]) -> list[float]:
+    """Do a step instead of each pause, and then interrupt the command as Ctrl-C does."""
+    slept: list[float] = []
+    left = list(steps)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if not left:
+            raise KeyboardInterrupt
+        left.pop(0)()
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    return slept
+
+
+@pytest.mark.parametrize(("last", "code"), [("InService", 0), ("Failed", 1)])
+def test_watch_prints_each_change_until_the_update_ends(
+    last: str,
+    code: int,
+    account: Account,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A state that did not change is not printed again. The exit code is that of the last state."""
+
+    def becomes(status: str, instances: int) -> Callable[[], None]:
+        described = {
+            **ENDPOINT,
+            "EndpointStatus": status,
+            "ProductionVariants": [{**VARIANT, "CurrentInstanceCount": instances}],
+        }
+        return lambda: account.update({"sagemaker.describe_endpoint": described})
+
+    becomes("Updating", 1)()
+    slept = pauses(
+        monkeypatch,
+        becomes("Updating", 1),
+        becomes("Updating", 2),
+        becomes("RollingBack", 2),
+        becomes(last, 1),
+    )
+    assert main(["status", "digits", "--watch"]) == code
+    out = capsys.readouterr().out
+    shown = [line for line in out.splitlines() if line.startswith("digits: ")]
+    assert shown == ["digits: Updating", "digits: Updating", "digits: RollingBack", f"digits: {last}"]
+    assert slept == [10.0] * 4
+
+
+class FakeLog:
+    """The events of a log group, two on each page."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+        self.starts: list[int] = []
+
+    def write(self, moment: int, *lines: str) -> None:
+        for line in lines:
+            identity = str(len(self.events))
+            self.events.append(
+                {"eventId": identity, "timestamp": moment, "logStreamName": "AllTraffic/i-1", "message": line}
+            )
+
+    def filter_log_events(self, **request: Any) -> dict[str, Any]:
+        assert request["logGroupName"] == "/aws/sagemaker/Endpoints/digits"
+        start, first = request["startTime"], int(request.get("nextToken", "0"))
+        if first == 0:
+            self.starts.append(start)
+        found = [each for each in self.events if each["timestamp"] >= start]
+        more = {"nextToken": str(first + 2)} if len(found) > first + 2 else {}
+        return {"events": found[first : first + 2], **more}
+
+
+def test_follow_prints_each_line_once(
+    account: Account, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The id of a line decides whether it is new, because several can have the same time."""
+    log, now = FakeLog(), int(datetime.now(UTC).timestamp() * 1000)
+    account["logs.filter_log_events"] = log.filter_log_events
+    log.write(now - 7_200_000, "too old")
+    log.write(now, "a", "b", "c")
+    steps: Sequence[Callable[[], None]] = (
+        lambda: log.write(now, "d"),
+        lambda: None,
+        lambda: log.write(now, "e"),
+        lambda: log.write(now + 1, "f", "g"),
+    )
+    slept = pauses(monkeypatch, *steps)
+    assert main(["logs", "digits", "--follow"]) == 130
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" ")[2] for line in lines] == list("abcdefg")
+    assert slept == [2.0] * 5
+    assert log.starts[1:] == [now, now, now, now]
