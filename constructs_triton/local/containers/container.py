@@ -29,6 +29,7 @@ __all__ = ["EngineSettings", "TritonContainer"]
 
 # Run by its path, not imported: it needs the standard library only.
 _REMOVER = str(Path(__file__).with_name("remover.py"))
+_PORT_INTERVAL_SECONDS = 0.05
 #: How long the engine may take to deliver the last lines of a log.
 _LOG_TIMEOUT_SECONDS = 5.0
 #: Connections to an isolated container, each of which is a process in it.
@@ -194,11 +195,9 @@ class TritonContainer:
         except LocalEndpointError:
             await self._remove()  # the engine may have created the container before it failed
             raise
-        await self._find_port()
         self.generation += 1
         await self._follow_logs()
-        ping = wait_for_ping(self.session, self.url, lambda: None)
-        why = await wait_until_ready(ping, self._end(), self.startup_timeout_seconds)
+        why = await wait_until_ready(self._ping(), self._end(), self.startup_timeout_seconds)
         if why is not None:
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
@@ -216,14 +215,27 @@ class TritonContainer:
             )
         )
 
+    async def _ping(self) -> None:
+        await self._find_port()
+        await wait_for_ping(self.session, self.url, lambda: None)
+
     async def _find_port(self) -> None:
-        engine = self.settings.engine
         if not self.container.is_isolated:
-            published = await asyncio.to_thread(engine.run, "port", self.name, f"{CONTAINER_PORT}/tcp")
-            self.port = int(published.splitlines()[0].rpartition(":")[2])
+            self.port = await self._published_port()
         elif self._relay is None:
-            self._relay = ExecRelay(engine.name, self.name)
+            self._relay = ExecRelay(self.settings.engine.name, self.name)
             self.port = await self._relay.start()
+
+    async def _published_port(self) -> int:
+        """Return the port on this machine. A container that has ended has none, so this never returns."""
+        while True:
+            published = ""
+            with contextlib.suppress(LocalEndpointError):
+                command = ("port", self.name, f"{CONTAINER_PORT}/tcp")
+                published = await asyncio.to_thread(self.settings.engine.run, *command)
+            if published:
+                return int(published.splitlines()[0].rpartition(":")[2])
+            await asyncio.sleep(_PORT_INTERVAL_SECONDS)
 
     async def _follow_logs(self) -> None:
         with self.log.open("ab") as log:

@@ -6,11 +6,13 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from fake_engine import FakeEngine
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
@@ -80,12 +82,16 @@ def test_gpus_are_passed_where_the_host_has_them(
     assert " ".join(ContainerEngine(name).gpu_arguments()) == arguments
 
 
-def create(container: ContainerSpec, images: Mapping[str, str] | None = None) -> TritonContainer:
+def create(
+    container: ContainerSpec,
+    images: Mapping[str, str] | None = None,
+    report: Callable[[str], None] = lambda _: None,
+) -> TritonContainer:
     """The container of the only variant of an endpoint."""
     variant = VariantSpec("v", container)
     endpoint = EndpointSpec("e", "Stack", (variant,))
     options = RunOptions(Path("cdk.out"), engine="podman", images=images or {})
-    runner = EngineContainers(options, [endpoint], lambda _: None, Path("/nowhere"))
+    runner = EngineContainers(options, [endpoint], report, Path("/nowhere"))
     return runner.create(endpoint, variant)
 
 
@@ -155,6 +161,58 @@ def test_memory_is_that_of_the_processes_in_the_container(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingDependencyError):
         create(SINGLE).memory_bytes()
+
+
+async def answer_ping(_: web.Request) -> web.Response:
+    """Answer as a server that is ready."""
+    return web.Response()
+
+
+async def ready(container: TritonContainer, generation: int) -> None:
+    """Wait until the container has started this many times."""
+    while not (container.is_ready and container.generation == generation):
+        await asyncio.sleep(0.01)
+
+
+def test_a_container_that_ends_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The container is removed and run again; at the end nothing of it is left."""
+    script = f"""
+case "$1" in
+  info) echo 8589934592 ;;
+  port) echo "127.0.0.1:$(cat {tmp_path}/port)" ;;
+  wait) while [ ! -e {tmp_path}/end ]; do sleep 0.05; done; rm {tmp_path}/end; echo 137 ;;
+esac
+"""
+    engine = FakeEngine(tmp_path, monkeypatch, script)
+    messages: list[str] = []
+
+    async def live() -> None:
+        application = web.Application()
+        application.router.add_get("/ping", answer_ping)
+        async with TestServer(application) as server:
+            (tmp_path / "port").write_text(str(server.port))
+            container = create(MULTI, report=messages.append)
+            await container.start()
+            (tmp_path / "end").touch()
+            await ready(container, 2)
+            await container.stop()
+        assert not container.directory.exists()
+
+    asyncio.run(asyncio.wait_for(live(), 60))
+    assert messages == ["e/v: the container ended with exit code 137; starting another one"]
+    assert [call.split()[0] for call in engine.calls].count("run") == 2
+    assert engine.calls[-1].startswith("rm --force constructs-triton-")
+
+
+def test_a_container_that_ends_at_once_shows_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no port any more; the error is the end of the container, and its name is free again."""
+    script = (
+        "case $1 in info) echo 8589934592;; port) exit 1;; wait) echo 1;; logs) echo error: boom;; esac\n"
+    )
+    engine = FakeEngine(tmp_path, monkeypatch, script)
+    with pytest.raises(LocalEndpointError, match=r"(?s)e/v: the container ended before .*error: boom"):
+        asyncio.run(create(MULTI).start())
+    assert [call.split()[0] for call in engine.calls].count("rm") == 1
 
 
 def run_remover(lines: str, *folders: Path) -> None:
