@@ -35,14 +35,22 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(shm_prefix: str, *directories: str) -> None:
-    """Handle start requests until standard input is closed."""
+    """Handle start requests until standard input is closed.
+
+    The first directory is the server's. The others are those of the run, which are deleted only if the
+    gateway was killed: otherwise its request ``stop`` comes first, and the run may go on without this server.
+    """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     # Stubs outlive a killed server. As their subreaper this process becomes their parent and can end them.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         for line in sys.stdin:
-            _supervise(json.loads(line), shm_prefix)
+            request = json.loads(line)
+            if "stop" in request:
+                directories = directories[:1]
+            else:
+                _supervise(request, shm_prefix)
     finally:
         _clear_shared_memory(shm_prefix)
         for directory in directories:

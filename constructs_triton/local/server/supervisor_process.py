@@ -22,7 +22,10 @@ class SupervisorProcess:
 
     @classmethod
     async def start(cls, shm_prefix: str, *directories: Path) -> SupervisorProcess:
-        """Start a supervisor that removes ``directories`` and the shared memory when it ends."""
+        """Start a supervisor that removes ``directories`` and the shared memory when it ends.
+
+        The first directory is the server's, the others are removed only if this process is killed.
+        """
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-I",
@@ -53,5 +56,6 @@ class SupervisorProcess:
     async def close(self) -> None:
         """End the supervisor, and with it the server."""
         assert self._process.stdin is not None
+        self._process.stdin.write(b'{"stop": true}\n')
         self._process.stdin.close()
         await self._process.wait()

@@ -94,3 +94,28 @@ def test_server_that_ends_before_its_first_bind_has_no_address() -> None:
     end.close()
     with channel:
         assert supervisor._receive_address({"private_port": 8080, "cwd": "."}, channel, 1) is None
+
+
+@pytest.mark.parametrize("is_stopped", [True, False])
+def test_folders_of_the_run_are_removed_only_if_the_gateway_was_killed(
+    tmp_path: Path, is_stopped: bool
+) -> None:
+    """A server that is stopped removes its own folder; the run may go on, for instance after an update."""
+    own, run = tmp_path / "own", tmp_path / "run"
+    own.mkdir()
+    run.mkdir()
+
+    async def end() -> None:
+        supervisor = await SupervisorProcess.start(f"triton_{tmp_path.name}", own, run)
+        await supervisor.send(start_request(tmp_path, "/bin/sleep", "60"))
+        await supervisor.read_event("started")
+        if is_stopped:
+            await supervisor.close()
+            return
+        process = supervisor._process
+        assert process.stdin is not None
+        process.stdin.close()
+        await process.wait()
+
+    asyncio.run(end())
+    assert (own.exists(), run.exists()) == (False, is_stopped)
