@@ -91,7 +91,7 @@ def _add_containers(up: argparse.ArgumentParser) -> None:
     # fmt: off
     up.add_argument("--engine", choices=("docker", "podman"),
                     help="run the template's images in containers instead of the Triton server of "
-                         "nvidia-pytriton; also works on macOS")
+                         "nvidia-pytriton; needs no Linux")
     up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
                     help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
                          "another image; may be repeated")
