@@ -72,7 +72,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse_args(words)
     try:
-        return int(COMMANDS[arguments.command].load().run(arguments))
+        code = int(COMMANDS[arguments.command].load().run(arguments))
+        sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
+        return code
     except ConstructsTritonError as error:
         print(f"error: {error}", file=sys.stderr)
         return EXIT_ERRORS
