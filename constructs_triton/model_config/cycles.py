@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 __all__ = ["find_cycles"]
 
 
-def find_cycles(followers: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the nodes that can be reached from themselves.
+def find_cycles(followers: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the groups of nodes that reach each other, among them nodes that follow themselves.
 
     ``followers`` has every node as a key. The algorithm is Kosaraju's, without recursion: nodes in one
     strongly connected component reach each other.
@@ -18,11 +18,12 @@ def find_cycles(followers: Mapping[str, Sequence[str]]) -> set[str]:
         for each in after:
             predecessors[each].append(node)
     seen: set[str] = set()
-    found = {node for node, after in followers.items() if node in after}
+    found = []
     for root in reversed(list(_in_finishing_order(followers))):
         if root not in seen:
             component = _reach(root, predecessors, seen)
-            found.update(component if len(component) > 1 else ())
+            if len(component) > 1 or root in followers[root]:
+                found.append(component)
     return found
 
 

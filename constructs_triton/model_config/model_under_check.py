@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -96,13 +96,13 @@ class RepositoryContext:
         return frozenset(found)
 
     @cached_property
-    def in_model_cycle(self) -> frozenset[str]:
-        """Ensembles that are a step of themselves, directly or through other ensembles."""
+    def ensemble_cycles(self) -> Mapping[str, Sequence[str]]:
+        """Ensembles that are steps of each other or of themselves, by the first name of each cycle."""
         steps = {
             name: [step for step in folder.step_models if step in self.folders]
             for name, folder in self.folders.items()
         }
-        return frozenset(find_cycles(steps))
+        return {min(cycle): sorted(cycle) for cycle in find_cycles(steps)}
 
 
 def _is_decoupled(folder: ModelFolder) -> bool:

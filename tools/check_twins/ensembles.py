@@ -61,6 +61,9 @@ TWINS: dict[str, Twin] = {
     "ensemble-duplicate-tensor": graph(pipe(step("a", "X", "Y"), io=IO + f"input [ {X} ]\n"), ONE_STEP),
     "ensemble-unknown-model": graph(pipe(step("b", "X", "Y")), ONE_STEP),
     "ensemble-model-cycle": graph(pipe(step("pipe", "X", "Y")), ONE_STEP),
+    "ensemble-model-cycle: two ensembles": graph(
+        pipe(step("j", "X", "Y")), ONE_STEP, j=pipe(step("pipe", "X", "Y"))
+    ),
     "ensemble-step-version": graph(pipe(step("a", "X", "Y", "0")), ONE_STEP),
     "ensemble-batch-size": graph(pipe(step("a", "X", "Y"), batch=16), ONE_STEP),
     "ensemble-unknown-tensor": graph(

@@ -47,12 +47,16 @@ def unknown_model(model: ModelUnderCheck) -> Iterator[Problem]:
 def model_cycle(model: ModelUnderCheck) -> Iterator[Problem]:
     """No ensemble is a step of itself, directly or through other ensembles.
 
-    Otherwise ensembles may be nested.
+    Otherwise ensembles may be nested. A cycle is reported once, at the first of its ensembles by name.
     """
-    if model.name in model.context.in_model_cycle:
+    cycle = model.context.ensemble_cycles.get(model.name, ())
+    if len(cycle) == 1:
         yield Problem(
             "circular dependency between ensembles: this one is a step of itself", STEPS, "remove that step"
         )
+    elif cycle:
+        message = f"circular dependency between ensembles: {quoted(cycle)} lead back to each other"
+        yield Problem(message, STEPS, "remove a step of one of them")
 
 
 @rule("ensemble-step-version", "ensemble", source="triton core CheckNode", needs_files=True)
