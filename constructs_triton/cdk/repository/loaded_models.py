@@ -213,16 +213,8 @@ class UploadedArchive(LocalModels):
         return PackedArchive(place, inspected.digest, inspected.size_bytes, inspected.unpacked_size_bytes)
 
 
-@dataclass(frozen=True)
-class StoredModels(LoadedModels):
-    """An archive in a bucket. Its content is unknown."""
-
-    bucket: s3.IBucket
-    key: str
-
-    @property
-    def description(self) -> str:
-        return f"the archive {self.key}"
+class UnreadModels(LoadedModels):
+    """Models in AWS, whose content is unknown at synth."""
 
     def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - it cannot be read
         return CheckedFindings((), ())
@@ -232,6 +224,18 @@ class StoredModels(LoadedModels):
 
     def only_model(self, name: str) -> str:
         return name
+
+
+@dataclass(frozen=True)
+class StoredModels(UnreadModels):
+    """An archive in a bucket. Its content is unknown."""
+
+    bucket: s3.IBucket
+    key: str
+
+    @property
+    def description(self) -> str:
+        return f"the archive {self.key}"
 
     def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the key identifies the content
         return blake3(self.key.encode()).hexdigest()
@@ -288,7 +292,7 @@ class ArchivePrefix(StoredModels):
 
 
 @dataclass(frozen=True)
-class PackagedModel(LoadedModels):
+class PackagedModel(UnreadModels):
     """A model package, which contains the image and the models."""
 
     model_package_name: str
@@ -296,15 +300,6 @@ class PackagedModel(LoadedModels):
     @property
     def description(self) -> str:
         return f"the model package {self.model_package_name}"
-
-    def check(self, target: Target | None) -> CheckedFindings:  # noqa: ARG002 - it cannot be read
-        return CheckedFindings((), ())
-
-    def holds(self, model_name: str) -> bool:  # noqa: ARG002 - the content is unknown
-        return True
-
-    def only_model(self, name: str) -> str:
-        return name
 
     def content_digest(self, model_name: str) -> str:  # noqa: ARG002 - the name identifies the content
         return blake3(self.model_package_name.encode()).hexdigest()
