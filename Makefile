@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo docs test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -72,7 +72,10 @@ coverage: $(INSTALLED) $(NODE_INSTALLED) ## the tests, with branch coverage
 acceptance: coverage ## the slow tests that `make test` leaves out, in under 40 minutes
 	$(BIN)/python -m pytest -n 2 --dist loadfile --durations=10 tests/acceptance
 
-# QUESTION=1 asks only that one. The answers belong in docs/fidelity.md.
+docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
+
+# QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 3 dollars
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
@@ -113,4 +116,4 @@ lock: $(INSTALLED) ## resolve constraints.txt again
 		pyproject.toml -o constraints.txt
 
 clean: ## remove what the other targets created
-	rm -rf $(VENV) node_modules cdk.out
+	rm -rf $(VENV) node_modules cdk.out build

@@ -1,4 +1,7 @@
-"""Writes ``docs/checks.md`` from the rules and their twins: ``python tools/generate_checks_doc.py``."""
+"""Writes ``docs/reference/checks.md`` from the rules and their twins.
+
+Run ``python tools/generate_checks_doc.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from constructs_triton.model_config.rules import Rule
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "checks.md"
+OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "checks.md"
 HEAD = """# The checks of a model repository
 
 This page lists every check. `constructs-triton check PATH` runs all of them, and so does every construct at

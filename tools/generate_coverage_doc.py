@@ -1,4 +1,7 @@
-"""Writes ``docs/coverage.md`` from the L1 classes of the CDK: ``python tools/generate_coverage_doc.py``."""
+"""Writes ``docs/reference/coverage.md`` from the L1 classes of the CDK.
+
+Run ``python tools/generate_coverage_doc.py``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from aws_cdk import aws_sagemaker as sagemaker
 from coverage_table import LEFT_OUT, NOT_YET, TYPED, LeftOut
 
-OUTPUT = Path(__file__).parents[1] / "docs" / "coverage.md"
+OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "coverage.md"
 CLASSES = {
     "CfnModel": ("cfn_model", sagemaker.CfnModel),
     "CfnEndpointConfig": ("cfn_endpoint_config", sagemaker.CfnEndpointConfig),

@@ -1,4 +1,4 @@
-"""``docs/coverage.md`` has a row for every property of the three L1 classes behind an endpoint."""
+"""``docs/reference/coverage.md`` has a row for every property of the three L1 classes behind an endpoint."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def test_example_uses_only_public_names(name: str) -> None:
 
 def test_every_capability_has_an_example() -> None:
     """The examples are those that the guide lists."""
-    guide = (EXAMPLES.parent / "docs" / "examples.md").read_text()
+    guide = (EXAMPLES.parent / "docs" / "examples" / "examples.md").read_text()
     assert sorted(PURPOSES) == CAPABILITIES
     assert [name for name in CAPABILITIES if f"`examples/{name}`" not in guide] == []
 

@@ -10,7 +10,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 PROJECT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").glob("*.md"))]
+DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 
 
 def _blocks() -> Iterator[object]:

@@ -1,4 +1,4 @@
-"""``docs/features.md``: every row has a status, and evidence that exists."""
+"""``docs/reference/features.md``: every row has a status, and evidence that exists."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<capability>.+?) \| (?P<status>[a-z ]+) \| (?P<evidence>.*) \|$")
 ROWS = [
     found.groupdict()
-    for line in (PROJECT / "docs/features.md").read_text().splitlines()
+    for line in (PROJECT / "docs/reference/features.md").read_text().splitlines()
     if (found := ROW.match(line))
 ]
 WITH_TESTS, WITH_REASON = {"yes", "partly"}, {"declined", "not yet", "not meaningful"}

@@ -11,7 +11,7 @@ from constructs_triton.compatibility import RULES
 from constructs_triton.errors import FactNotFoundError
 from constructs_triton.facts.environment import variables
 
-GUIDE = Path(__file__).parents[3] / "docs" / "facts.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "facts.md"
 
 
 def _run(*words: str) -> int:

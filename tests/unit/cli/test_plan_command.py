@@ -15,7 +15,7 @@ from constructs_triton.cli import plan
 from constructs_triton.errors import InvalidValueError
 
 BENCHMARK = Path(__file__).parents[1] / "planning" / "bert_benchmark.csv"
-GUIDE = Path(__file__).parents[3] / "docs" / "planning.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guides" / "planning.md"
 PRICES = ("ml.g4dn.xlarge=0.7364", "ml.g4dn.2xlarge=0.94", "ml.g4dn.12xlarge=4.89")
 
 

@@ -40,7 +40,7 @@ def test_guide_has_the_output_of_the_command(capsys: pytest.CaptureFixture[str])
     """The example in the guide is the output of the command."""
     run(*SPIKE, *POLICY, *FLEET)
     lines = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-    assert "\n".join(lines) in (Path(__file__).parents[3] / "docs" / "planning.md").read_text()
+    assert "\n".join(lines) in (Path(__file__).parents[3] / "docs" / "guides" / "planning.md").read_text()
 
 
 def test_json_has_every_minute(capsys: pytest.CaptureFixture[str]) -> None:

@@ -121,12 +121,12 @@ def test_template_with_placeholders_in_strings_gets_one_finding(tmp_path: Path) 
 
 
 def test_documentation_is_up_to_date() -> None:
-    """``docs/checks.md`` is what the generator writes today."""
+    """``docs/reference/checks.md`` is what the generator writes today."""
     path = PROJECT / "tools" / "generate_checks_doc.py"
     spec = importlib.util.spec_from_file_location("generate_checks_doc", path)
     assert spec is not None
     assert spec.loader is not None
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)
-    written = (PROJECT / "docs" / "checks.md").read_text(encoding="utf-8")
+    written = (PROJECT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
     assert written == generator.render(), "run python tools/generate_checks_doc.py"

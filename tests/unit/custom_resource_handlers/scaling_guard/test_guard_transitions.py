@@ -18,7 +18,7 @@ from constructs_triton.custom_resource_handlers.scaling_guard.transitions import
 
 __all__ = ["account"]
 
-GUIDE = Path(__file__).resolve().parents[4] / "docs" / "scaling.md"
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "scaling.md"
 RESOURCES = {"sweeper": SWEEPER_TYPE, "gate": GATE_TYPE}
 RECORDS = {"own": (True,), "other or none": (False,), "any": (True, False)}
 Transition = tuple[str, str, str]

@@ -1,0 +1,90 @@
+"""Collects the pages of the site: ``docs/``, files of the project, and a page for each example."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+PROJECT = Path(__file__).parents[2]
+#: Files of the project that are pages of the site as well.
+PROJECT_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+LANGUAGES = {
+    ".py": "python",
+    ".md": "markdown",
+    ".json": "json",
+    ".pbtxt": "text",
+    ".sh": "bash",
+    ".csv": "text",
+}
+
+
+def collect(target: Path) -> None:
+    """Write the folder that Zensical reads."""
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(PROJECT / "docs", target)
+    for name in PROJECT_FILES:
+        (target / "project").mkdir(exist_ok=True)
+        shutil.copy(PROJECT / name, target / "project" / name)
+    for folder in example_folders():
+        page = target / page_of(folder.relative_to(PROJECT).as_posix())
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(example_page(folder), encoding="utf-8")
+    for page in target.rglob("*.md"):
+        _rewrite(page, target)
+
+
+def example_folders() -> list[Path]:
+    """Return the folder of each example."""
+    return sorted(path.parent for path in (PROJECT / "examples").rglob("app.py"))
+
+
+def page_of(path: str) -> PurePosixPath:
+    """Return the page of the site that shows a file or an example of the project."""
+    if path in PROJECT_FILES:
+        return PurePosixPath("project", path)
+    if path.startswith("examples/"):
+        parts = PurePosixPath(path).parts
+        return PurePosixPath("examples", "apps", f"{parts[2 if parts[1] == 'published_systems' else 1]}.md")
+    if path.startswith("docs/"):
+        return PurePosixPath(path).relative_to("docs")
+    raise ValueError(f"{path}: no page of the site shows it; link to an example or to a page")
+
+
+def example_page(folder: Path) -> str:
+    """Return an example's README and code."""
+    name = folder.relative_to(PROJECT).as_posix()
+    readme = folder / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.is_file() else f"# {name}\n"
+    code = (folder / "app.py").read_text(encoding="utf-8")
+    return f"{text.rstrip()}\n\n## The app\n\n`{name}/app.py`:\n\n```python\n{code}```\n"
+
+
+def _rewrite(page: Path, target: Path) -> None:
+    """Point links that leave ``docs/`` to the pages of the site."""
+    place = page.relative_to(target)
+    source = _source_of(place)
+    text = page.read_text(encoding="utf-8")
+    page.write_text(LINK.sub(_rewriter(place, source), text), encoding="utf-8")
+
+
+def _source_of(place: Path) -> PurePosixPath:
+    """Return the file of the project to which a page's links are relative."""
+    if place.parts[0] == "project":
+        return PurePosixPath(place.name)
+    if place.parts[:2] == ("examples", "apps"):
+        (folder,) = (each for each in example_folders() if each.name == place.stem)
+        return PurePosixPath(folder.relative_to(PROJECT).as_posix(), "README.md")
+    return PurePosixPath("docs", place.as_posix())
+
+
+def _rewriter(place: Path, source: PurePosixPath) -> Callable[[re.Match[str]], str]:
+    def rewrite(link: re.Match[str]) -> str:
+        path = os.path.normpath(source.parent / link["path"])
+        page = os.path.relpath(page_of(path), place.parent.as_posix())
+        return f"]({page}{link['anchor'] or ''})"
+
+    return rewrite
