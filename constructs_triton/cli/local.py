@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
+    from constructs_triton.local.gateway.inference_components import LocalComponent
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
     from constructs_triton.local.run import RunOptions
+    from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["add_arguments", "run"]
 
@@ -76,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                          "with --engine 480)")
     up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
                     help="how long a container may take to answer (default: 60, as on SageMaker)")
+    up.add_argument("--wake-delay", type=_seconds_or_zero, default=5.0, metavar="SECONDS",
+                    help="how long an inference component whose scaling starts at zero copies has no "
+                         "capacity after its first call; 0 for not at all (default: 5; in AWS minutes)")
     up.add_argument("--bucket-folder", type=Path, metavar="DIR",
                     help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
                          "archives of multi-model endpoints")
@@ -93,8 +98,8 @@ def _add_containers(up: argparse.ArgumentParser) -> None:
                     help="run the template's images in containers instead of the Triton server of "
                          "nvidia-pytriton; needs no Linux")
     up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
-                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, or in place of "
-                         "another image; may be repeated")
+                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, for "
+                         "ENDPOINT/COMPONENT, or in place of another image; may be repeated")
     up.add_argument("--no-private-mounts", action="store_true",
                     help="do not mount each server's models at /opt/ml")
     up.add_argument("--allow-open-ports", action="store_true",
@@ -141,6 +146,10 @@ def _seconds(text: str) -> float:
     return seconds
 
 
+def _seconds_or_zero(text: str) -> float:
+    return 0.0 if text in ("0", "0.0") else _seconds(text)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the endpoints until the command is interrupted."""
     from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - needs aiohttp
@@ -163,6 +172,7 @@ def run(arguments: argparse.Namespace) -> int:
         memory_limit_bytes=arguments.memory_limit * 2**20 if arguments.memory_limit else None,
         startup_timeout_seconds=arguments.startup_timeout,
         invocation_timeout_seconds=arguments.invocation_timeout,
+        wake_seconds=arguments.wake_delay,
         bucket_folder=arguments.bucket_folder,
         uses_private_mounts=not arguments.no_private_mounts,
         allows_open_ports=arguments.allow_open_ports,
@@ -243,6 +253,15 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
     return {
         "name": endpoint.spec.name,
         "stack": endpoint.spec.stack,
+        "inference_components": {
+            name: {
+                "variant": component.invoked_variant,
+                "starts_at_zero": component.spec.starts_at_zero,
+                **component.server.identity(),
+                "log": str(component.server.log),
+            }
+            for name, component in endpoint.components.items()
+        },
         "variants": {
             name: {
                 "target_models": sorted(variant.spec.container.archives),
@@ -258,12 +277,9 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
     for endpoint in endpoints:
         print(f"\n{endpoint.spec.name}  {url}/endpoints/{endpoint.spec.name}/invocations")
-        targets = [
-            line
-            for variant in endpoint.variants.values()
-            for line in _variant_lines(variant.spec.name, endpoint)
-        ]
-        print("\n".join(targets))
+        targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
+        components = [_component_line(each) for each in endpoint.components.values()]
+        print("\n".join([*targets, *components]))
         print(_snippet(url, endpoint))
     print("ready (press Ctrl-C to stop)", flush=True)
 
@@ -272,8 +288,7 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
     variant = endpoint.variants[name]
     container = variant.spec.container
     if variant.multi_model is None:
-        model = container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
-        return [f"  variant {name}: {model}"]
+        return [f"  variant {name}: {_model_of(container)}"]
     models = ", ".join(sorted(container.archives)) or "no archives yet"
     if container.fetch_archive is not None:
         return [
@@ -285,7 +300,24 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
     ]
 
 
-def _snippet(url: str, endpoint: RunningEndpoint) -> str:
+def _component_line(component: LocalComponent) -> str:
+    start = "; starts at zero copies, its first call wakes it" if component.copies.are_zero else ""
+    return f"  inference component {component.spec.name}: {_model_of(component.spec.container)}{start}"
+
+
+def _model_of(container: ContainerSpec) -> str:
+    return container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
+
+
+def _target(endpoint: RunningEndpoint) -> str:
+    """Return the argument that chooses what an endpoint runs, for endpoints that run several things."""
+    if endpoint.components:
+        name = next(iter(endpoint.components))
+        return f',\n                                     InferenceComponentName="{name}"'
     archives = sorted(endpoint.spec.variants[0].container.archives)
-    target = f', TargetModel="{archives[0]}"' if archives else ""
+    return f', TargetModel="{archives[0]}"' if archives else ""
+
+
+def _snippet(url: str, endpoint: RunningEndpoint) -> str:
+    target = _target(endpoint)
     return _SNIPPET.format(url=url, name=endpoint.spec.name, region=endpoint.spec.region, target=target)

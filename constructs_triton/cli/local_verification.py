@@ -51,6 +51,11 @@ class LocalVerification:
             names = ", ".join(endpoint.spec.name for endpoint in endpoints)
             raise InvalidValueError(f"--verify: needs one endpoint, got {names}; choose one with --endpoint")
         spec = endpoints[0].spec
+        if spec.components:
+            raise InvalidValueError(
+                f"--verify: does not support inference components, got endpoint {spec.name}; remove "
+                "--verify, and call the components by their names"
+            )
         session = boto3.Session("local", "local", region_name=spec.region)
         transport = SageMakerTransport(spec.name, session=session, endpoint_url=url)
         archives = spec.variants[0].container.archives

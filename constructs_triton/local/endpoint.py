@@ -54,6 +54,7 @@ class LocalEndpoint:
         memory_limit_mib: int | None = None,
         startup_timeout_seconds: float | None = None,
         invocation_timeout_seconds: float | None = None,
+        wake_delay_seconds: float | None = None,
         bucket_folder: str | Path | None = None,
         uses_private_mounts: bool = True,
         allow_open_ports: bool = False,
@@ -75,6 +76,8 @@ class LocalEndpoint:
                 used model is unloaded (default: 70 percent of the free memory, shared equally).
             startup_timeout_seconds: how long a server may take to start (default: the template's, else 120).
             invocation_timeout_seconds: how long a container may take to answer (default: 60).
+            wake_delay_seconds: how long an inference component whose scaling starts at zero copies answers
+                that it has no capacity, from its first call on (default: 5; in AWS it takes minutes).
             bucket_folder: a folder in place of S3, for asynchronous endpoints.
             uses_private_mounts: whether each server sees its models at ``/opt/ml``, if the platform allows.
             uses_stand_ins: whether the frameworks' own packages run models whose backend the server does not
@@ -83,11 +86,13 @@ class LocalEndpoint:
                 by the name of the model.
             engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
                 Triton server of nvidia-pytriton).
-            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant`` or image.
+            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant``,
+                ``endpoint/component`` or image.
         """
         options = {
             "--stack": stack,
             "--endpoint": endpoint,
+            "--wake-delay": wake_delay_seconds,
             "--bucket-folder": bucket_folder,
             "--port": port,
             "--engine": engine,
@@ -167,6 +172,7 @@ class LocalEndpoint:
         memory_limit_mib: int | None = None,
         startup_timeout_seconds: float | None = None,
         invocation_timeout_seconds: float | None = None,
+        wake_delay_seconds: float | None = None,
         allow_open_ports: bool = False,
         uses_stand_ins: bool = True,
         substitutes: Mapping[str, str | Path] | None = None,
@@ -180,6 +186,7 @@ class LocalEndpoint:
         """
         options = {
             "--aws-endpoint-url": aws_endpoint_url,
+            "--wake-delay": wake_delay_seconds,
             "--endpoint": endpoint,
             "--port": port,
             "--engine": engine,

@@ -8,7 +8,10 @@ from pathlib import Path
 
 from constructs_triton.facts.limits import INVOCATION_TIMEOUT_SECONDS
 
-__all__ = ["RunOptions"]
+__all__ = ["DEFAULT_WAKE_SECONDS", "RunOptions"]
+
+#: SageMaker takes minutes. A few seconds let a client's retries be tested.
+DEFAULT_WAKE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,9 @@ class RunOptions:
     With ``watches`` the endpoints are replaced when files of ``source`` change.
     ``substitutes`` are the ONNX files and Python models that run in the place of others, by model name.
     With ``engine``, ``docker`` or ``podman``, containers of the template's images run instead of the bundled
-    server. ``images`` are images to use instead, by endpoint, by ``endpoint/variant`` or by image.
+    server. ``images`` are images to use instead, by endpoint, by ``endpoint/variant``, by
+    ``endpoint/component`` or by image. ``wake_seconds`` is how long an inference component with zero copies
+    takes to wake after its first call.
     """
 
     source: Path
@@ -37,6 +42,7 @@ class RunOptions:
     memory_limit_bytes: int | None = None
     startup_timeout_seconds: float | None = None
     invocation_timeout_seconds: float = INVOCATION_TIMEOUT_SECONDS
+    wake_seconds: float = DEFAULT_WAKE_SECONDS
     bucket_folder: Path | None = None
     uses_private_mounts: bool = True
     allows_open_ports: bool = False

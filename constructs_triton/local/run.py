@@ -19,15 +19,17 @@ from aiohttp import web
 from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
 from constructs_triton.local.containers.engine_containers import EngineContainers
 from constructs_triton.local.gateway.gateway import gateway_application
+from constructs_triton.local.gateway.inference_components import LocalComponent
+from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.http_session import READ_BUFFER_BYTES
-from constructs_triton.local.options import RunOptions
+from constructs_triton.local.options import DEFAULT_WAKE_SECONDS, RunOptions
 from constructs_triton.local.readiness import finish
 from constructs_triton.local.running_container import ContainerRunner, RunningContainer
 from constructs_triton.local.sources.bucket_archives import with_archives_of
 from constructs_triton.local.sources.sources import read_source
-from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, variants_of
+from constructs_triton.local.sources.specs import ComponentSpec, EndpointSpec, VariantSpec, variants_of
 from constructs_triton.local.watch import changes
 
 __all__ = ["LocalRun", "RunOptions"]
@@ -93,8 +95,8 @@ class LocalRun:
         self, specs: Sequence[EndpointSpec], runner: ContainerRunner, servers: AsyncExitStack
     ) -> dict[str, RunningEndpoint]:
         """Start all servers and return the endpoints by name. Closing ``servers`` stops them."""
-        variants = await _start_variants(specs, runner, self.options.memory_limit_bytes, servers)
-        return {spec.name: RunningEndpoint(spec, variants[spec.name]) for spec in specs}
+        running = await _start_variants(specs, runner, self.options, servers)
+        return {spec.name: RunningEndpoint(spec, running[spec.name]) for spec in specs}
 
     async def _watch(
         self,
@@ -116,6 +118,8 @@ class LocalRun:
                 self.report(f"the changed models cannot start, and the previous ones keep running: {error}")
                 continue
             previous = list(endpoints.values())
+            for name in started.keys() & endpoints.keys():
+                started[name].keep_copies_of(endpoints[name])
             endpoints.clear()
             endpoints.update(started)
             self.report("the changed models are running")
@@ -153,7 +157,7 @@ class LocalRun:
 async def _start_variants(
     specs: Sequence[EndpointSpec],
     runner: ContainerRunner,
-    memory_limit_bytes: int | None,
+    options: RunOptions,
     stack: AsyncExitStack,
 ) -> dict[str, list[LocalVariant]]:
     """Start all servers at the same time. Each is on the stack, to be stopped, before it starts."""
@@ -162,12 +166,12 @@ async def _start_variants(
     stack.push_async_callback(_stop_all, servers)
     pairs = variants_of(specs)
     multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
-    limit = memory_limit_bytes or int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
+    limit = options.memory_limit_bytes or int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
     async with _first_error() as group:
         for spec, variant in pairs:
             server = runner.create(spec, variant)
             servers.append(server)
-            start = _start_variant(spec, variant, server, limit)
+            start = _start_variant(spec, variant, server, limit, wake_seconds=options.wake_seconds)
             starts.setdefault(spec.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 
@@ -189,8 +193,8 @@ async def _stop_all(servers: Sequence[RunningContainer]) -> None:
 async def _wait_until_idle(endpoints: Sequence[RunningEndpoint], timeout_seconds: float) -> None:
     """Wait for requests in progress, as long as a container may take to answer."""
     deadline = asyncio.get_running_loop().time() + timeout_seconds
-    variants = [variant for endpoint in endpoints for variant in endpoint.all_variants()]
-    while asyncio.get_running_loop().time() < deadline and not all(each.is_idle for each in variants):
+    running = [each for endpoint in endpoints for each in endpoint.all_servers()]
+    while asyncio.get_running_loop().time() < deadline and not all(each.is_idle for each in running):
         await asyncio.sleep(_IDLE_INTERVAL_SECONDS)
 
 
@@ -199,8 +203,12 @@ async def _start_variant(
     variant: VariantSpec,
     server: RunningContainer,
     memory_limit_bytes: int,
+    *,
+    wake_seconds: float = DEFAULT_WAKE_SECONDS,
 ) -> LocalVariant:
     await server.start()
+    if isinstance(variant, ComponentSpec):
+        return LocalComponent(variant, server, wake_seconds)
     if not variant.container.is_multi_model:
         return LocalVariant(variant, server, None)
     multi_model = MultiModelContainer(spec, server, memory_limit_bytes)

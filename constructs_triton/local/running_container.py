@@ -14,7 +14,7 @@ __all__ = ["ContainerRunner", "RunningContainer"]
 
 
 class RunningContainer(Protocol):
-    """The container of one variant: the bundled server, or an image that docker or podman runs.
+    """The container of one variant or component: the bundled server, or an image that an engine runs.
 
     ``directory`` is a private folder that is deleted with the container. ``generation`` counts the starts.
     """

@@ -19,10 +19,12 @@ from aiohttp import web
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
 from constructs_triton.local.gateway.freed_memory import keep_freed_memory
+from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
+from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton.local.gateway.relay import body_of, headers_to_container, relay, relay_as_events
 from constructs_triton.local.gateway.request_checks import check_target_model, refuse_foreign_requests
-from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
 
 __all__ = ["gateway_application"]
@@ -92,17 +94,23 @@ class _Gateway:
 
     async def ping(self, _: web.Request) -> web.Response:
         """Answer 200 while every container is ready. For scripts that wait; SageMaker has no such path."""
-        servers = [v.server for endpoint in self._endpoints.values() for v in endpoint.variants.values()]
-        return web.Response(status=200 if all(server.is_ready for server in servers) else 503)
+        are_ready = (
+            each.server.is_ready
+            for endpoint in self._endpoints.values()
+            for each in (*endpoint.variants.values(), *endpoint.components.values())
+        )
+        return web.Response(status=200 if all(are_ready) else 503)
 
     async def _answer(self, request: web.Request, send: _Relay) -> web.StreamResponse:
         try:
             invocation = await self._read(request)
-            variant = invocation.endpoint.choose(request.headers.get(_TARGET_VARIANT_HEADER))
+            variant = invocation.endpoint.choose(
+                request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
+            )
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
             async with self._call(invocation, variant) as answer:
-                return await send(request, answer, variant.spec.name)
+                return await send(request, answer, variant.invoked_variant)
         except RuntimeApiError as error:
             return error.response()
 
@@ -151,14 +159,14 @@ class _Gateway:
                 if answer.status != 200:
                     message = await answer.read()
                     variant.explain(message)
-                    raise model_error(spec, answer.status, message)
+                    raise model_error(spec, answer.status, message, variant.log_group)
                 yield answer
         except TimeoutError:
-            raise model_error(
-                spec, 0, "Your invocation timed out while waiting for a response from container primary."
-            ) from None
+            why = "Your invocation timed out while waiting for a response from container primary."
+            raise model_error(spec, 0, why, variant.log_group) from None
         except aiohttp.ClientError as error:
-            raise model_error(spec, 500, f"The container closed the connection: {error}") from error
+            why = f"The container closed the connection: {error}"
+            raise model_error(spec, 500, why, variant.log_group) from error
 
     def _mirror(self, invocation: _Invocation, shadow: LocalVariant) -> None:
         task = asyncio.create_task(self._send_to_shadow(invocation, shadow))

@@ -1,99 +1,45 @@
-"""An endpoint whose servers are running, and the variant that receives each request."""
+"""An endpoint whose servers are running, and the variant or component that receives each request."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
-from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.runtime_errors import service_unavailable, validation_error
+from constructs_triton.local.gateway.inference_components import (
+    LocalComponent,
+    choose_component,
+    refuse_component,
+)
+from constructs_triton.local.gateway.local_variant import LocalVariant
+from constructs_triton.local.gateway.runtime_errors import validation_error
 from constructs_triton.local.gateway.traffic import ShadowShare, TrafficShare
-from constructs_triton.local.running_container import RunningContainer
-from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import EndpointSpec
 
-__all__ = ["LocalVariant", "RunningEndpoint"]
-
-
-class LocalVariant:
-    """A variant's server, and for a multi-model container the models that are loaded."""
-
-    def __init__(
-        self, spec: VariantSpec, server: RunningContainer, multi_model: MultiModelContainer | None
-    ) -> None:
-        self.spec = spec
-        self.server = server
-        self.multi_model = multi_model
-        self._has_explained = False
-        self._requests = 0
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request is in progress."""
-        return self._requests == 0
-
-    def explain(self, message: bytes) -> None:
-        """Report once what the server's message means for the deployed endpoint."""
-        if b"is not healthy" in message and not self._has_explained:
-            self._has_explained = True
-            self.server.report(
-                f"{self.server.label}: a model ended its own process. Triton does not restart that process "
-                "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
-            )
-
-    @asynccontextmanager
-    async def use(self, target_model: str | None) -> AsyncIterator[str]:
-        """Yield the server's path for a request, and keep its model loaded inside the block.
-
-        Raises:
-            RuntimeApiError: the container is starting, or ``target_model`` cannot be used.
-        """
-        self._requests += 1
-        try:
-            async with self._path(target_model) as path:
-                yield path
-        finally:
-            self._requests -= 1
-
-    @asynccontextmanager
-    async def _path(self, target_model: str | None) -> AsyncIterator[str]:
-        if not self.server.is_ready:
-            raise service_unavailable(
-                f"The container of variant {self.spec.name} is starting; please try again"
-            )
-        if self.multi_model is None:
-            if target_model is not None:
-                raise validation_error("TargetModel is only accepted by multi-model endpoints; leave it out")
-            yield "/invocations"
-            return
-        if target_model is None:
-            raise validation_error(
-                "A multi-model endpoint needs TargetModel; set it to one of its archives. "
-                + self.multi_model.archives_note()
-            )
-        async with self.multi_model.use(target_model) as path:
-            yield path
+__all__ = ["RunningEndpoint"]
 
 
 class RunningEndpoint:
-    """An endpoint whose servers are running."""
+    """An endpoint whose servers are running. It has either ``variants`` or ``components``."""
 
-    def __init__(self, spec: EndpointSpec, variants: Sequence[LocalVariant]) -> None:
+    def __init__(self, spec: EndpointSpec, running: Sequence[LocalVariant]) -> None:
         self.spec = spec
         production = {variant.name for variant in spec.variants}
-        self.variants = {each.spec.name: each for each in variants if each.spec.name in production}
+        shadows = {variant.name for variant in spec.shadow_variants}
+        self.variants = {each.spec.name: each for each in running if each.spec.name in production}
+        self.components = {each.spec.name: each for each in running if isinstance(each, LocalComponent)}
         self._traffic = TrafficShare(spec.variants)
         self._shadows = [
-            (each, ShadowShare(spec.variants[0], each.spec))
-            for each in variants
-            if each.spec.name not in production
+            (each, ShadowShare(spec.variants[0], each.spec)) for each in running if each.spec.name in shadows
         ]
 
-    def all_variants(self) -> list[LocalVariant]:
-        """Return the production and the shadow variants."""
-        return [*self.variants.values(), *(shadow for shadow, _ in self._shadows)]
+    def all_servers(self) -> list[LocalVariant]:
+        """Return everything that has a server: production and shadow variants, or components."""
+        return [*self.variants.values(), *(shadow for shadow, _ in self._shadows), *self.components.values()]
 
-    def choose(self, target_variant: str | None) -> LocalVariant:
-        """Return the variant for a request: ``target_variant`` if given, else chosen by weight."""
+    def choose(self, target_variant: str | None, component: str | None = None) -> LocalVariant:
+        """Return the component for a request, or its variant: ``target_variant``, else chosen by weight."""
+        if self.components:
+            return choose_component(self.components, component, target_variant)
+        refuse_component(component)
         if target_variant is None:
             return self.variants[self._traffic.next()]
         if target_variant not in self.variants:
@@ -102,6 +48,12 @@ class RunningEndpoint:
                 f"Its variants: {', '.join(self.variants)}"
             )
         return self.variants[target_variant]
+
+    def keep_copies_of(self, previous: RunningEndpoint) -> None:
+        """Keep the copies that components have: an update does not bring them back to zero."""
+        for name, component in self.components.items():
+            if name in previous.components:
+                component.copies = previous.components[name].copies
 
     def shadows_of_next(self) -> tuple[LocalVariant, ...]:
         """Return the shadow variants that receive a copy of the next request."""

@@ -55,11 +55,16 @@ def service_unavailable(message: str) -> RuntimeApiError:
     return RuntimeApiError(503, "ServiceUnavailable", message)
 
 
-def model_error(endpoint: EndpointSpec, status: int, original: bytes | str) -> RuntimeApiError:
-    """Return the error for a container that answered with an error, or (status 0) not in time."""
+def model_error(
+    endpoint: EndpointSpec, status: int, original: bytes | str, log_group: str | None = None
+) -> RuntimeApiError:
+    """Return the error for a container that answered with an error, or (status 0) not in time.
+
+    ``log_group`` is that of the container (default: the endpoint's).
+    """
     text = original if isinstance(original, str) else original.decode("utf-8", "replace")
     side = "client" if 400 <= status < 500 else "server"
-    group = f"/aws/sagemaker/Endpoints/{endpoint.name}"
+    group = log_group or f"/aws/sagemaker/Endpoints/{endpoint.name}"
     console = f"https://{endpoint.region}.console.aws.amazon.com/cloudwatch/home?region={endpoint.region}"
     return RuntimeApiError(
         424,

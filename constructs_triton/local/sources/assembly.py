@@ -15,6 +15,7 @@ from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.sources.components import hosts_components, read_components
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 
@@ -185,15 +186,23 @@ class _StackReader:
             config = self._resource(
                 "AWS::SageMaker::EndpointConfig", properties["EndpointConfigName"], logical_id
             )
-            yield EndpointSpec(
-                name=properties.get("EndpointName", logical_id),
-                stack=self._template.name,
-                variants=self._variants(config.get("ProductionVariants", [])),
-                shadow_variants=self._variants(config.get("ShadowProductionVariants", [])),
-                region=self._template.region,
-                account=self._template.account,
-                asynchronous=_asynchronous(config.get("AsyncInferenceConfig")),
-            )
+            yield self._endpoint(properties.get("EndpointName", logical_id), config)
+
+    def _endpoint(self, name: str, config: Mapping[str, Any]) -> EndpointSpec:
+        variants = config.get("ProductionVariants", [])
+        spec = EndpointSpec(
+            name=name,
+            stack=self._template.name,
+            variants=(),
+            shadow_variants=self._variants(config.get("ShadowProductionVariants", [])),
+            region=self._template.region,
+            account=self._template.account,
+            asynchronous=_asynchronous(config.get("AsyncInferenceConfig")),
+        )
+        if not hosts_components(variants):
+            return replace(spec, variants=self._variants(variants))
+        components = read_components(self._template, name, variants, self._container_of_component)
+        return replace(spec, components=components)
 
     def _resource(self, type: str, name: str, wanted_by: str) -> dict[str, Any]:
         for logical_id in self._template.resources_of_type(type):
@@ -219,20 +228,38 @@ class _StackReader:
     def _container(self, variant: Mapping[str, Any]) -> ContainerSpec:
         if "ModelName" not in variant:
             raise LocalEndpointError(
-                f"{self._template.name}: variant {variant['VariantName']} has no ModelName; "
-                "inference components do not run locally, so select other endpoints with --endpoint"
+                f"{self._template.name}: variant {variant['VariantName']} has no ModelName beside variants "
+                "that have one; give every variant a model, or none"
             )
-        model = self._resource("AWS::SageMaker::Model", variant["ModelName"], variant["VariantName"])
+        return self._container_of_model(variant["ModelName"], variant["VariantName"])
+
+    def _container_of_component(self, specification: Mapping[str, Any], logical_id: str) -> ContainerSpec:
+        if "ModelName" in specification:
+            spec = self._container_of_model(specification["ModelName"], logical_id)
+        else:
+            container = dict(specification.get("Container", {}))
+            spec = self._container_spec(
+                logical_id, {**container, "ModelDataUrl": container.get("ArtifactUrl")}
+            )
+        if spec.is_multi_model:
+            raise LocalEndpointError(
+                f"{self._template.name}/{logical_id}: an inference component cannot run a multi-model "
+                "container; remove Mode from its model"
+            )
+        return spec
+
+    def _container_of_model(self, name: str, wanted_by: str) -> ContainerSpec:
+        model = self._resource("AWS::SageMaker::Model", name, wanted_by)
         containers = (
             [model["PrimaryContainer"]] if "PrimaryContainer" in model else model.get("Containers", [])
         )
         if len(containers) != 1:
             raise LocalEndpointError(
-                f"{self._template.name}/{variant['ModelName']}: must have one container, "
+                f"{self._template.name}/{name}: must have one container, "
                 f"got {len(containers)}; serial inference pipelines do not run locally, so select other "
                 "endpoints with --endpoint"
             )
-        spec = self._container_spec(variant["ModelName"], containers[0])
+        spec = self._container_spec(name, containers[0])
         return replace(spec, is_isolated=_text(model.get("EnableNetworkIsolation", False)) == "true")
 
     def _container_spec(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:

@@ -1,6 +1,7 @@
 """Reads deployed endpoints: their definitions from SageMaker, their archives from S3.
 
-Calls DescribeEndpoint, DescribeEndpointConfig and DescribeModel, and downloads the archives.
+Calls DescribeEndpoint, DescribeEndpointConfig, DescribeModel, ListInferenceComponents and
+DescribeInferenceComponent, and downloads the archives.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.components import hosts_components
+from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 __all__ = ["read_deployed_endpoints"]
 
@@ -71,10 +73,13 @@ class _Account:
             if "DesiredWeight" in variant
         }
         _, _, _, region, account, _ = endpoint["EndpointArn"].split(":", 5)
+        variants = config["ProductionVariants"]
+        is_shared = hosts_components(variants)
         return EndpointSpec(
             name=name,
             stack=config_name,
-            variants=self._variants(name, config["ProductionVariants"], weights),
+            variants=() if is_shared else self._variants(name, variants, weights),
+            components=tuple(self._components(name, variants)) if is_shared else (),
             shadow_variants=self._variants(name, config.get("ShadowProductionVariants", []), weights),
             region=region,
             account=account,
@@ -94,11 +99,33 @@ class _Account:
             for variant in variants
         )
 
+    def _components(self, endpoint: str, variants: Sequence[Mapping[str, Any]]) -> Iterator[ComponentSpec]:
+        types = {variant["VariantName"]: variant.get("InstanceType") for variant in variants}
+        pages = self._sagemaker.get_paginator("list_inference_components")
+        for page in pages.paginate(EndpointNameEquals=endpoint):
+            for summary in page["InferenceComponents"]:
+                yield self._component(endpoint, summary["InferenceComponentName"], types)
+
+    def _component(self, endpoint: str, name: str, types: Mapping[str, str | None]) -> ComponentSpec:
+        found = self._sagemaker.describe_inference_component(InferenceComponentName=name)
+        specification = found.get("Specification") or found.get("Specifications", [{}])[0]
+        startup = specification.get("StartupParameters", {})
+        variant_name = found.get("VariantName") or next(iter(types))
+        return ComponentSpec(
+            name=name,
+            container=self._container(endpoint, {**specification, "VariantName": name}),
+            instance_type=types.get(variant_name),
+            startup_timeout_seconds=startup.get("ContainerStartupHealthCheckTimeoutInSeconds"),
+            variant_name=variant_name,
+            starts_at_zero=found.get("RuntimeConfig", {}).get("CurrentCopyCount") == 0,
+        )
+
     def _container(self, endpoint: str, variant: Mapping[str, Any]) -> ContainerSpec:
+        """Return the container of a variant's model, or of a component's."""
         place = f"{endpoint}/{variant['VariantName']}"
         if "ModelName" not in variant:
             raise LocalEndpointError(
-                f"{place}: has no ModelName; inference components do not run locally, so change --endpoint"
+                f"{place}: has no ModelName, so it does not run locally; change --endpoint"
             )
         model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
         container: Mapping[str, Any] = model.get("PrimaryContainer") or {}

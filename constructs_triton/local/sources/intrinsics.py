@@ -26,8 +26,12 @@ _NAME_PROPERTIES = {
     "AWS::S3::Bucket": "BucketName",
     "AWS::SageMaker::Endpoint": "EndpointName",
     "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
+    "AWS::SageMaker::InferenceComponent": "InferenceComponentName",
     "AWS::SageMaker::Model": "ModelName",
 }
+#: The type whose ``Ref`` is its ARN. Templates take the name from the ARN, because it is no attribute.
+_COMPONENT = "AWS::SageMaker::InferenceComponent"
+_COMPONENT_NAME_LIMIT = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +104,7 @@ class Template:
         if name in pseudo:
             return pseudo[name]
         if name in self.resources:
-            return self._physical_name(name)
+            return self._component_arn(name) if self._is_component(name) else self.name_of(name)
         if name in self.parameters:
             return self.parameters[name]
         return self._default(name)
@@ -114,16 +118,28 @@ class Template:
             )
         return parameter["Default"]
 
-    def _physical_name(self, logical_id: str) -> str:
+    def name_of(self, logical_id: str) -> str:
+        """Return the name of a resource: that of the template, else the logical ID."""
         resource = self.resources[logical_id]
         given = resource.get("Properties", {}).get(_NAME_PROPERTIES.get(resource.get("Type", ""), ""))
-        return str(self.evaluate(given)) if given is not None else logical_id
+        if given is not None:
+            return str(self.evaluate(given))
+        return logical_id[:_COMPONENT_NAME_LIMIT] if self._is_component(logical_id) else logical_id
+
+    def _is_component(self, logical_id: str) -> bool:
+        return self.resources.get(logical_id, {}).get("Type") == _COMPONENT
+
+    def _component_arn(self, logical_id: str) -> str:
+        prefix = f"arn:{self._pseudo_parameters()['AWS::Partition']}:sagemaker:{self.region}:{self.account}"
+        return f"{prefix}:inference-component/{self.name_of(logical_id)}"
 
     def _get_att(self, argument: Any) -> Any:
         logical_id, attribute = argument.split(".", 1) if isinstance(argument, str) else argument
         resource = self.resources.get(logical_id, {})
         if attribute == _NAME_PROPERTIES.get(resource.get("Type", "")):
-            return self._physical_name(logical_id)
+            return self.name_of(logical_id)
+        if attribute == "InferenceComponentArn" and self._is_component(logical_id):
+            return self._component_arn(logical_id)
         return f"{logical_id}.{attribute}"
 
     def _sub(self, argument: Any) -> str:

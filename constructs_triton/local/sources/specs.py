@@ -10,6 +10,7 @@ from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGI
 
 __all__ = [
     "AsyncInferenceSpec",
+    "ComponentSpec",
     "ContainerSpec",
     "EndpointSpec",
     "VariantSpec",
@@ -57,6 +58,18 @@ class VariantSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class ComponentSpec(VariantSpec):
+    """An inference component, which has a server of its own as a variant has. ``name`` is the component's.
+
+    ``variant_name`` is the variant whose instances run it. With ``starts_at_zero`` it has no copies until it
+    is called.
+    """
+
+    variant_name: str = "AllTraffic"
+    starts_at_zero: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class AsyncInferenceSpec:
     """The S3 prefixes of an asynchronous endpoint, and how many requests run at the same time."""
 
@@ -67,7 +80,10 @@ class AsyncInferenceSpec:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSpec:
-    """An endpoint. ``name`` is its ``EndpointName``."""
+    """An endpoint. ``name`` is its ``EndpointName``.
+
+    An endpoint has either ``variants`` or ``components``.
+    """
 
     name: str
     stack: str
@@ -76,13 +92,18 @@ class EndpointSpec:
     region: str = LOCAL_REGION
     account: str = LOCAL_ACCOUNT
     asynchronous: AsyncInferenceSpec | None = None
+    components: tuple[ComponentSpec, ...] = ()
 
 
 def variants_of(specs: Sequence[EndpointSpec]) -> list[tuple[EndpointSpec, VariantSpec]]:
-    """Return every variant, shadow variants too, with its endpoint."""
-    return [(spec, variant) for spec in specs for variant in (*spec.variants, *spec.shadow_variants)]
+    """Return everything that has a server of its own, with its endpoint: variants, shadows, components."""
+    return [
+        (spec, variant)
+        for spec in specs
+        for variant in (*spec.variants, *spec.shadow_variants, *spec.components)
+    ]
 
 
 def label_of(spec: EndpointSpec, variant: VariantSpec) -> str:
-    """Return the name of a variant in messages: ``endpoint/variant``."""
+    """Return the name of a variant or component in messages: ``endpoint/variant``."""
     return f"{spec.name}/{variant.name}"

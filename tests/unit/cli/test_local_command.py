@@ -12,11 +12,13 @@ import pytest
 
 from constructs_triton.cli import main
 from constructs_triton.local import run
+from constructs_triton.local.gateway.inference_components import LocalComponent
+from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.run import RunOptions
 from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 URL = "http://127.0.0.1:8080"
 
@@ -59,6 +61,7 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--memory-limit=2"], {"memory_limit_bytes": 2 * 2**20}),
         (["--startup-timeout=1.5"], {"startup_timeout_seconds": 1.5}),
         (["--invocation-timeout=0.1"], {"invocation_timeout_seconds": 0.1}),
+        (["--wake-delay=0"], {"wake_seconds": 0.0}),
         (["--bucket-folder=b"], {"bucket_folder": Path("b")}),
         (["--no-private-mounts"], {"uses_private_mounts": False}),
         (["--allow-open-ports"], {"allows_open_ports": True}),
@@ -140,12 +143,17 @@ def _endpoints() -> list[RunningEndpoint]:
 
 def _endpoint(name: str, container: ContainerSpec) -> RunningEndpoint:
     variant = VariantSpec("A", container)
-    server = TritonServer(f"{name}/A", container, cast("Any", None))
-    server.process_id, server.directory = 7, Path("/tmp/server")
+    server = _server(f"{name}/A", container)
     multi_model = cast("MultiModelContainer", _Prefix()) if container.is_multi_model else None
     return RunningEndpoint(
         EndpointSpec(name, "Stack", (variant,)), [LocalVariant(variant, server, multi_model)]
     )
+
+
+def _server(label: str, container: ContainerSpec) -> TritonServer:
+    server = TritonServer(label, container, cast("Any", None))
+    server.process_id, server.directory = 7, Path("/tmp/server")
+    return server
 
 
 def test_json_describes_every_endpoint(
@@ -162,6 +170,7 @@ def test_json_describes_every_endpoint(
     assert described["many"] == {
         "name": "many",
         "stack": "Stack",
+        "inference_components": {},
         "variants": {
             "A": {
                 "target_models": ["a.tar.gz", "b.tar.gz"],
@@ -192,6 +201,32 @@ def test_text_shows_how_to_call_every_endpoint(
         assert "Body=body)" in block
     assert 'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
     assert text.endswith("ready (press Ctrl-C to stop)\n")
+
+
+def test_components_are_listed_and_called_by_name(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The text says which one starts at zero; the JSON has their variants, processes and logs."""
+    container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
+    specs = (ComponentSpec("one", container), ComponentSpec("two", container, starts_at_zero=True))
+    running = [LocalComponent(each, _server(f"e/{each.name}", container), 1.0) for each in specs]
+    endpoint = RunningEndpoint(EndpointSpec("e", "Stack", (), components=specs), running)
+    main(["local", "up"])
+    runs[0]["on_ready"](URL, [endpoint])
+    text = capsys.readouterr().out
+    assert "  inference component one: digits\n" in text
+    assert "  inference component two: digits; starts at zero copies, its first call wakes it\n" in text
+    assert 'InferenceComponentName="one")' in text
+    main(["local", "up", "--json"])
+    runs[1]["on_ready"](URL, [endpoint])
+    (described,) = json.loads(capsys.readouterr().out)["endpoints"]
+    assert described["variants"] == {}
+    assert described["inference_components"]["two"] == {
+        "variant": "AllTraffic",
+        "starts_at_zero": True,
+        "process_id": 7,
+        "log": "/tmp/server/server.log",
+    }
 
 
 def test_progress_is_printed_on_standard_error(

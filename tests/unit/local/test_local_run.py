@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.local import run
-from constructs_triton.local.gateway.running_endpoint import LocalVariant
+from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.server.installation import ModelPython, TritonInstallation
 from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec

@@ -27,8 +27,9 @@ from fake_container import (
 
 from constructs_triton.local.gateway import gateway
 from constructs_triton.local.gateway.gateway import gateway_application
+from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
-from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.server.server import TritonServer
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
 

@@ -23,7 +23,8 @@ from test_local_gateway import (
 )
 
 from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.running_endpoint import LocalVariant, RunningEndpoint
+from constructs_triton.local.gateway.local_variant import LocalVariant
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.run import _listen, _serving
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec, VariantSpec
 

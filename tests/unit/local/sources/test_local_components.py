@@ -1,0 +1,110 @@
+"""Reading the inference components of a cloud assembly."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_local_assembly import _template, _write
+
+from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.sources.assembly import read_endpoints
+from constructs_triton.local.sources.intrinsics import Template
+from constructs_triton.local.sources.specs import label_of, variants_of
+
+Resources = dict[str, Any]
+
+
+@pytest.fixture
+def resources() -> Resources:
+    """An endpoint with one variant without a model, and a component on it."""
+    found: Resources = _template()["Resources"]
+    variant = found["Config"]["Properties"]["ProductionVariants"][0]
+    del variant["ModelName"]
+    variant["InstanceType"] = "ml.g5.12xlarge"
+    found["Digits"] = {
+        "Type": "AWS::SageMaker::InferenceComponent",
+        "Properties": {
+            "EndpointName": {"Fn::GetAtt": ["Endpoint", "EndpointName"]},
+            "VariantName": "AllTraffic",
+            "Specification": {
+                "ModelName": {"Fn::GetAtt": ["Model", "ModelName"]},
+                "StartupParameters": {"ContainerStartupHealthCheckTimeoutInSeconds": 900},
+            },
+        },
+    }
+    return found
+
+
+def add_target(resources: Resources, component: str, minimum: int) -> None:
+    name = {"Fn::Select": [1, {"Fn::Split": ["inference-component/", {"Ref": component}]}]}
+    resources[f"{component}Target"] = {
+        "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
+        "Properties": {
+            "ResourceId": {"Fn::Join": ["", ["inference-component/", name]]},
+            "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
+            "MinCapacity": minimum,
+        },
+    }
+
+
+def test_component_has_the_container_of_its_model(tmp_path: Path, resources: Resources) -> None:
+    """Its name is the logical ID if CloudFormation would generate one, else that of the template."""
+    resources["Named"] = copy.deepcopy(resources["Digits"])
+    resources["Named"]["Properties"]["InferenceComponentName"] = "sentiment"
+    del resources["Named"]["Properties"]["VariantName"]
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert spec.variants == ()
+    assert [label_of(*pair) for pair in variants_of([spec])] == ["Endpoint/Digits", "Endpoint/sentiment"]
+    digits, named = spec.components
+    assert digits.container.archive == tmp_path / "asset.abc.tar.gz"
+    assert (digits.variant_name, named.variant_name) == ("AllTraffic", "AllTraffic")
+    assert (digits.instance_type, digits.startup_timeout_seconds) == ("ml.g5.12xlarge", 900)
+
+
+@pytest.mark.parametrize(("minimum", "starts_at_zero"), [(0, True), (1, False)])
+def test_component_with_a_minimum_of_zero_starts_at_zero(
+    tmp_path: Path, resources: Resources, minimum: int, starts_at_zero: bool
+) -> None:
+    """Only the component of the scalable target does."""
+    resources["Other"] = copy.deepcopy(resources["Digits"])
+    add_target(resources, "Digits", minimum)
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert [each.starts_at_zero for each in spec.components] == [starts_at_zero, False]
+
+
+def test_inline_container_runs_without_a_model(tmp_path: Path, resources: Resources) -> None:
+    """Its archive is ``ArtifactUrl``."""
+    model = resources["Model"]["Properties"]["PrimaryContainer"]
+    container = {"Image": "i", "ArtifactUrl": model["ModelDataUrl"], "Environment": {"A": "1"}}
+    resources["Digits"]["Properties"]["Specification"] = {"Container": container}
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    (component,) = spec.components
+    assert component.container.archive == tmp_path / "asset.abc.tar.gz"
+    assert component.container.environment == {"A": "1"}
+
+
+def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resources) -> None:
+    """An endpoint without components, an adapter, and a multi-model container."""
+    without = {name: each for name, each in resources.items() if name != "Digits"}
+    with pytest.raises(LocalEndpointError, match=r"no inference component of this stack runs on it; .*--end"):
+        read_endpoints(_write(tmp_path, {"Resources": without}))
+    adapter = copy.deepcopy(resources)
+    adapter["Digits"]["Properties"]["Specification"] = {"BaseInferenceComponentName": "base"}
+    with pytest.raises(LocalEndpointError, match="adapters do not run locally; remove BaseInf"):
+        read_endpoints(_write(tmp_path, {"Resources": adapter}))
+    resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
+    with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
+        read_endpoints(_write(tmp_path, {"Resources": resources}))
+
+
+def test_arn_of_a_component_contains_its_name() -> None:
+    """``Ref`` and the attribute are the ARN; a long logical ID is cut to the length of a name."""
+    long = "D" * 80
+    component = {"Type": "AWS::SageMaker::InferenceComponent"}
+    template = Template("Demo", {"Resources": {long: component}}, "us-east-1", "123456789012")
+    arn = f"arn:aws:sagemaker:us-east-1:123456789012:inference-component/{'D' * 63}"
+    assert template.evaluate({"Ref": long}) == arn
+    assert template.evaluate({"Fn::GetAtt": [long, "InferenceComponentArn"]}) == arn
