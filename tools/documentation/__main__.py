@@ -5,19 +5,30 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from documentation.api import write_api
+from documentation.commands import write_commands
+from documentation.limits import write_limits
 from documentation.links import dead_links
-from documentation.pages import PROJECT, collect
+from documentation.pages import PROJECT, collect, missing_in_nav
+from documentation.troubleshooting import write_troubleshooting
+
+PAGES = PROJECT / "build" / "docs"
 
 
 def main() -> int:
     """Write ``build/site``, and return 1 if a page has an error."""
-    collect(PROJECT / "build" / "docs")
+    collect(PAGES)
+    write_api(PAGES / "reference" / "api")
+    write_commands(PAGES / "reference" / "commands.md")
+    write_limits(PAGES / "reference" / "limits.md")
+    write_troubleshooting(PAGES / "troubleshooting")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
     if subprocess.run(command, cwd=PROJECT, check=False).returncode:
         return 1
-    dead = dead_links(PROJECT / "build" / "site")
-    print(*(f"dead link: {line}" for line in dead), sep="\n", file=sys.stderr)
-    return 1 if dead else 0
+    errors = [f"mkdocs.yml: add {page} to nav" for page in missing_in_nav(PAGES)]
+    errors += [f"dead link: {line}" for line in dead_links(PROJECT / "build" / "site")]
+    print("\n".join(errors), file=sys.stderr)
+    return 1 if errors else 0
 
 
 if __name__ == "__main__":

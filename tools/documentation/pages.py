@@ -37,6 +37,13 @@ def collect(target: Path) -> None:
         _rewrite(page, target)
 
 
+def missing_in_nav(target: Path) -> list[str]:
+    """Return the pages that ``nav`` in mkdocs.yml does not list; those of single examples need no entry."""
+    nav = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = (page.relative_to(target).as_posix() for page in sorted(target.rglob("*.md")))
+    return [page for page in pages if f" {page}\n" not in nav and not page.startswith("examples/apps/")]
+
+
 def example_folders() -> list[Path]:
     """Return the folder of each example."""
     return sorted(path.parent for path in (PROJECT / "examples").rglob("app.py"))

@@ -1,0 +1,79 @@
+"""The generated pages of the site: the API, the commands, the limits and the troubleshooting pages."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+from documentation.api import PACKAGES, write_api
+from documentation.commands import write_commands
+from documentation.docstrings import read_docstring
+from documentation.limits import write_limits
+from documentation.troubleshooting import write_troubleshooting
+
+import constructs_triton
+from constructs_triton.cdk.validation.properties import declared_properties
+from constructs_triton.cli import COMMANDS
+from constructs_triton.facts.failures import known_failures
+
+
+class _Documented:
+    """First sentence of ``Example``.
+
+    ``name``, ``other``
+        What it is. Default: ``"x"``. Then more.
+
+    Raises:
+        ValueError: it is wrong
+            in two lines.
+    """
+
+
+def test_docstring_is_text_entries_and_errors() -> None:
+    """The parts of a docstring are read."""
+    found = read_docstring(_Documented)
+    assert found.text == "First sentence of `Example`."
+    assert found.entries["name"] == found.entries["other"]
+    assert (found.entries["name"].meaning, found.entries["name"].default) == (
+        "What it is. Then more.",
+        '`"x"`',
+    )
+    assert found.errors == [("ValueError", "it is wrong in two lines.")]
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("api")
+    write_api(folder)
+    return {page.stem: page.read_text() for page in folder.iterdir()}
+
+
+def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
+    """Each name that a package exports has a section on the page of the package."""
+    names = {name for page in api for name in constructs_triton.__all__ if f"\n## {name} {{" in api[page]}
+    assert names == set(constructs_triton.__all__)
+    for package in (each for each in PACKAGES if each in api):
+        public = importlib.import_module(f"constructs_triton.{package}").__all__
+        assert [name for name in public if f"\n## {name} {{" not in api[package]] == []
+
+
+def test_every_property_has_a_row_with_its_meaning(api: dict[str, str]) -> None:
+    """The properties of endpoints have a row with type, default and meaning."""
+    section = api["endpoints"].partition("\n## EndpointOptions")[2].partition("\n## ")[0]
+    rows = [line.split(" | ") for line in section.splitlines() if line.startswith("| `")]
+    meanings = {row[0].strip("| `"): row[-1].strip(" |") for row in rows}
+    declared = declared_properties(constructs_triton.EndpointOptions)
+    assert [name for name in declared if not meanings.get(name)] == []
+
+
+def test_every_command_and_every_failure_has_a_section(tmp_path: Path) -> None:
+    """Each command, each limit and each message of the catalogue is on a page."""
+    write_commands(tmp_path / "commands.md")
+    write_limits(tmp_path / "limits.md")
+    write_troubleshooting(tmp_path)
+    commands = (tmp_path / "commands.md").read_text()
+    assert [name for name in COMMANDS if f"\n## {name} {{" not in commands] == []
+    assert "| endpoint name | 1 to 63 characters" in (tmp_path / "limits.md").read_text()
+    text = "".join(page.read_text() for page in tmp_path.glob("*.md"))
+    assert [each.id for each in known_failures() if f"{{ #{each.id} }}" not in text] == []

@@ -1,0 +1,187 @@
+"""Writes the API reference from the signatures and docstrings of the public names."""
+
+from __future__ import annotations
+
+import enum
+import importlib.util
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import constructs_triton
+from documentation.docstrings import read_docstring
+from documentation.members import Row, hidden_bases, members_of, rows_of, type_of
+
+#: Pages of the names that are imported from the top package: title, and the folders that define them.
+TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "endpoints": ("Endpoint constructs", ("cdk.endpoint",)),
+    "repositories": ("Model repository constructs", ("cdk.repository",)),
+    "options": ("Options of endpoints and variants", ("cdk.options", "cdk.metrics")),
+    "scaling": ("Scaling", ("cdk.scaling",)),
+    "monitoring": ("Alarms and dashboards", ("cdk.monitoring",)),
+    "errors": ("Errors, findings and facts", ("errors", "findings", "facts")),
+}
+PACKAGES = (
+    "client",
+    "load_test",
+    "local",
+    "model_config",
+    "model_files",
+    "model_repository",
+    "operations",
+    "planning",
+    "plots",
+    "testing",
+    "wire",
+)
+_CODE = re.compile(r"(?<!\[)`(?P<name>[A-Z]\w+)(?P<member>\.\w+)?(?:\(\))?`(?!\])")
+
+
+def write_api(folder: Path) -> None:
+    """Write one page for each part of the public interface."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = dict(_pages())
+    places = {name: page for page, (_, _, names) in pages.items() for name in names}
+    for page, (title, source, names) in pages.items():
+        text = "\n".join(_page(title, source, names))
+        (folder / f"{page}.md").write_text(_linked(text, page, places), encoding="utf-8")
+    (folder / "index.md").write_text(_index(pages), encoding="utf-8")
+
+
+def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
+    """Yield each page's name, title, package and public names."""
+    top = {name: getattr(constructs_triton, name) for name in sorted(constructs_triton.__all__)}
+    for page, (title, folders) in TOP_PAGES.items():
+        prefixes = tuple(f"constructs_triton.{folder}" for folder in folders)
+        names = {name: value for name, value in top.items() if value.__module__.startswith(prefixes)}
+        yield page, (title, "constructs_triton", names)
+    for package in PACKAGES:
+        source = f"constructs_triton.{package}"
+        if importlib.util.find_spec(source) is not None:
+            module = importlib.import_module(source)
+            public = {name: getattr(module, name) for name in sorted(module.__all__)}
+            yield package, (source, source, public)
+
+
+def _index(pages: Mapping[str, tuple[str, str, dict[str, Any]]]) -> str:
+    lines = ["# API", "", "| page | import from | names |", "|---|---|---|"]
+    for page, (title, source, names) in pages.items():
+        links = ", ".join(f"[`{name}`]({page}.md#{name})" for name in names)
+        lines.append(f"| [{title}]({page}.md) | `{source}` | {links} |")
+    return "\n".join(lines) + "\n"
+
+
+def _page(title: str, source: str, names: Mapping[str, Any]) -> Iterator[str]:
+    yield f"# {title}\n"
+    if source != "constructs_triton":
+        yield f"{read_docstring(importlib.import_module(source)).text}\n"
+    shared: dict[type, list[str]] = {}
+    for name, value in names.items():
+        yield from _section(name, value, source, names)
+        for base in hidden_bases(value) if inspect.isclass(value) else ():
+            if base not in names.values():
+                shared.setdefault(base, []).append(name)
+    for base, owners in shared.items():
+        yield f"## Members of {_joined(owners)}\n"
+        yield from _members(owners[0], base)
+
+
+def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {name} {{ #{name} }}\n"
+    yield f"```python\nfrom {source} import {name}\n```\n"
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        yield f"`{value!r}`\n" if isinstance(value, str | int | float) else f"{read_docstring(value).text}\n"
+        return
+    yield from _documented(value, names)
+    if inspect.isclass(value):
+        yield from _members(name, value)
+
+
+def _documented(value: Any, names: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the text, the table of parameters and the errors of a class or a function."""
+    docstring = read_docstring(value)
+    yield f"{docstring.text}\n"
+    rows = rows_of(value, docstring)
+    for options in ("EndpointOptions", "VariantOptions"):
+        declared = {row.name for row in rows_of(names[options], docstring)} if options in names else set()
+        if declared and value is not names[options] and declared <= {row.name for row in rows}:
+            rows = [row for row in rows if row.name not in declared]
+            yield f"It also takes the properties of `{options}`.\n"
+            break
+    if isinstance(value, enum.EnumType):
+        names_of_values = [f"- `{each.name}`: `{each.value!r}`" for each in list[enum.Enum](value)]
+        yield "\n".join(names_of_values) + "\n"
+    yield from _table(rows)
+    if docstring.errors:
+        yield "\n".join(["Raises:\n", *(f"- `{error}`: {why}" for error, why in docstring.errors)]) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> Iterator[str]:
+    if rows:
+        yield "| name | type | default | meaning |\n|---|---|---|---|"
+        for row in rows:
+            type_text = " or ".join(f"`{part}`" for part in _alternatives(row.type))
+            yield f"| `{row.name}` | {type_text} | {_cell(row.default)} | {_cell(row.meaning)} |"
+        yield ""
+
+
+def _alternatives(text: str) -> list[str]:
+    """Split a union outside brackets, because a bar would end the cell."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "(": 1, "]": -1, ")": -1}.get(character, 0)
+        if character == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += "/" if character == "|" else character
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _members(name: str, value: type) -> Iterator[str]:
+    members = list(members_of(value))
+    properties = [(each, member) for each, member in members if isinstance(member, property)]
+    if properties:
+        yield "| attribute | type | meaning |\n|---|---|---|"
+        for each, member in properties:
+            returns = inspect.signature(member.fget).return_annotation if member.fget else ""
+            type_text = " or ".join(f"`{part}`" for part in _alternatives(type_of(returns)))
+            yield f"| `{each}` | {type_text} | {_cell(' '.join(read_docstring(member).text.split()))} |"
+        yield ""
+    for each, member in members:
+        if not isinstance(member, property):
+            yield from _method(name, each, value, member)
+
+
+def _method(owner: str, name: str, value: type, member: Any) -> Iterator[str]:
+    bound = getattr(value, name) if isinstance(member, classmethod | staticmethod) else member
+    yield f"### {name}() {{ #{owner}.{name} }}\n"
+    yield from _documented(bound, {})
+
+
+def _joined(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _linked(text: str, page: str, places: Mapping[str, str]) -> str:
+    """Link the public names of the text to their sections."""
+    return "".join(_linked_lines(text.splitlines(keepends=True), page, places))
+
+
+def _linked_lines(lines: Iterable[str], page: str, places: Mapping[str, str]) -> Iterator[str]:
+    def link(found: re.Match[str]) -> str:
+        place = places.get(found["name"])
+        if place is None:
+            return found[0]
+        file = "" if place == page else f"{place}.md"
+        return f"[{found[0]}]({file}#{found['name']})"
+
+    is_code = False
+    for line in lines:
+        is_code ^= line.startswith("```")
+        yield line if is_code or line.startswith("#") else _CODE.sub(link, line)

@@ -1,0 +1,85 @@
+"""Writes the reference of the command line from the argument parsers."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton.cli import COMMANDS, DESCRIPTION
+
+HEAD = f"""# Commands
+
+{DESCRIPTION} `constructs-triton COMMAND --help` prints the same on your terminal.
+
+Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
+
+| command | what it does |
+|---|---|
+"""
+
+
+def write_commands(path: Path) -> None:
+    """Write the page."""
+    contents = "".join(f"| [`{name}`](#{name}) | {each.summary} |\n" for name, each in COMMANDS.items())
+    sections = "\n".join(line for name in COMMANDS for line in _command(name))
+    path.write_text(f"{HEAD}{contents}\n{sections}\n", encoding="utf-8")
+
+
+def _command(name: str) -> Iterator[str]:
+    module = COMMANDS[name].load()
+    parser = argparse.ArgumentParser(
+        prog=f"constructs-triton {name}",
+        description=getattr(module, "DESCRIPTION", None),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        add_help=False,
+    )
+    module.add_arguments(parser)
+    yield f"## {name} {{ #{name} }}\n"
+    yield f"{COMMANDS[name].summary[0].upper()}{COMMANDS[name].summary[1:]}.\n"
+    yield from _parser(parser, name)
+
+
+def _parser(parser: argparse.ArgumentParser, anchor: str) -> Iterator[str]:
+    if parser.description:
+        yield f"{parser.description}\n"
+    groups = [each for each in parser._actions if isinstance(each, argparse._SubParsersAction)]
+    usage = parser.format_usage().removeprefix("usage: ").rstrip()
+    yield f"```text\n{usage}\n```\n"
+    yield from _table(parser)
+    if parser.epilog:
+        yield f"```text\n{parser.epilog.rstrip()}\n```\n"
+    for group in groups:
+        for name, child in group.choices.items():
+            yield f"### {anchor} {name} {{ #{anchor}-{name} }}\n"
+            yield from _parser(child, f"{anchor}-{name}")
+
+
+def _table(parser: argparse.ArgumentParser) -> Iterator[str]:
+    actions = [
+        each
+        for each in parser._actions
+        if not isinstance(each, argparse._SubParsersAction | argparse._HelpAction)
+        and each.help != argparse.SUPPRESS
+    ]
+    if actions:
+        yield "| argument | meaning |\n|---|---|"
+        yield from (f"| {_argument(each)} | {_help(each, parser)} |" for each in actions)
+        yield ""
+
+
+def _argument(action: argparse.Action) -> str:
+    value = action.metavar if isinstance(action.metavar, str) else ""
+    if not value and action.choices:
+        value = "{" + ",".join(map(str, action.choices)) + "}"
+    if not action.option_strings:
+        return f"`{value or action.dest}`"
+    if action.nargs != 0:
+        value = f" {value or action.dest.upper()}"
+    names = ", ".join(f"`{name}{value}`" for name in action.option_strings)
+    return f"{names}, required" if action.required else names
+
+
+def _help(action: argparse.Action, parser: argparse.ArgumentParser) -> str:
+    text = parser._get_formatter()._expand_help(action) if action.help else ""
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
