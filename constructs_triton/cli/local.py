@@ -66,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                          "previous models serve until the new ones are ready")
     up.add_argument("--substitute", action="append", default=[], metavar="NAME=PATH",
                     help="run an ONNX file, or a folder with a Python model.py, in the place of the model "
-                         "NAME, for example of a TensorRT plan; may be repeated")
+                         "NAME, for example of a TensorRT plan; ARCHIVE.tar.gz/NAME chooses the "
+                         "archive of a multi-model endpoint; may be repeated")
     up.add_argument("--no-stand-ins", action="store_true",
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")

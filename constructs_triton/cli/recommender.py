@@ -17,6 +17,7 @@ _CONTAINER_OPTIONS = {
     "task": "task",
     "framework": "framework",
     "framework-version": "version of the framework",
+    "nearest-model-name": "similar published model",
     "payload-url": "S3 URI of a .tar.gz with sample payloads",
     "content-type": "content type of the payloads",
 }
@@ -177,6 +178,7 @@ def _container(arguments: argparse.Namespace) -> dict[str, Any]:
         "Task": arguments.task,
         "Framework": arguments.framework,
         "FrameworkVersion": arguments.framework_version,
+        "NearestModelName": arguments.nearest_model_name,
         "PayloadConfig": {name: value for name, value in payload.items() if value},
     }
     return {name: value for name, value in values.items() if value}

@@ -47,7 +47,7 @@ class RunningContainer(Protocol):
     def identity(self) -> Mapping[str, object]:
         """What identifies the container to the operating system or the engine."""
 
-    def prepare_target_model(self, model: Path) -> None:
+    def prepare_target_model(self, model: Path, target_model: str) -> None:
         """Fit a model of a multi-model container, which is unpacked in ``model``, to this machine.
 
         Raises:

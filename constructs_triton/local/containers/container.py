@@ -104,7 +104,7 @@ class TritonContainer:
         """Return the engine and the container's name."""
         return {"engine": self.settings.engine.name, "container": self.name}
 
-    def prepare_target_model(self, model: Path) -> None:
+    def prepare_target_model(self, model: Path, target_model: str) -> None:  # noqa: ARG002 - no stand-ins
         """Fit an unpacked model of a multi-model container to this machine."""
         prepare_models(model, self.settings.report)
 

@@ -209,12 +209,12 @@ class MultiModelContainer:
             except ArchiveError as error:
                 shutil.rmtree(directory, ignore_errors=True)
                 raise validation_error(f"Failed to extract model data archive: {error}") from error
-            await asyncio.to_thread(self._prepare, directory / "model")
+            await asyncio.to_thread(self._prepare, directory / "model", target_model)
         return self._server.load_url(directory)
 
-    def _prepare(self, model: Path) -> None:
+    def _prepare(self, model: Path, target_model: str) -> None:
         try:
-            self._server.prepare_target_model(model)
+            self._server.prepare_target_model(model, target_model)
         except (LocalEndpointError, MissingDependencyError) as error:
             shutil.rmtree(model.parent, ignore_errors=True)
             raise model_error(self._endpoint, 400, json.dumps({"error": str(error)})) from error

@@ -122,7 +122,7 @@ class TritonServer:
         """Return how much memory the server and its child processes use."""
         return session_bytes(self.process_id)
 
-    def prepare_target_model(self, model: Path) -> None:
+    def prepare_target_model(self, model: Path, target_model: str) -> None:
         """Fit an unpacked model of a multi-model container to this machine.
 
         Raises:
@@ -131,7 +131,7 @@ class TritonServer:
         """
         # Servers since 25.09 answer this, while the bundled server would wait forever.
         refuse_known_hangs(model, Target(mode="multi-model"), self.settings.python.version)
-        self.prepare_models(model, "")
+        self.prepare_models(model, "", target_model)
 
     def load_url(self, directory: Path) -> str:
         """Return the ``url`` that loads the model in the folder ``model`` of ``directory``."""
@@ -212,7 +212,7 @@ class TritonServer:
             refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
             self.prepare_models(model, default_model)
 
-    def prepare_models(self, repository: Path, default_model: str) -> None:
+    def prepare_models(self, repository: Path, default_model: str, target_model: str = "") -> None:
         """Fit unpacked models to this machine and to the backends of the server.
 
         Raises:
@@ -221,7 +221,8 @@ class TritonServer:
         """
         settings = self.settings
         installed = settings.installation.backend_names()
-        processes = fit_models(repository, default_model, installed, settings.stand_ins, settings.report)
+        stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model)
+        processes = fit_models(repository, default_model, installed, stand_ins, settings.report)
         if not self.container.is_multi_model:
             self._fit_to_machine(processes)
 

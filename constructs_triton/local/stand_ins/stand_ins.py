@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from constructs_triton.errors import MissingDependencyError
@@ -41,6 +41,16 @@ class StandIns:
     packages: Mapping[str, str] = field(default_factory=dict)
     python: Path = Path("python3")
     substitutes: Mapping[str, Path] = field(default_factory=dict)
+
+    def for_archive(self, target_model: str) -> StandIns:
+        """Return the stand-ins of one archive of a multi-model endpoint.
+
+        A substitute that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence.
+        """
+        prefix = f"{target_model}/"
+        named = self.substitutes.items()
+        own = {name.removeprefix(prefix): path for name, path in named if name.startswith(prefix)}
+        return replace(self, substitutes={**self.substitutes, **own})
 
     def substitute(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
         """Put the substitutes of these unpacked models in their place, and report them.

@@ -1,9 +1,9 @@
 """Writes ``model_files/model.pt`` and ``model_files/model.onnx``: ``python make_model_files.py [--random]``.
 
-Needs ``pip install torch transformers onnx``. Without options it downloads bert-large-uncased, which takes some
-gigabytes of memory; its classification head is not trained. ``--checkpoint FOLDER`` uses your fine-tuned model.
-``--random`` writes a small BERT with random weights, without a download. ``compile_tensorrt.sh`` then writes
-``model.plan``.
+Needs ``pip install torch transformers onnx``. Without options it downloads bert-large-uncased, which takes
+some gigabytes of memory; its classification head is not trained. ``--checkpoint FOLDER`` uses your fine-tuned
+model. ``--random`` writes a small BERT with random weights, without a download. ``compile_tensorrt.sh`` then
+writes ``model.plan``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Classifier(torch.nn.Module):
 
 
 def load(checkpoint: str, *, random: bool) -> BertForSequenceClassification:
-    """Return BERT with two classes: a published or your own checkpoint, or a small one with random weights."""
+    """Return BERT with two classes: of a checkpoint, or a small one with random weights."""
     if random:
         torch.manual_seed(0)
         return BertForSequenceClassification(BertConfig(**SMALL, num_labels=2))

@@ -1,6 +1,6 @@
 """Measure the eight configurations of the small encoder on this machine, as the article does on SageMaker.
 
-    python measure.py [--step-seconds 10] [--latency-ms 500] [-o local.csv]
+    python measure.py [CONFIGURATION ...] [--step-seconds 10] [--latency-ms 500] [-o local.csv]
 
 Each configuration is started as a local endpoint and load-tested with a sentence of 128 tokens.
 """
@@ -45,14 +45,15 @@ def measure(configuration: str, arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Measure all of them, one after the other."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Measure the chosen configurations, one after the other."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("configurations", nargs="*", help="for example pt-base trt-db (default: all eight)")
     parser.add_argument("--step-seconds", type=float, default=10, help="seconds of a step (default: 10)")
     parser.add_argument("--latency-ms", type=float, default=500, help="limit of the p95 (default: 500)")
     parser.add_argument("-o", "--output", type=Path, default=Path("local.csv"), help="default: local.csv")
     arguments = parser.parse_args()
     arguments.output.unlink(missing_ok=True)
-    for configuration in variants.VARIANTS:
+    for configuration in arguments.configurations or variants.VARIANTS:
         measure(configuration, arguments)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
+import json
+import re
 import runpy
+import shlex
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from article_calls import template_calls
+from article_calls import differences, template_calls
 from published_examples import EXAMPLES, templates
 
+from constructs_triton.cli import recommender
 from constructs_triton.errors import InvalidValueError
 
 EXAMPLE = EXAMPLES / "bert_benchmark"
@@ -95,3 +100,16 @@ def test_template_has_the_numbers_of_the_plan(benchmark: dict[str, Any]) -> None
     assert tracking["PredefinedMetricSpecification"] == {
         "PredefinedMetricType": "SageMakerVariantInvocationsPerInstance"
     }
+
+
+def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
+    """The README's `recommender request` writes the article's job, parameter by parameter."""
+    readme = (EXAMPLE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    (command,) = re.findall(r"constructs-triton recommender (request .*)", readme)
+    parser = argparse.ArgumentParser()
+    recommender.add_arguments(parser)
+    path = tmp_path / "job.json"
+    assert recommender.run(parser.parse_args([*shlex.split(command), "-o", str(path)])) == 0
+    article = json.loads((EXAMPLE / "article.json").read_text())
+    ours = {"create_inference_recommendations_job": json.loads(path.read_text())}
+    assert differences(article, ours) == set()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+from pathlib import Path
 
 import pytest
 from article_calls import Difference, differences, explained, template_calls
 from published_examples import EXAMPLES, templates
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
+
+from constructs_triton.cli import simulate
 
 STACKS = [
     ("dali_inception", "DaliInception"),
@@ -92,3 +96,17 @@ def test_dashboard_shows_the_metrics_of_the_article() -> None:
     ]
     text = "".join(part for part in body["Fn::Join"][1] if isinstance(part, str))
     assert {name for name in METRICS if f'"{name}"' in text} == METRICS
+
+
+def test_simulation_follows_the_articles_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`simulate` reads bounds, target and cooldowns from the template: at 60 percent it adds instances."""
+    template = tmp_path / "ResNet50.template.json"
+    template.write_text(json.dumps(templates("resnet_autoscaling")["ResNet50"]))
+    words = ["--pattern", "step", "--low", "200", "--high", "2000", "--throughput", "1200", "--json"]
+    parser = argparse.ArgumentParser()
+    simulate.add_arguments(parser)
+    assert simulate.run(parser.parse_args(["--template", str(template), *words])) == 0
+    timeline = json.loads(capsys.readouterr().out)["timeline"]
+    # 2,000 of 1,200 requests per minute are 56 percent of three instances, and 83 percent of two.
+    assert timeline[0]["desired"] == 1
+    assert max(minute["desired"] for minute in timeline) == 3

@@ -10,6 +10,7 @@ import pytest
 from onnx_samples import linear_model
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
+from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.local.stand_ins.substitutes import put_in_place, read_substitutes
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.text import parse_model_config
@@ -45,6 +46,17 @@ def test_weights_in_other_files_are_copied_too(tmp_path: Path) -> None:
     ]
     config = parse_model_config((folder.directory / "config.pbtxt").read_bytes())
     assert (config.backend, config.platform, config.max_batch_size) == ("onnxruntime", "", 8)
+
+
+def test_a_substitute_may_be_for_one_archive(tmp_path: Path) -> None:
+    """The name with the archive is used in that archive, before the name alone, and in no other."""
+    path, other = (linear_model(tmp_path / name / "net.onnx") for name in ("own", "other"))
+    given = StandIns(substitutes=read_substitutes([f"b.tar.gz/plan={path}"]))
+    assert put_in_place([_plan(tmp_path / "a")], given.for_archive("a.tar.gz").substitutes) == {}
+    assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").substitutes) == {"plan": path}
+    both = StandIns(substitutes={**given.substitutes, "plan": other})
+    assert both.for_archive("b.tar.gz").substitutes["plan"] == path
+    assert both.for_archive("").substitutes["plan"] == other
 
 
 def test_a_substitute_that_cannot_be_read_is_named(tmp_path: Path) -> None:
