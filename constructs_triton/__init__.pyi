@@ -8,6 +8,13 @@ from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelE
 from .cdk.endpoint.imported_endpoint import ImportedTritonEndpoint as ImportedTritonEndpoint
 from .cdk.endpoint.properties import EndpointOptions as EndpointOptions
 from .cdk.endpoint.vpc_endpoints import TritonVpcEndpoints as TritonVpcEndpoints
+from .cdk.inference_component.component import TritonInferenceComponent as TritonInferenceComponent
+from .cdk.inference_component.component_deployment import ComponentDeployment as ComponentDeployment
+from .cdk.inference_component.component_deployment import CopySize as CopySize
+from .cdk.inference_component.component_endpoint import TritonComponentEndpoint as TritonComponentEndpoint
+from .cdk.inference_component.endpoint_properties import ComponentEndpointOptions as ComponentEndpointOptions
+from .cdk.inference_component.properties import InferenceComponentOptions as InferenceComponentOptions
+from .cdk.inference_component.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
 from .cdk.metrics.metrics_config import MetricsConfig as MetricsConfig
 from .cdk.monitoring.alarms import AlarmThresholds as AlarmThresholds
 from .cdk.monitoring.alarms import TritonAlarms as TritonAlarms

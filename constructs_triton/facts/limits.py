@@ -81,6 +81,16 @@ VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS = RangeLimit(
 DATA_CAPTURE_SAMPLING_PERCENTAGE = RangeLimit(0, 100, "percent", "SamplingPercentage")
 ASYNC_CONCURRENCY_PER_INSTANCE = RangeLimit(1, 1000, "invocations", "MaxConcurrentInvocationsPerInstance")
 
+# Inference components. The first copy cannot be left out: SageMaker refuses a copy count of 0 at creation.
+INFERENCE_COMPONENT_NAME = TextLimit(63, _HYPHENATED, _HYPHENATED_WORDS, 1, "InferenceComponentName")
+COPY_COUNT = RangeLimit(1, None, "copies")
+MEMORY_MIB = RangeLimit(128, None, "MiB", "MemoryInMb")
+CPU_CORES = RangeLimit(0.25, None, "vCPUs", "NumberOfCpuCores")
+ACCELERATOR_DEVICES = RangeLimit(1, None, "GPUs", "NumberOfAcceleratorDevices")
+MANAGED_MIN_INSTANCE_COUNT = RangeLimit(0, None, "instances", "ManagedInstanceScalingMinInstanceCount")
+MANAGED_MAX_INSTANCE_COUNT = RangeLimit(1, None, "instances", "ManagedInstanceScalingMaxInstanceCount")
+MAX_IMBALANCE = RangeLimit(0, 100, "copies")
+
 # The network.
 SUBNETS = RangeLimit(1, 16, "subnets", "Subnets")
 SECURITY_GROUPS = RangeLimit(1, 5, "security groups", "VpcSecurityGroupIds")
@@ -93,6 +103,7 @@ AUTO_ROLLBACK_ALARMS = RangeLimit(1, 10, "alarms", "AlarmList")
 CANARY_SIZE_PERCENT = RangeLimit(1, 50, "percent of the fleet")
 LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")
 ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet")
+COPIES_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the copies")
 
 # Application Auto Scaling. Only an asynchronous endpoint may have no instances.
 MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances")

@@ -247,6 +247,16 @@ def called_model_is_loaded_beside_its_caller(found: Example) -> None:
     assert arguments == {"moderation": "--load-model=scorer", "review": None}
 
 
+def components_wake_from_zero(found: Example) -> None:
+    (variant,) = configuration(found)["ProductionVariants"]
+    assert "ModelName" not in variant
+    assert variant["ManagedInstanceScaling"]["MinInstanceCount"] == 0
+    targets = properties(found, "AWS::ApplicationAutoScaling::ScalableTarget")
+    assert [(each["MinCapacity"], "RoleARN" in each) for each in targets] == [(0, False)] * 2
+    alarms = properties(found, "AWS::CloudWatch::Alarm")
+    assert {each["MetricName"] for each in alarms} == {"NoCapacityInvocationFailures"}
+
+
 PURPOSES: dict[str, Callable[[Example], None]] = {
     "ab_test": ab_test_splits_the_traffic,
     "async_inference": async_fleet_goes_to_zero,
@@ -256,6 +266,7 @@ PURPOSES: dict[str, Callable[[Example], None]] = {
     "composition": composed_function_may_call_one_model,
     "ensemble": ensemble_is_served_by_name_and_scales_on_gpus,
     "existing_bucket": existing_bucket_is_granted_by_prefix,
+    "inference_components": components_wake_from_zero,
     "kms": kms_key_is_everywhere,
     "multi_model": multi_model_callers_have_their_own_models,
     "pipelines_stage": stages_differ_in_size_alone,

@@ -47,6 +47,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "options",
         "monitoring",
         "endpoint",
+        "inference_component",
     ),
     "local": (
         "options",

@@ -20,6 +20,7 @@ __all__ = [
 
 _LOG_ACTIONS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
+_COMPONENTS = "/aws/sagemaker/InferenceComponents"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,23 +54,31 @@ class ExecutionRole:
             self.permissions.add(*statements)
 
 
-def observability_statements(scope: Construct) -> list[iam.PolicyStatement]:
-    """Permissions to write logs and to publish the instance metrics that scaling uses."""
-    log_groups = Stack.of(scope).format_arn(
-        service="logs",
-        resource="log-group",
-        resource_name="/aws/sagemaker/Endpoints/*",
-        arn_format=ArnFormat.COLON_RESOURCE_NAME,
-    )
+def observability_statements(scope: Construct, *, has_components: bool = False) -> list[iam.PolicyStatement]:
+    """Permissions to write logs and to publish the instance metrics that scaling uses.
+
+    The containers of inference components write to other log groups, and publish to another namespace too.
+    """
+    components = [_COMPONENTS] if has_components else []
+    log_groups = [_log_groups(scope, prefix) for prefix in ("/aws/sagemaker/Endpoints", *components)]
     return [
-        iam.PolicyStatement(sid="WriteLogs", actions=_LOG_ACTIONS, resources=[log_groups]),
+        iam.PolicyStatement(sid="WriteLogs", actions=_LOG_ACTIONS, resources=log_groups),
         iam.PolicyStatement(
             sid="PublishMetrics",
             actions=["cloudwatch:PutMetricData"],
             resources=["*"],  # This action supports the namespace as a condition, but no resource.
-            conditions={"StringEquals": {"cloudwatch:namespace": _METRIC_NAMESPACES}},
+            conditions={"StringEquals": {"cloudwatch:namespace": [*_METRIC_NAMESPACES, *components]}},
         ),
     ]
+
+
+def _log_groups(scope: Construct, prefix: str) -> str:
+    return Stack.of(scope).format_arn(
+        service="logs",
+        resource="log-group",
+        resource_name=f"{prefix}/*",
+        arn_format=ArnFormat.COLON_RESOURCE_NAME,
+    )
 
 
 def network_statements() -> list[iam.PolicyStatement]:

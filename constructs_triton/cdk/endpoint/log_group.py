@@ -9,7 +9,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 
-__all__ = ["log_group_name", "make_log_group"]
+__all__ = ["component_log_group_name", "log_group_name", "make_log_group"]
 
 
 def log_group_name(endpoint_name: str) -> str:
@@ -18,6 +18,11 @@ def log_group_name(endpoint_name: str) -> str:
     Source: AWS documentation, "Log groups and streams that Amazon SageMaker AI sends to CloudWatch Logs".
     """
     return f"/aws/sagemaker/Endpoints/{endpoint_name}"
+
+
+def component_log_group_name(inference_component_name: str) -> str:
+    """Return the log group that the containers of an inference component write to."""
+    return f"/aws/sagemaker/InferenceComponents/{inference_component_name}"
 
 
 def make_log_group(scope: Construct, options: EndpointOptions, endpoint: sagemaker.CfnEndpoint) -> None:

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
 
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["check_network", "selected_subnets"]
+__all__ = ["NetworkIds", "check_network", "make_connections", "network_ids", "selected_subnets"]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkIds:
+    """The ids of the subnets and security groups of containers."""
+
+    subnets: list[str]
+    security_group_ids: list[str]
 
 
 def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
@@ -28,7 +38,28 @@ def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec
     )
 
 
-def check_network(options: EndpointOptions) -> list[Finding]:
+def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections | None:
+    """Return the connections of the given security groups or of a new one; ``None`` without a VPC."""
+    vpc, groups = options["vpc"], options["security_groups"]
+    if vpc is None:
+        return None
+    if groups is None:
+        groups = [ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)]
+    return ec2.Connections(security_groups=list(groups))
+
+
+def network_ids(options: HostOptions, connections: ec2.Connections | None) -> NetworkIds | None:
+    """Return the subnets and security groups of the containers; ``None`` without a VPC."""
+    vpc = options["vpc"]
+    if vpc is None or connections is None:
+        return None
+    return NetworkIds(
+        list(selected_subnets(vpc, options["vpc_subnets"]).subnet_ids),
+        [group.security_group_id for group in connections.security_groups],
+    )
+
+
+def check_network(options: HostOptions) -> list[Finding]:
     """Return warnings about the subnets: no route to S3 in this app, or one Availability Zone only.
 
     Raises:

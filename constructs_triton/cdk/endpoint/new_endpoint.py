@@ -24,7 +24,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint, name_and_arn
 from constructs_triton.cdk.endpoint.log_group import make_log_group
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
-from constructs_triton.cdk.endpoint.network import check_network, selected_subnets
+from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ServedModels
@@ -66,7 +66,7 @@ class NewEndpoint(EndpointBase):
         self._async_inference = options["async_inference"]
         self._is_asynchronous = options["async_inference"] is not None
         self._alarms: list[str] = []
-        self._connections = self._make_connections()
+        self._connections = make_connections(self, options)
         self._bound = self._bind(resolved)
         self._execution = self._make_role()
         self._cfn_models = [self._make_model(each) for each in self._bound]
@@ -210,14 +210,6 @@ class NewEndpoint(EndpointBase):
 
     # Creation.
 
-    def _make_connections(self) -> ec2.Connections | None:
-        vpc, groups = self._options["vpc"], self._options["security_groups"]
-        if vpc is None:
-            return None
-        if groups is None:
-            groups = [ec2.SecurityGroup(self, "SecurityGroup", vpc=vpc)]
-        return ec2.Connections(security_groups=list(groups))
-
     def _bind(self, resolved: Sequence[ResolvedVariant]) -> list[BoundVariant]:
         bound, locations = [], dict[ServedModels, ModelLocation]()
         for each in resolved:
@@ -256,13 +248,11 @@ class NewEndpoint(EndpointBase):
         )
 
     def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
-        vpc = self._options["vpc"]
-        if vpc is None or self._connections is None:
+        ids = network_ids(self._options, self._connections)
+        if ids is None:
             return None
-        groups = self._connections.security_groups
         return sagemaker.CfnModel.VpcConfigProperty(
-            security_group_ids=[group.security_group_id for group in groups],
-            subnets=selected_subnets(vpc, self._options["vpc_subnets"]).subnet_ids,
+            security_group_ids=ids.security_group_ids, subnets=ids.subnets
         )
 
     def _make_endpoint(self) -> sagemaker.CfnEndpoint:

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
+from constructs_triton.cdk.endpoint.log_group import component_log_group_name, log_group_name
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 
-__all__ = ["operating_statements", "warming_statements"]
+__all__ = ["component_log_statement", "operating_statements", "warming_statements"]
+
+_READ_LOGS = ["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"]
 
 
 def operating_statements(
@@ -28,8 +31,8 @@ def operating_statements(
     yield _allow("ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")])
     yield iam.PolicyStatement(
         sid="ReadLogs",
-        actions=["logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:GetLogEvents"],
-        resources=[_log_group(stack, endpoint_name)],
+        actions=_READ_LOGS,
+        resources=[_log_group(stack, log_group_name(endpoint_name))],
     )
     yield iam.PolicyStatement(
         sid="ReadScaling",
@@ -49,6 +52,15 @@ def operating_statements(
             actions=["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"],
             resources=[_stack_arn(stack)],
         )
+
+
+def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
+    """Return the permission to read the logs of an inference component, or of all with ``*``."""
+    return iam.PolicyStatement(
+        sid="ReadComponentLogs",
+        actions=_READ_LOGS,
+        resources=[_log_group(stack, component_log_group_name(inference_component_name))],
+    )
 
 
 def warming_statements(
@@ -78,11 +90,11 @@ def _any(stack: Stack, resource: str) -> str:
     return stack.format_arn(service="sagemaker", resource=resource, resource_name="*")
 
 
-def _log_group(stack: Stack, endpoint_name: str) -> str:
+def _log_group(stack: Stack, name: str) -> str:
     return stack.format_arn(
         service="logs",
         resource="log-group",
-        resource_name=f"/aws/sagemaker/Endpoints/{endpoint_name}:*",
+        resource_name=f"{name}:*",
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
 

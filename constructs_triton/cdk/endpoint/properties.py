@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Required, cast
 
 from aws_cdk import RemovalPolicy
-from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
@@ -16,6 +13,7 @@ from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
+from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.variant_options import (
     INSTANCE_TYPE_EXAMPLE,
     TritonVariant,
@@ -34,7 +32,7 @@ __all__ = ["EndpointOptions", "checked_options", "variant_options"]
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'
 
 
-class EndpointOptions(VariantOptions, total=False):
+class EndpointOptions(VariantOptions, HostOptions, total=False):
     """The properties of every endpoint besides its models."""
 
     instance_type: Required[
@@ -78,50 +76,6 @@ class EndpointOptions(VariantOptions, total=False):
             "A variant that receives copies of the requests and whose responses are discarded. Needs exactly "
             "one production variant. Not supported on multi-model endpoints.",
             example=_VARIANT_EXAMPLE,
-        ),
-    ]
-    vpc: Annotated[
-        ec2.IVpc | None,
-        Property("VPC that the containers are attached to.", example="ec2.Vpc.from_lookup(...)"),
-    ]
-    vpc_subnets: Annotated[
-        ec2.SubnetSelection | None,
-        Property(
-            "Subnets of the VPC.",
-            default_text="those that ``vpc.select_subnets()`` returns",
-            example="ec2.SubnetSelection(...)",
-        ),
-    ]
-    security_groups: Annotated[
-        Sequence[ec2.ISecurityGroup] | None,
-        Property(
-            "Up to 5 security groups of the containers.",
-            default_text="with a ``vpc``, a new security group",
-            example="ec2.SecurityGroup(...)",
-            limit=limits.SECURITY_GROUPS,
-        ),
-    ]
-    enable_network_isolation: Annotated[
-        bool | None,
-        Property(
-            "Whether the containers have no network access. SageMaker still downloads the models.",
-            default_text="``False``",
-            example="True",
-        ),
-    ]
-    role: Annotated[
-        iam.IRole | None,
-        Property(
-            "Execution role. It is granted the permissions that the endpoint needs.",
-            default_text="a new role with least privilege",
-            example="iam.Role.from_role_arn(...)",
-        ),
-    ]
-    encryption_key: Annotated[
-        kms.IKey | None,
-        Property(
-            "KMS key of the storage volume. The hardware encrypts local NVMe storage with its own key.",
-            example="kms.Key.from_key_arn(...)",
         ),
     ]
     data_capture: Annotated[
@@ -213,7 +167,7 @@ def checked_options(callee: str, given: EndpointOptions) -> EndpointOptions:
         )
     options = with_defaults(given, EndpointOptions)
     _check_removal_policy(options["removal_policy"])
-    _check_network(options)
+    check_subnets_need_vpc(options)
     _check_log_retention(options)
     _check_variants(options)
     return options
@@ -240,14 +194,6 @@ def _check_serverless(given: Mapping[str, object]) -> None:
             "serverless_config: not supported, since serverless endpoints have no GPU, no multi-model mode, "
             "no VPC and at most 6 GB of memory; use one small instance, or async_inference, which scales "
             "to zero"
-        )
-
-
-def _check_network(options: EndpointOptions) -> None:
-    subnets, groups = options["vpc_subnets"], options["security_groups"]
-    if options["vpc"] is None and (subnets is not None or groups is not None):
-        raise InvalidValueError(
-            "vpc: is required with vpc_subnets or security_groups; set vpc to the VPC that contains them"
         )
 
 

@@ -11,10 +11,17 @@ from functools import cache
 
 from aws_cdk import aws_cloudwatch as cloudwatch
 
-__all__ = ["INSTANCE_NAMESPACE", "INVOCATION_NAMESPACE", "MetricDefinition", "metric_definition"]
+__all__ = [
+    "COMPONENT_NAMESPACE",
+    "INSTANCE_NAMESPACE",
+    "INVOCATION_NAMESPACE",
+    "MetricDefinition",
+    "metric_definition",
+]
 
 INVOCATION_NAMESPACE = "AWS/SageMaker"
 INSTANCE_NAMESPACE = "/aws/sagemaker/Endpoints"
+COMPONENT_NAMESPACE = "/aws/sagemaker/InferenceComponents"
 
 _COUNTS = (
     "Invocations",
@@ -54,6 +61,15 @@ _UTILIZATIONS = (
     "GPUUtilization",
     "MemoryUtilization",
 )
+# Of inference components: the documentation has no unit.
+_NORMALIZED_UTILIZATIONS = (
+    "CPUUtilizationNormalized",
+    "GPUMemoryUtilizationNormalized",
+    "GPUUtilizationNormalized",
+    "MemoryUtilizationNormalized",
+)
+# Of endpoints with inference components.
+_RESERVATIONS = ("CPUReservation", "GPUReservation", "MemoryReservation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +95,12 @@ def _definitions() -> dict[str, MetricDefinition]:
         table[name] = MetricDefinition(INVOCATION_NAMESPACE, "Average", unit.MICROSECONDS)
     for name in _UTILIZATIONS:
         table[name] = MetricDefinition(INSTANCE_NAMESPACE, "Average", unit.PERCENT)
+    for name in _NORMALIZED_UTILIZATIONS:
+        table[name] = MetricDefinition(COMPONENT_NAMESPACE, "Average")
+    for name in _RESERVATIONS:
+        table[name] = MetricDefinition(INSTANCE_NAMESPACE, "Average")
     return table | {
+        "ConcurrentRequestsPerCopy": MetricDefinition(INVOCATION_NAMESPACE, "Maximum"),
         "ConcurrentRequestsPerModel": MetricDefinition(INVOCATION_NAMESPACE, "Maximum"),
         "LoadedModelCount": MetricDefinition(INSTANCE_NAMESPACE, "Average"),
         "ModelCacheHit": MetricDefinition(INVOCATION_NAMESPACE, "Average"),

@@ -28,6 +28,7 @@ __all__ = [
     "RoutingStrategy",
     "TritonVariant",
     "VariantOptions",
+    "check_routing_strategy",
     "check_variant_options",
 ]
 
@@ -206,7 +207,15 @@ def check_variant_options(options: VariantOptions) -> None:
     Raises:
         InvalidValueError: SageMaker has no such routing strategy for Triton.
     """
-    strategy = options.get("routing_strategy")
+    check_routing_strategy(options.get("routing_strategy"))
+
+
+def check_routing_strategy(strategy: str | None) -> None:
+    """Check that Triton supports a routing strategy.
+
+    Raises:
+        InvalidValueError: SageMaker has no such routing strategy for Triton.
+    """
     if strategy in ("PREFIX_AWARE", "KV_AWARE"):
         raise InvalidValueError(
             f'routing_strategy: only containers for language models support it, got "{strategy}"; '

@@ -1,0 +1,1 @@
+"""Endpoints whose instances several inference components share, and the components."""

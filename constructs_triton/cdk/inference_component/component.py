@@ -1,0 +1,261 @@
+"""``TritonInferenceComponent``: a model with its own copies on the instances of an endpoint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Unpack
+
+from aws_cdk import CfnDeletionPolicy, Fn, RemovalPolicy, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_model
+from constructs_triton.cdk.endpoint.log_group import component_log_group_name
+from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
+from constructs_triton.cdk.inference_component.component_deployment import ComponentDeployment
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.component_models import ComponentContainer, component_models
+from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.properties import (
+    InferenceComponentOptions,
+    checked_component_options,
+)
+from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
+from constructs_triton.cdk.validation.limit_checks import check_count
+from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.property_types import shown
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
+
+__all__ = ["TritonInferenceComponent"]
+
+_Component = sagemaker.CfnInferenceComponent
+
+
+@takes_options(InferenceComponentOptions)
+class TritonInferenceComponent(InferenceComponentBase):
+    """A model or an ensemble with its own copies on the shared instances of an endpoint.
+
+    ``endpoint``
+        A ``TritonComponentEndpoint``, created in this app or imported with its role.
+    ``model_repository``
+        The repository that contains the model.
+    ``model``
+        The name of the model. Default: the only model of the repository that is not just a step of an
+        ensemble.
+    ``ensemble``
+        The name of an ensemble, in place of ``model``.
+
+    The model has the role, the VPC and the network isolation of the endpoint. A new name, endpoint or variant
+    replaces the component: CloudFormation creates the new one before it deletes the old one. After an error,
+    nothing has been added to the stack.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a property has the wrong type, is out of range, or the copies do not fit on the
+            instances of the endpoint.
+        RepositoryError: Triton would not load the models with these GPUs and this image.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint: ComponentEndpointBase,
+        model_repository: TritonModelRepository,
+        model: str | None = None,
+        ensemble: str | None = None,
+        **options: Unpack[InferenceComponentOptions],
+    ) -> None:
+        checked = checked_component_options(options)
+        _check_endpoint(endpoint)
+        models = component_models(model_repository, model, ensemble)
+        requirements = ComputeRequirements.of(checked, endpoint.instance_type)
+        image = checked["image"] or endpoint.image
+        container = ComponentContainer.of(scope, models, checked, image, endpoint.instance_type, requirements)
+        copies = checked["copy_count"] or 1
+        endpoint.check_component(id, requirements, copies)
+        deployment = checked["deployment"] or ComponentDeployment.rolling()
+        alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
+        shared_role = endpoint.shared_role
+        super().__init__(scope, id)
+        self._endpoint = endpoint
+        self._options = checked
+        self._requirements = requirements
+        self._deployment = deployment
+        self._alarm_names = alarm_names
+        self._bound = self._bind(container)
+        permissions = shared_role.permit(self, self._statements())
+        self._cfn_model = make_model(
+            self._bound,
+            execution_role_arn=shared_role.role.role_arn,
+            permissions=permissions,
+            enable_network_isolation=endpoint.has_network_isolation,
+            vpc_config=endpoint.model_vpc_config,
+        )
+        self._cfn_inference_component = self._make_component()
+        self._make_log_group()
+        self._keep_on_removal()
+        endpoint.add_component(id, requirements, copies, container.image)
+        annotate(self, [*requirements.warnings(endpoint.instance_type), *container.resolved.findings])
+
+    @property
+    def cfn_inference_component(self) -> sagemaker.CfnInferenceComponent:
+        """The ``AWS::SageMaker::InferenceComponent``, also ``node.default_child``."""
+        return self._cfn_inference_component
+
+    @property
+    def cfn_model(self) -> sagemaker.CfnModel:
+        """The ``AWS::SageMaker::Model``. It has no name, since changes replace it."""
+        return self._cfn_model
+
+    def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
+        """Roll an update back when one of at most 10 alarms goes into alarm.
+
+        An alarm that is created in this app needs an ``alarm_name``.
+
+        Raises:
+            InvalidValueError: there are more than 10 alarms, an alarm has no name, or the deployment is
+                all at once.
+        """
+        if self._deployment.maximum_batch_size is None:
+            raise InvalidValueError(
+                f"{self.node.path}: SageMaker supports rollback alarms with a rolling update only; "
+                "set deployment=ComponentDeployment.rolling()"
+            )
+        names = [*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]
+        check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
+        self._alarm_names = names
+        self._endpoint.shared_role.permit(self, [read_alarms_statement(self, alarms)])
+        self._cfn_inference_component.deployment_config = self._deployment.render(names)
+
+    # Creation.
+
+    def _bind(self, container: ComponentContainer) -> BoundVariant:
+        resolved = container.resolved
+        location = resolved.models.bind(self)
+        image = container.image.bind(self, resolved.instance_type)
+        return BoundVariant(resolved, self, image, location, Sizing.of(resolved.options, location))
+
+    def _statements(self) -> list[iam.PolicyStatement]:
+        statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]
+        if self._deployment.alarms:
+            statements.append(read_alarms_statement(self, self._deployment.alarms))
+        return statements
+
+    def _make_component(self) -> sagemaker.CfnInferenceComponent:
+        options, endpoint = self._options, self._endpoint
+        component = _Component(
+            self,
+            f"Component{self._identity()}",
+            inference_component_name=options["inference_component_name"],
+            endpoint_name=endpoint.endpoint_name,
+            variant_name=endpoint.variant_name,
+            specification=self._specification(),
+            runtime_config=_Component.InferenceComponentRuntimeConfigProperty(
+                copy_count=options["copy_count"]
+            ),
+            deployment_config=self._deployment.render(self._alarm_names),
+        )
+        self.node.default_child = component
+        self._inference_component_arn = component.attr_inference_component_arn
+        # The name is no attribute. Part of the ARN, it refers to the resource, so what uses it comes later.
+        self._inference_component_name = Fn.select(
+            1, Fn.split("inference-component/", component.attr_inference_component_arn)
+        )
+        return component
+
+    def _identity(self) -> str:
+        """A digest of what SageMaker cannot change; as part of the logical id, it makes a new component.
+
+        CloudFormation would update the component in place, but the API has no such update.
+        """
+        stack = Stack.of(self)
+        parts = [
+            self._endpoint.node.path,
+            stack.resolve(self._endpoint.identity),
+            stack.resolve(self._endpoint.variant_name),
+            stack.resolve(self._options["inference_component_name"]),
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:8]
+
+    def _specification(
+        self,
+    ) -> sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty:
+        sizing, caching = self._bound.sizing, self._options["enable_caching"]
+        return _Component.InferenceComponentSpecificationProperty(
+            model_name=self._cfn_model.attr_model_name,
+            compute_resource_requirements=self._requirements.render(),
+            startup_parameters=_Component.InferenceComponentStartupParametersProperty(
+                container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
+                model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
+            ),
+            data_cache_config=None
+            if caching is None
+            else _Component.InferenceComponentDataCacheConfigProperty(enable_caching=caching),
+            scheduling_config=self._scheduling(),
+        )
+
+    def _scheduling(
+        self,
+    ) -> sagemaker.CfnInferenceComponent.InferenceComponentSchedulingConfigProperty | None:
+        strategy = self._options["placement_strategy"]
+        if strategy is None:
+            return None
+        return _Component.InferenceComponentSchedulingConfigProperty(
+            placement_strategy=strategy,
+            # The API needs the strategy only, CloudFormation both.
+            availability_zone_balance=_Component.InferenceComponentAvailabilityZoneBalanceProperty(
+                enforcement_mode="PERMISSIVE", max_imbalance=self._options["max_zone_imbalance"]
+            ),
+        )
+
+    def _make_log_group(self) -> None:
+        retention, name = self._options["log_retention"], self._options["inference_component_name"]
+        if retention is None or name is None:
+            return
+        group = logs.LogGroup(
+            self,
+            "LogGroup",
+            log_group_name=component_log_group_name(name),
+            retention=retention,
+            # A log group that is kept would fail the next deployment of a component of the same name.
+            removal_policy=self._options["removal_policy"] or RemovalPolicy.DESTROY,
+        )
+        self._cfn_inference_component.node.add_dependency(group)
+
+    def _keep_on_removal(self) -> None:
+        policy = self._options["removal_policy"]
+        if policy is None:
+            return
+        self._cfn_inference_component.apply_removal_policy(policy)
+        if policy is not RemovalPolicy.DESTROY:
+            self._cfn_model.apply_removal_policy(policy)
+            self._cfn_model.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
+
+    def _initial_copy_count(self) -> float | None:
+        return self._options["copy_count"]
+
+    def _metric_component_name(self) -> str:
+        # An alarm on the literal name does not refer to the component, so it can be created first.
+        name = self._options["inference_component_name"]
+        return self._inference_component_name if name is None or is_token(name) else name
+
+
+def _check_endpoint(endpoint: object) -> None:
+    if isinstance(endpoint, ComponentEndpointBase):
+        return
+    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is no component endpoint"
+    got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
+    raise InvalidValueError(
+        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
+        f"{reason}; create a TritonComponentEndpoint"
+    )

@@ -1,0 +1,128 @@
+"""The methods of every inference component, new or imported: grants, metrics and scaling."""
+
+from __future__ import annotations
+
+from aws_cdk import Resource, Stack
+from aws_cdk import aws_iam as iam
+
+from constructs_triton.cdk.endpoint.log_group import component_log_group_name
+from constructs_triton.cdk.endpoint.operating import component_log_statement
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.scalable_copy_count import (
+    TritonScalableCopyCount,
+    check_copies,
+)
+from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["InferenceComponentBase"]
+
+
+class InferenceComponentBase(ComponentMetrics, Resource):
+    """A component with a name, an ARN and an endpoint, which the subclasses set."""
+
+    _inference_component_name: str
+    _inference_component_arn: str
+    _endpoint: ComponentEndpointBase
+    _scalable: TritonScalableCopyCount | None = None
+
+    @property
+    def inference_component_name(self) -> str:
+        """The component's name, a token until the deployment. Requests contain it."""
+        return self._inference_component_name
+
+    @property
+    def inference_component_arn(self) -> str:
+        """The component's ARN."""
+        return self._inference_component_arn
+
+    @property
+    def endpoint(self) -> ComponentEndpointBase:
+        """The endpoint on whose instances the copies run."""
+        return self._endpoint
+
+    @property
+    def log_group_name(self) -> str:
+        """The name of the CloudWatch log group that the containers write to."""
+        return component_log_group_name(self._inference_component_name)
+
+    @property
+    def scalable_copy_count(self) -> TritonScalableCopyCount | None:
+        """The result of :meth:`auto_scale_copy_count`; ``None`` if the component does not scale."""
+        return self._scalable
+
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
+        """Allow a principal some actions on this component only."""
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=list(actions), resource_arns=[self._inference_component_arn]
+        )
+
+    def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to call this component (``sagemaker:InvokeEndpoint``).
+
+        The grant names the endpoint and the component, as AWS's own solutions do. Calls of other components
+        of the endpoint are not allowed by it.
+        """
+        return self._grant_on_both(grantee, ["sagemaker:InvokeEndpoint"])
+
+    def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to call this component and receive the response as a stream."""
+        actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
+        return self._grant_on_both(grantee, actions)
+
+    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to read the state and the logs of this component."""
+        logs = component_log_statement(Stack.of(self), self._inference_component_name)
+        grantee.grant_principal.add_to_principal_policy(logs)
+        return self.grant(grantee, "sagemaker:DescribeInferenceComponent")
+
+    def auto_scale_copy_count(self, *, min_capacity: float, max_capacity: float) -> TritonScalableCopyCount:
+        """Let Application Auto Scaling choose the number of copies.
+
+        With ``min_capacity=0``, a request to a component without copies fails, and starts the first copy.
+        That takes minutes. The instances go to zero when all components of the endpoint have no copies and
+        its ``min_instance_count`` is 0. Add policies to the result.
+
+        Raises:
+            InvalidValueError: bounds out of range, an initial copy count outside of them, or a second call.
+        """
+        check_copies(min_capacity, max_capacity)
+        self._check_copy_count(min_capacity, max_capacity)
+        if self._scalable is not None:
+            raise InvalidValueError(
+                f"{self.node.path}: auto_scale_copy_count was called already; "
+                "add policies to the result of the first call"
+            )
+        self._scalable = TritonScalableCopyCount(
+            self,
+            "CopyCount",
+            inference_component_name=self._inference_component_name,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+        )
+        return self._scalable
+
+    def _initial_copy_count(self) -> float | None:
+        """The number of copies at the first deployment; ``None`` if it is not known."""
+        return None
+
+    def _check_copy_count(self, min_capacity: float, max_capacity: float) -> None:
+        count = self._initial_copy_count()
+        if count is None or any(is_token(each) for each in (count, min_capacity, max_capacity)):
+            return
+        if not min_capacity <= count <= max_capacity:
+            raise InvalidValueError(
+                f"copy_count: must be within the scaling bounds {min_capacity:g} to {max_capacity:g}, "
+                f"got {count:g}; change it, or change min_capacity or max_capacity"
+            )
+
+    def _grant_on_both(self, grantee: iam.IGrantable, actions: list[str]) -> iam.Grant:
+        return iam.Grant.add_to_principal(
+            grantee=grantee,
+            actions=actions,
+            resource_arns=[self._endpoint.endpoint_arn, self._inference_component_arn],
+        )
+
+    def _metric_component_name(self) -> str:
+        return self._inference_component_name

@@ -1,0 +1,135 @@
+"""``ComponentDeployment``: how an update replaces the copies of a component."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sagemaker as sagemaker
+
+from constructs_triton.cdk.validation.durations import check_duration, seconds
+from constructs_triton.cdk.validation.limit_checks import check_count, check_range
+from constructs_triton.facts import limits
+
+__all__ = ["ComponentDeployment", "CopySize"]
+
+_COPIES = limits.RangeLimit(1, None, "copies")
+_Component = sagemaker.CfnInferenceComponent
+
+
+@dataclass(frozen=True, slots=True)
+class CopySize:
+    """A part of the copies of a component. Create it with :meth:`percent` or :meth:`copies`."""
+
+    type: Literal["CAPACITY_PERCENT", "COPY_COUNT"]
+    value: float
+
+    @classmethod
+    def percent(cls, value: float) -> CopySize:
+        """A percentage of the copies."""
+        return cls("CAPACITY_PERCENT", value)
+
+    @classmethod
+    def copies(cls, count: float) -> CopySize:
+        """A number of copies. SageMaker compares it with the copies that run, which scaling changes."""
+        return cls("COPY_COUNT", count)
+
+    def check(self, property: str, percent: limits.RangeLimit) -> None:
+        """Check the value.
+
+        Raises:
+            InvalidValueError: a percentage outside the limit, or less than one copy.
+        """
+        check_range(property, self.value, percent if self.type == "CAPACITY_PERCENT" else _COPIES)
+
+    def render(self) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
+        """Return the property of the component."""
+        return _Component.InferenceComponentCapacitySizeProperty(type=self.type, value=self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComponentDeployment:
+    """How an update replaces the copies. Create it with :meth:`rolling` or :meth:`all_at_once`.
+
+    SageMaker uses it for updates only, and refuses an update of nothing else. So set it at the first
+    deployment, and change it only together with the model, the image or another property.
+
+    Raises:
+        InvalidValueError: SageMaker would refuse a size, a duration or the number of alarms.
+    """
+
+    maximum_batch_size: CopySize | None = None
+    rollback_maximum_batch_size: CopySize | None = None
+    wait_interval: Duration | None = None
+    maximum_execution_timeout: Duration | None = None
+    alarms: tuple[cloudwatch.IAlarm, ...] = ()
+
+    @classmethod
+    def rolling(
+        cls,
+        *,
+        maximum_batch_size: CopySize | None = None,
+        wait_interval: Duration | None = None,
+        rollback_maximum_batch_size: CopySize | None = None,
+        maximum_execution_timeout: Duration | None = None,
+        alarms: Sequence[cloudwatch.IAlarm] = (),
+    ) -> ComponentDeployment:
+        """Replace the copies in batches. The instances need room for one batch more.
+
+        ``maximum_batch_size`` is 5 to 50 percent. Default: 50 percent. ``wait_interval`` is how long the
+        alarms are monitored after each batch, at most 1 hour. Default: 1 minute. An alarm that is created in
+        this app needs an ``alarm_name``.
+        """
+        return cls(
+            maximum_batch_size=CopySize.percent(50) if maximum_batch_size is None else maximum_batch_size,
+            rollback_maximum_batch_size=rollback_maximum_batch_size,
+            wait_interval=Duration.minutes(1) if wait_interval is None else wait_interval,
+            maximum_execution_timeout=maximum_execution_timeout,
+            alarms=tuple(alarms),
+        )
+
+    @classmethod
+    def all_at_once(cls) -> ComponentDeployment:
+        """Start all new copies before the old ones stop. The instances need room for both.
+
+        SageMaker supports alarms with :meth:`rolling` only.
+        """
+        return cls()
+
+    def __post_init__(self) -> None:
+        if self.maximum_batch_size is not None:
+            self.maximum_batch_size.check("deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT)
+        if self.rollback_maximum_batch_size is not None:
+            self.rollback_maximum_batch_size.check(
+                "deployment.rollback_maximum_batch_size", limits.RangeLimit(1, 100, "percent of the copies")
+            )
+        check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
+        check_duration(
+            "deployment.maximum_execution_timeout",
+            self.maximum_execution_timeout,
+            limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS,
+        )
+        check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
+
+    def render(
+        self, alarm_names: Sequence[str]
+    ) -> sagemaker.CfnInferenceComponent.InferenceComponentDeploymentConfigProperty | None:
+        """Return the property of the component, with the names of the alarms that roll an update back."""
+        size, rollback_size = self.maximum_batch_size, self.rollback_maximum_batch_size
+        if size is None:
+            return None
+        alarms = [_Component.AlarmProperty(alarm_name=name) for name in alarm_names]
+        return _Component.InferenceComponentDeploymentConfigProperty(
+            rolling_update_policy=_Component.InferenceComponentRollingUpdatePolicyProperty(
+                maximum_batch_size=size.render(),
+                wait_interval_in_seconds=seconds(self.wait_interval),
+                rollback_maximum_batch_size=None if rollback_size is None else rollback_size.render(),
+                maximum_execution_timeout_in_seconds=seconds(self.maximum_execution_timeout),
+            ),
+            auto_rollback_configuration=_Component.AutoRollbackConfigurationProperty(alarms=alarms)
+            if alarms
+            else None,
+        )

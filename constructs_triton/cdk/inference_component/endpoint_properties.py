@@ -1,0 +1,187 @@
+"""The properties of ``TritonComponentEndpoint``, checked before anything is added to the tree."""
+
+from __future__ import annotations
+
+from typing import Annotated, Required, cast
+
+from aws_cdk import RemovalPolicy, Size
+
+from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
+from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
+from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.variant_options import (
+    INSTANCE_TYPE_EXAMPLE,
+    RoutingStrategy,
+    check_routing_strategy,
+)
+from constructs_triton.cdk.validation.properties import DERIVED, Property, check_options, with_defaults
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.facts.inference_ami import InferenceAmi
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
+
+__all__ = ["ComponentEndpointOptions", "checked_endpoint_options"]
+
+
+class ComponentEndpointOptions(HostOptions, total=False):
+    """The properties of an endpoint whose instances inference components share."""
+
+    instance_type: Required[
+        Annotated[InstanceType, Property("Instance type of the endpoint.", example=INSTANCE_TYPE_EXAMPLE)]
+    ]
+    min_instance_count: Required[
+        Annotated[
+            float,
+            Property(
+                "Minimum number of instances. With 0, the endpoint costs nothing while all components have "
+                "no copies.",
+                example="0",
+                limit=limits.MANAGED_MIN_INSTANCE_COUNT,
+            ),
+        ]
+    ]
+    max_instance_count: Required[
+        Annotated[
+            float,
+            Property(
+                "Maximum number of instances. SageMaker adds instances when copies do not fit.",
+                example="2",
+                limit=limits.MANAGED_MAX_INSTANCE_COUNT,
+            ),
+        ]
+    ]
+    initial_instance_count: Annotated[
+        float | None,
+        Property(
+            "Number of instances at the first deployment, at least 1.",
+            default_text="``min_instance_count``, or 1 if that is 0",
+            limit=limits.INITIAL_INSTANCE_COUNT,
+        ),
+    ]
+    endpoint_name: Annotated[
+        str | None,
+        Property(
+            "Name of the endpoint.",
+            default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
+            limit=limits.ENDPOINT_NAME,
+        ),
+    ]
+    variant_name: Annotated[
+        str | None,
+        Property(
+            "Name of the only variant. A new name replaces the components.",
+            default="AllTraffic",
+            limit=limits.VARIANT_NAME,
+        ),
+    ]
+    image: Annotated[
+        TritonImage | None,
+        Property(
+            "The container image of components that do not set their own.",
+            default_text="``TritonImage.dlc()``",
+            example='TritonImage.dlc("26.05")',
+        ),
+    ]
+    inference_ami_version: Annotated[
+        InferenceAmi | str | None,
+        Property(
+            "The Amazon Machine Image of the instances, which contains the GPU driver for the images of all "
+            "components. ``None`` uses SageMaker's default.",
+            default=DERIVED,
+            default_text="the one that the newest image of the components needs",
+            example="InferenceAmi.of(...)",
+        ),
+    ]
+    volume_size: Annotated[
+        Size | None,
+        Property(
+            "Size of the storage volume of each instance, which contains the models of all components. Not "
+            "supported by instance types with local NVMe storage.",
+            default_text="SageMaker's",
+            example="Size.gibibytes(50)",
+            limit=limits.VOLUME_SIZE_GB,
+        ),
+    ]
+    routing_strategy: Annotated[
+        RoutingStrategy | None,
+        Property(
+            "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS`` or "
+            "``RANDOM``.",
+            default="LEAST_OUTSTANDING_REQUESTS",
+        ),
+    ]
+    metrics_config: Annotated[
+        MetricsConfig | None,
+        Property(
+            "How often and in what detail SageMaker publishes metrics.",
+            default_text="SageMaker's",
+            example="MetricsConfig(...)",
+        ),
+    ]
+    removal_policy: Annotated[
+        RemovalPolicy | None,
+        Property(
+            "``RETAIN`` keeps the endpoint when it is removed from the stack. Set it on the components too.",
+            default_text="``DESTROY``",
+            example="RemovalPolicy.RETAIN",
+        ),
+    ]
+
+
+def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpointOptions:
+    """Check the properties of a component endpoint and add the defaults.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a value is out of range, or components do not support the property.
+    """
+    refuse_of_endpoint(given)
+    check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
+    check_routing_strategy(given.get("routing_strategy"))
+    options = with_defaults(given, ComponentEndpointOptions)
+    check_subnets_need_vpc(options)
+    if options["initial_instance_count"] is None:
+        options["initial_instance_count"] = _initial(options["min_instance_count"])
+    _check_counts(options)
+    _check_volume(options)
+    return options
+
+
+def _initial(min_instance_count: float) -> float:
+    # SageMaker requires an initial instance, also of an endpoint that may scale to zero.
+    return 1 if is_token(min_instance_count) else max(min_instance_count, 1)
+
+
+def _check_counts(options: ComponentEndpointOptions) -> None:
+    least, most = options["min_instance_count"], options["max_instance_count"]
+    initial = cast(float, options["initial_instance_count"])
+    for name, value in (
+        ("min_instance_count", least),
+        ("max_instance_count", most),
+        ("initial_instance_count", initial),
+    ):
+        if not is_token(value) and value != int(value):
+            raise InvalidValueError(f"{name}: must be a whole number of instances, got {value:g}; round it")
+    if is_token(most):
+        return
+    if not is_token(least) and least > most:
+        raise InvalidValueError(
+            f"min_instance_count: must not be above max_instance_count {most:g}, got {least:g}; "
+            "lower it or raise max_instance_count"
+        )
+    if not is_token(initial) and not is_token(least) and not max(least, 1) <= initial <= most:
+        raise InvalidValueError(
+            f"initial_instance_count: must be from {max(least, 1):g} to max_instance_count {most:g}, "
+            f"got {initial:g}; change it"
+        )
+
+
+def _check_volume(options: ComponentEndpointOptions) -> None:
+    instance_type = options["instance_type"]
+    if options["volume_size"] is not None and instance_type.supports_volume_size is False:
+        raise InvalidValueError(
+            f'volume_size: "{instance_type}" has {instance_type.local_storage_gb} GB of local NVMe and does '
+            "not support a volume size; remove it"
+        )

@@ -1,0 +1,106 @@
+"""Whether the copies of all components of an endpoint fit on its instances."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
+
+__all__ = ["ComponentCopies", "Fleet"]
+
+_HEAD = ("component", "copies", "GPUs", "vCPUs", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentCopies:
+    """A component, the reservation of each copy, and a number of copies."""
+
+    name: str
+    requirements: ComputeRequirements
+    copies: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether no number is a token."""
+        needs = self.requirements
+        return not any(
+            is_token(each) for each in (self.copies, needs.gpus, needs.memory_mib, needs.cpu_cores or 0)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Instances of one type, all of which components may use."""
+
+    instance_type: InstanceType
+    count: float
+
+    def problem(self, components: Sequence[ComponentCopies]) -> str | None:
+        """Return what is missing, with a table of what each component needs; ``None`` if all may fit.
+
+        Components with numbers that are tokens are not counted.
+        """
+        known = [each for each in components if each.is_known]
+        if is_token(self.count) or not known:
+            return None
+        short = [name for name, needed, room in self._totals(known) if room is not None and needed > room]
+        return f"{' and '.join(short)}:\n{self._table(known)}" if short else None
+
+    def _totals(self, components: Sequence[ComponentCopies]) -> list[tuple[str, float, float | None]]:
+        """What all copies need of each resource, and what the instances have; ``None`` if not known."""
+        needs: tuple[tuple[str, Callable[[ComputeRequirements], float], float | None], ...] = (
+            ("GPUs", lambda each: each.gpus, self.instance_type.gpus),
+            ("vCPUs", lambda each: each.cpu_cores or 0, self.instance_type.vcpus),
+            ("memory", lambda each: each.memory_mib, _mebibytes(self.instance_type)),
+        )
+        return [
+            (
+                name,
+                sum(need(each.requirements) * each.copies for each in components),
+                None if room is None else room * self.count,
+            )
+            for name, need, room in needs
+        ]
+
+    def _table(self, components: Sequence[ComponentCopies]) -> str:
+        rows = [_HEAD, *(_row(each) for each in components)]
+        gpus, cores, memory = self._totals(components)
+        copies = sum(each.copies for each in components)
+        rows.append(("all", f"{copies:g}", f"{gpus[1]:g}", _cores(cores[1]), _memory(memory[1])))
+        available = f"{self.count:g} x {self.instance_type}"
+        rows.append((available, "", _known(gpus[2]), _known(cores[2]), _memory(memory[2])))
+        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
+        lines = (
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows
+        )
+        return "\n".join(f"  {line.rstrip()}" for line in lines)
+
+
+def _row(component: ComponentCopies) -> tuple[str, str, str, str, str]:
+    needs, copies = component.requirements, component.copies
+    return (
+        component.name,
+        f"{copies:g}",
+        f"{needs.gpus * copies:g}",
+        _cores((needs.cpu_cores or 0) * copies),
+        _memory(needs.memory_mib * copies),
+    )
+
+
+def _mebibytes(instance_type: InstanceType) -> float | None:
+    return None if instance_type.memory_gib is None else instance_type.memory_gib * 1024
+
+
+def _cores(count: float) -> str:
+    return f"{count:g}" if count else "-"
+
+
+def _known(count: float | None) -> str:
+    return "?" if count is None else f"{count:g}"
+
+
+def _memory(mebibytes: float | None) -> str:
+    return "?" if mebibytes is None else f"{mebibytes / 1024:.4g} GiB"

@@ -1,0 +1,201 @@
+"""The properties of ``TritonInferenceComponent``, checked before anything is added to the tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Required, TypedDict, cast
+
+from aws_cdk import Duration, RemovalPolicy, Size
+from aws_cdk import aws_logs as logs
+
+from constructs_triton.cdk.inference_component.component_deployment import ComponentDeployment
+from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
+from constructs_triton.cdk.options.environment import TritonEnvironment
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.validation.enum_values import check_spelling
+from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
+
+__all__ = ["InferenceComponentOptions", "checked_component_options"]
+
+_TEN_MINUTES = "Duration.minutes(10)"
+_STRATEGIES = ("SPREAD", "BINPACK")
+
+
+class InferenceComponentOptions(TypedDict, total=False):
+    """The properties of an inference component besides its endpoint and its models."""
+
+    min_memory: Required[
+        Annotated[
+            Size,
+            Property(
+                "Main memory that each copy reserves, at least 128 MiB. It is not the memory of GPUs, and "
+                "not a limit. SageMaker can place less than the memory of the instance type.",
+                example="Size.gibibytes(4)",
+            ),
+        ]
+    ]
+    max_memory: Annotated[
+        Size | None,
+        Property(
+            "Main memory that each copy may use.",
+            default_text="no limit",
+            example="Size.gibibytes(8)",
+        ),
+    ]
+    number_of_accelerator_devices: Annotated[
+        float | None,
+        Property(
+            "Whole GPUs that each copy reserves. Required on instance types with GPUs, where 0 is for models "
+            "that run on the CPU. Not supported on other types.",
+            default_text="none",
+            example="1",
+        ),
+    ]
+    number_of_cpu_cores: Annotated[
+        float | None,
+        Property("vCPUs that each copy reserves, at least 0.25.", default_text="none", example="4"),
+    ]
+    copy_count: Annotated[
+        float | None,
+        Property(
+            "Number of copies at the first deployment, at least 1. With scaling, keep it as it is.",
+            default=1,
+            limit=limits.COPY_COUNT,
+        ),
+    ]
+    inference_component_name: Annotated[
+        str | None,
+        Property(
+            "Name of the component, unique in the account and Region.",
+            default_text="a name that CloudFormation generates, so that the component can be replaced",
+            limit=limits.INFERENCE_COMPONENT_NAME,
+        ),
+    ]
+    image: Annotated[
+        TritonImage | None,
+        Property(
+            "The container image. Components of one endpoint may have different images.",
+            default_text="that of the endpoint",
+            example='TritonImage.dlc("26.05")',
+        ),
+    ]
+    environment: Annotated[
+        TritonEnvironment | Mapping[str, str] | None,
+        Property(
+            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
+            "strings.",
+            example="TritonEnvironment(thread_count=16)",
+        ),
+    ]
+    container_startup_health_check_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
+            "deployment of a container that does not start waits for it.",
+            default_text="derived from the size of the models",
+            example=_TEN_MINUTES,
+            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
+        ),
+    ]
+    model_data_download_timeout: Annotated[
+        Duration | None,
+        Property(
+            "How long the download of the models may take: 60 seconds to 1 hour.",
+            default_text="derived from the size of the archive",
+            example=_TEN_MINUTES,
+            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
+        ),
+    ]
+    enable_caching: Annotated[
+        bool | None,
+        Property(
+            "Whether each instance keeps the image and the models, so that further copies start sooner. "
+            "SageMaker always does this on types with more than 232 GiB of local NVMe.",
+            default_text="SageMaker's",
+            example="True",
+        ),
+    ]
+    placement_strategy: Annotated[
+        Literal["SPREAD", "BINPACK"] | None,
+        Property(
+            "How SageMaker places copies: ``SPREAD`` over the instances, or ``BINPACK`` onto few.",
+            default_text="SageMaker's",
+        ),
+    ]
+    max_zone_imbalance: Annotated[
+        float | None,
+        Property(
+            "By how many copies Availability Zones may differ, with a ``placement_strategy``: 0 to 100.",
+            default=0,
+            limit=limits.MAX_IMBALANCE,
+        ),
+    ]
+    deployment: Annotated[
+        ComponentDeployment | None,
+        Property(
+            "How an update replaces the copies, and which alarms roll it back.",
+            default_text="``ComponentDeployment.rolling()``, half of the copies at a time",
+            example="ComponentDeployment.rolling()",
+        ),
+    ]
+    log_retention: Annotated[
+        logs.RetentionDays | None,
+        Property(
+            "How long CloudWatch keeps the logs of the containers. Needs an ``inference_component_name``.",
+            default_text="forever, in a log group that SageMaker creates",
+            example="logs.RetentionDays.ONE_MONTH",
+        ),
+    ]
+    removal_policy: Annotated[
+        RemovalPolicy | None,
+        Property(
+            "``RETAIN`` keeps the component and its model when it is removed from the stack.",
+            default_text="``DESTROY``",
+            example="RemovalPolicy.RETAIN",
+        ),
+    ]
+
+
+def checked_component_options(given: InferenceComponentOptions) -> InferenceComponentOptions:
+    """Check the properties of a component and add the defaults.
+
+    Raises:
+        TypeError: there is no such property.
+        InvalidValueError: a value is out of range, or components do not support the property.
+    """
+    refuse_of_component(given)
+    _check_copy_count(given.get("copy_count"))
+    check_options("TritonInferenceComponent()", given, InferenceComponentOptions)
+    check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
+    options = with_defaults(given, InferenceComponentOptions)
+    _check_log_retention(options)
+    if options["removal_policy"] is RemovalPolicy.SNAPSHOT:
+        raise InvalidValueError(
+            "removal_policy: components have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
+        )
+    return options
+
+
+def _check_copy_count(copy_count: object) -> None:
+    if copy_count is None or is_token(copy_count) or not isinstance(copy_count, int | float):
+        return
+    if copy_count == 0:
+        raise InvalidValueError(
+            "copy_count: SageMaker creates a component with at least 1 copy, got 0; set 1, and call "
+            "auto_scale_copy_count(min_capacity=0) to let it scale to zero"
+        )
+    if copy_count != int(copy_count):
+        raise InvalidValueError(f"copy_count: must be a whole number of copies, got {copy_count:g}; round it")
+
+
+def _check_log_retention(options: InferenceComponentOptions) -> None:
+    name = cast(str | None, options["inference_component_name"])
+    if options["log_retention"] is not None and (name is None or is_token(name)):
+        raise InvalidValueError(
+            "log_retention: needs an inference_component_name that is known at synth, because the name of "
+            "the log group contains it; set inference_component_name, or set the retention after the "
+            "deployment with `aws logs put-retention-policy`"
+        )

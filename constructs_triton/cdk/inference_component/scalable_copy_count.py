@@ -1,0 +1,234 @@
+"""Auto scaling of a component's number of copies."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Unpack
+
+from aws_cdk import Annotations, TimeZone
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.cdk.inference_component.wake_up import add_wake_up
+from constructs_triton.cdk.metrics.component_metrics import component_metric
+from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling.checks import TrackedMetric
+from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.target_tracking import (
+    ScalingPolicyOptions,
+    TargetTracking,
+    check_options,
+    with_gpu_cooldowns,
+)
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["TritonScalableCopyCount"]
+
+_PREDEFINED = appscaling.PredefinedMetric
+_SCALABLE_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
+_NO_DATA_AT_ZERO = (
+    "{id}: SageMaker publishes no utilization of a component without copies, so this policy alone may not "
+    "reach min_capacity 0; add scale_on_concurrent_requests_per_copy, or acknowledge this warning"
+)
+
+
+class TritonScalableCopyCount(Construct):
+    """The number of copies of one component, scaled by Application Auto Scaling.
+
+    Created by ``auto_scale_copy_count``. It may have several policies, each on another metric. Copies are
+    added when any policy asks for them, and removed when all policies agree. SageMaker adds and removes
+    instances to fit the copies.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        inference_component_name: str,
+        min_capacity: float,
+        max_capacity: float,
+    ) -> None:
+        check_copies(min_capacity, max_capacity)
+        super().__init__(scope, id)
+        self.min_capacity = min_capacity
+        self.max_capacity = max_capacity
+        self._name = inference_component_name
+        self.scalable_target = appscaling.ScalableTarget(
+            self,
+            "Resource",
+            service_namespace=appscaling.ServiceNamespace.SAGEMAKER,
+            scalable_dimension=_SCALABLE_DIMENSION,
+            # Refers to the component, so the target is created after it and deleted before it.
+            resource_id=f"inference-component/{inference_component_name}",
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            # With a role the CDK creates none. Application Auto Scaling uses its service-linked role anyway.
+            role=service_linked_role(self),
+        )
+        self._cfn_target().add_property_deletion_override("RoleARN")
+        self._tracking = _CopyTracking(self, self.scalable_target, inference_component_name)
+        self._wake_up: appscaling.StepScalingAction | None = None
+        if min_capacity == 0 or is_token(min_capacity):
+            self._add_wake_up()
+
+    @property
+    def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
+        """The metrics that policies keep at a target, in the order in which the policies were added."""
+        return self._tracking.metrics
+
+    @property
+    def reaches_zero(self) -> bool:
+        """Whether the component may have no copies. A policy and an alarm then start the first one."""
+        return self._wake_up is not None
+
+    def scale_on_invocations_per_copy(
+        self,
+        id: str,
+        *,
+        target_invocations_per_minute: float | None = None,
+        max_requests_per_second: float | None = None,
+        safety_factor: float = 0.5,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the number of invocations per copy and minute at a target.
+
+        Set ``target_invocations_per_minute``, or the requests per second that one copy can serve according
+        to a load test: the target is then ``max_requests_per_second`` times ``safety_factor`` (0.5 by
+        default) times 60.
+
+        Raises:
+            InvalidValueError: both targets or none are set, or a value is out of range.
+        """
+        check_options(self.scale_on_invocations_per_copy, options)
+        target = targets.invocations_target(
+            target_invocations_per_minute, max_requests_per_second, safety_factor
+        )
+        predefined = _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_INVOCATIONS_PER_COPY
+        return self._tracking.keep_published("InvocationsPerCopy", id, target, options, predefined=predefined)
+
+    def scale_on_concurrent_requests_per_copy(
+        self, id: str, *, target_concurrent_requests: float, **options: Unpack[ScalingPolicyOptions]
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the number of concurrent requests per copy at a target.
+
+        SageMaker publishes the metric every 10 seconds, also when there are no requests. So it adds copies
+        sooner than other metrics, and it is the metric to scale to zero with.
+
+        Raises:
+            InvalidValueError: a value is out of range.
+        """
+        check_options(self.scale_on_concurrent_requests_per_copy, options)
+        targets.check_positive("target_concurrent_requests", target_concurrent_requests)
+        predefined = _PREDEFINED.SAGEMAKER_INFERENCE_COMPONENT_CONCURRENT_REQUESTS_PER_COPY_HIGH_RESOLUTION
+        return self._tracking.keep_published(
+            "ConcurrentRequestsPerCopy", id, target_concurrent_requests, options, predefined=predefined
+        )
+
+    def scale_on_gpu_utilization(
+        self, id: str, *, target_utilization_percent: float = 60, **options: Unpack[ScalingPolicyOptions]
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep the average utilization of the reserved GPUs at a target.
+
+        ``target_utilization_percent`` is 1 to 100; 60 by default. The metric is normalized, so the number of
+        GPUs does not matter. Cooldowns default to 600 seconds for scaling in and 200 seconds for scaling out.
+
+        Raises:
+            InvalidValueError: a value is out of range.
+        """
+        check_options(self.scale_on_gpu_utilization, options)
+        policy = self._tracking.keep_utilization(
+            "GPUUtilizationNormalized", id, target_utilization_percent, 1, with_gpu_cooldowns(options)
+        )
+        if self.reaches_zero:
+            Annotations.of(self).add_warning_v2(
+                "constructs-triton:no-utilization-at-zero", _NO_DATA_AT_ZERO.format(id=id)
+            )
+        return policy
+
+    def scale_to_track_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        target_value: float,
+        **options: Unpack[ScalingPolicyOptions],
+    ) -> appscaling.TargetTrackingScalingPolicy:
+        """Keep any metric at ``target_value``, which is in the metric's unit.
+
+        The metric must fall in proportion when copies are added.
+
+        Raises:
+            InvalidValueError: not a metric, a metric that has a policy, or options out of range.
+        """
+        check_options(self.scale_to_track_metric, options)
+        return self._tracking.keep(id, metric, target_value, options)
+
+    def scale_on_schedule(
+        self,
+        id: str,
+        *,
+        schedule: appscaling.Schedule,
+        min_capacity: float | None = None,
+        max_capacity: float | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        time_zone: TimeZone | None = None,
+    ) -> None:
+        """Change the minimum or maximum number of copies at a time, for example to 0 at night.
+
+        Other policies keep working between the new bounds. Times are in UTC unless ``time_zone`` is set.
+
+        Raises:
+            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
+        """
+        times: dict[str, Any] = {
+            "schedule": schedule,
+            "start_time": start_time,
+            "end_time": end_time,
+            "time_zone": time_zone,
+        }
+        checks.check_schedule(id, min_capacity, max_capacity, is_asynchronous=True)
+        checks.check_schedule_times(id, times)
+        self.scalable_target.scale_on_schedule(
+            id, min_capacity=min_capacity, max_capacity=max_capacity, **times
+        )
+        if min_capacity == 0 and max_capacity != 0:
+            self._add_wake_up()
+
+    def _add_wake_up(self) -> None:
+        if self._wake_up is None:
+            failures = self._tracking.published_metric("NoCapacityInvocationFailures", "Sum")
+            self._wake_up = add_wake_up(self, self.scalable_target, failures)
+
+    def _cfn_target(self) -> appscaling.CfnScalableTarget:
+        target = self.scalable_target.node.default_child
+        assert isinstance(target, appscaling.CfnScalableTarget)
+        return target
+
+
+class _CopyTracking(TargetTracking):
+    """The target tracking policies of a component's copies."""
+
+    def __init__(
+        self, scope: Construct, target: appscaling.ScalableTarget, inference_component_name: str
+    ) -> None:
+        super().__init__(scope, target, endpoint_name="", variant_name="")
+        self._name = inference_component_name
+
+    def published_metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
+        return component_metric(metric_name, inference_component_name=self._name, statistic=statistic)
+
+
+def check_copies(min_capacity: float, max_capacity: float) -> None:
+    """Check the bounds of the number of copies. The minimum may be 0.
+
+    Raises:
+        InvalidValueError: a bound is out of range, not a whole number, or the minimum is above the maximum.
+    """
+    try:
+        targets.check_capacity(min_capacity, max_capacity, is_asynchronous=True)
+    except InvalidValueError as error:
+        raise InvalidValueError(str(error).replace("instances", "copies")) from None

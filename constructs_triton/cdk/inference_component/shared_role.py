@@ -1,0 +1,73 @@
+"""The execution role of a component endpoint, which the models of its components share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+
+__all__ = ["SharedRole"]
+
+
+class SharedRole:
+    """A role and the statements that the endpoint and its components have added to it.
+
+    AWS documentation, "Model and endpoint compatibility": a model of a component must have the role of its
+    endpoint. Managed policies are few, so the components of the endpoint's stack share those of the endpoint.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        execution: ExecutionRole,
+        statements: Sequence[iam.PolicyStatement] = (),
+    ) -> None:
+        self.role = execution.role
+        self._scope = scope
+        self._execution = execution
+        self._known: set[str] = set()
+        self._sids: dict[str, int] = {}
+        self._new(statements)
+
+    @property
+    def permissions(self) -> RolePermissions | None:
+        """The permissions of the endpoint's stack; ``None`` for a role that takes none."""
+        return self._execution.permissions
+
+    def permit(self, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
+        """Add the statements of a component, and return what its model must depend on."""
+        if Stack.of(scope) is Stack.of(self._scope) and self.permissions is not None:
+            self._execution.add(*self._new(statements))
+            return self.permissions
+        found = scope.node.try_find_child("ExecutionPolicy")
+        if isinstance(found, RolePermissions):
+            found.add(*statements)
+            return found
+        if not accepts_policies(scope, self.role):
+            return None
+        # A reference from the endpoint's stack to the component's would be a cycle between the stacks.
+        return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
+
+    def _new(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+        """Return the statements that are not in the role yet, each with an id of its own."""
+        return [self._with_own_id(each) for each in statements if self._is_new(each)]
+
+    def _is_new(self, statement: iam.PolicyStatement) -> bool:
+        resolved = Stack.of(self._scope).resolve(statement.to_statement_json())
+        key = json.dumps({**resolved, "Sid": None}, sort_keys=True)
+        is_new = key not in self._known
+        self._known.add(key)
+        return is_new
+
+    def _with_own_id(self, statement: iam.PolicyStatement) -> iam.PolicyStatement:
+        sid = statement.sid
+        if sid is None:
+            return statement
+        count = self._sids[sid] = self._sids.get(sid, 0) + 1
+        return statement if count == 1 else statement.copy(sid=f"{sid}{count}")

@@ -1,0 +1,129 @@
+"""CloudWatch metrics of an inference component.
+
+Sources: SageMaker developer guide, "Amazon SageMaker AI metrics in Amazon CloudWatch" and "Scale an endpoint
+to zero instances".
+"""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from constructs_triton.cdk.metrics.metric_definitions import metric_definition
+from constructs_triton.cdk.metrics.metrics import MetricOptions
+
+__all__ = ["ComponentMetrics", "component_metric", "copy_count_metric"]
+
+_PERIOD_SECONDS = 60  # SageMaker publishes once a minute
+
+
+def component_metric(
+    metric_name: str, *, inference_component_name: str, **options: Unpack[MetricOptions]
+) -> cloudwatch.Metric:
+    """Return a metric of one inference component, over all its copies."""
+    definition = metric_definition(metric_name)
+    statistic, period = options.get("statistic"), options.get("period")
+    return cloudwatch.Metric(
+        namespace=definition.namespace,
+        metric_name=metric_name,
+        dimensions_map={"InferenceComponentName": inference_component_name},
+        statistic=definition.statistic if statistic is None else statistic,
+        unit=definition.unit,
+        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
+        label=options.get("label"),
+        color=options.get("color"),
+    )
+
+
+def copy_count_metric(
+    *, inference_component_name: str, period: Duration | None = None, label: str = "CopyCount"
+) -> cloudwatch.MathExpression:
+    """Return metric math for the number of copies: invocations in total, divided by those per copy.
+
+    SageMaker publishes no such metric. A minute without invocations has no value.
+    """
+    metrics = {
+        part: component_metric(name, inference_component_name=inference_component_name, period=period)
+        for part, name in (("total", "Invocations"), ("share", "InvocationsPerCopy"))
+    }
+    return cloudwatch.MathExpression(
+        # Rounded, because three times a third is not exactly 1 in floating point.
+        expression="FLOOR(total / share + 0.5)",
+        using_metrics={**metrics},
+        period=Duration.seconds(_PERIOD_SECONDS) if period is None else period,
+        label=label,
+    )
+
+
+class ComponentMetrics:
+    """The ``metric`` methods of an inference component. Each takes the options of ``MetricOptions``."""
+
+    def _metric_component_name(self) -> str:
+        raise NotImplementedError
+
+    def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Return any metric that SageMaker publishes for the component, with its namespace."""
+        name = self._metric_component_name()
+        return component_metric(metric_name, inference_component_name=name, **options)
+
+    def metric_invocations(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of invocations, summed over ``period``."""
+        return self.metric("Invocations", **options)
+
+    def metric_invocations_per_copy(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of invocations per copy, summed over ``period``."""
+        return self.metric("InvocationsPerCopy", **options)
+
+    def metric_concurrent_requests_per_copy(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Maximum number of concurrent requests per copy; published every 10 s."""
+        return self.metric("ConcurrentRequestsPerCopy", **options)
+
+    def metric_no_capacity_failures(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of requests that failed because the component had no copy."""
+        return self.metric("NoCapacityInvocationFailures", **options)
+
+    def metric_invocation_4xx_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of responses with status 400 to 499. ``"Average"`` gives their share, 0 to 1."""
+        return self.metric("Invocation4XXErrors", **options)
+
+    def metric_invocation_5xx_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of responses with status 500 or above. ``"Average"`` gives their share, 0 to 1."""
+        return self.metric("Invocation5XXErrors", **options)
+
+    def metric_invocation_model_errors(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Number of requests without a 2xx response of the container. ``"Average"`` gives a share, 0 to 1."""
+        return self.metric("InvocationModelErrors", **options)
+
+    def metric_model_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Time until the container responded, in **microseconds**. Default statistic: p99."""
+        return self.metric("ModelLatency", **_or_p99(options))
+
+    def metric_overhead_latency(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Time that SageMaker added, in **microseconds**. Default statistic: p99."""
+        return self.metric("OverheadLatency", **_or_p99(options))
+
+    def metric_gpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """GPU utilization of the reserved GPUs, in percent from 0 to 100 whatever their number."""
+        return self.metric("GPUUtilizationNormalized", **options)
+
+    def metric_gpu_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Memory in use of the reserved GPUs, in percent from 0 to 100 whatever their number."""
+        return self.metric("GPUMemoryUtilizationNormalized", **options)
+
+    def metric_cpu_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """CPU utilization in percent of the reserved vCPUs, or of the limit without a reservation."""
+        return self.metric("CPUUtilizationNormalized", **options)
+
+    def metric_memory_utilization(self, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
+        """Main memory in use, in percent of the reservation."""
+        return self.metric("MemoryUtilizationNormalized", **options)
+
+    def metric_copy_count(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
+        """Number of copies, calculated from the invocations in total and per copy."""
+        return copy_count_metric(inference_component_name=self._metric_component_name(), period=period)
+
+
+def _or_p99(options: MetricOptions) -> MetricOptions:
+    return {**options, "statistic": options.get("statistic") or "p99"}
