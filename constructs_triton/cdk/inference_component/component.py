@@ -80,7 +80,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         models = component_models(model_repository, model, ensemble)
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
         image = checked["image"] or endpoint.image
-        container = ComponentContainer.of(scope, models, checked, image, endpoint.instance_type, requirements)
+        reserved = requirements.part_of(endpoint.instance_type)
+        container = ComponentContainer.of(scope, models, checked, image=image, instance_type=reserved)
         copies = checked["copy_count"] or 1
         endpoint.check_component(id, requirements, copies)
         deployment = checked["deployment"] or ComponentDeployment.rolling()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Required, TypedDict, cast
+from typing import Annotated, Literal, Required, TypedDict
 
 from aws_cdk import Duration, RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
@@ -192,7 +192,7 @@ def _check_copy_count(copy_count: object) -> None:
 
 
 def _check_log_retention(options: InferenceComponentOptions) -> None:
-    name = cast(str | None, options["inference_component_name"])
+    name = options["inference_component_name"]
     if options["log_retention"] is not None and (name is None or is_token(name)):
         raise InvalidValueError(
             "log_retention: needs an inference_component_name that is known at synth, because the name of "
