@@ -17,6 +17,7 @@ from documentation.members import Row, hidden_bases, members_of, rows_of, type_o
 #: Pages of the names that are imported from the top package: title, and the folders that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "endpoints": ("Endpoint constructs", ("cdk.endpoint",)),
+    "components": ("Inference components", ("cdk.inference_component",)),
     "repositories": ("Model repository constructs", ("cdk.repository",)),
     "options": ("Options of endpoints and variants", ("cdk.options", "cdk.metrics")),
     "scaling": ("Scaling", ("cdk.scaling",)),
