@@ -97,7 +97,7 @@ def pack(
         InvalidValueError: there is no such model, or ``archive_name`` or ``compression_level`` is not valid.
     """
     _check_names(repository, model_names, archive_name)
-    members = _members(repository, model_names)
+    members = members_of(repository, model_names)
     job = _Packing(members, Path(destination_directory), archive_name, compression_level, on_progress)
     return job.run(_Caches.of_user() if use_cache else None)
 
@@ -135,7 +135,7 @@ def identify(
     """
     for names in archives.values():
         _check_names(repository, names, None)
-    members = {key: _members(repository, names) for key, names in archives.items()}
+    members = {key: members_of(repository, names) for key, names in archives.items()}
     every = {member.name: member for each in members.values() for member in each}
     contents = _contents(list(every.values()), DigestCache(cache_directory()) if use_cache else None)
     return {key: ArchiveIdentity(digest_of(each, contents), _size(each)) for key, each in members.items()}
@@ -283,7 +283,7 @@ def _is_archive_name(name: str) -> bool:
     return name.endswith(ARCHIVE_SUFFIX) and name != ARCHIVE_SUFFIX and Path(name).name == name
 
 
-def _members(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
+def members_of(repository: ModelRepository, model_names: Collection[str]) -> list[Member]:
     models = [repository.models[name] for name in sorted(set(model_names))]
     directories = [f"{model.name}/{version}" for model in models for version in _version_directories(model)]
     return collect_members(

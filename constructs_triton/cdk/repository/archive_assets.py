@@ -84,6 +84,10 @@ class StackAssets:
             model_names=model_names,
         )
 
+    def add_file(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
+        """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>`` with its ending."""
+        return self._add(path, source_hash, display_name)
+
     def add_json(self, text: str, digest: str, display_name: str) -> FileAssetLocation:
         """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
         path = self._asset_directory / f"{digest}.json"

@@ -1,4 +1,4 @@
-"""The bucket of a multi-model endpoint's archives, and the permissions to read it."""
+"""The bucket of a repository, and the permissions of endpoints to read it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def create_bucket(
 
 
 def read_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    """Return the permissions of a multi-model endpoint's role: read and list the archives."""
+    """Return the permissions of an endpoint's role: read and list what is below a prefix."""
     statements = [
         iam.PolicyStatement(
             sid="LoadModels", actions=["s3:GetObject"], resources=[bucket.arn_for_objects(f"{prefix}*")]

@@ -11,6 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import (
     ArchivePrefix,
     LoadedModels,
@@ -21,6 +22,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 )
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_source import ModelSource
+from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
 from constructs_triton.cdk.repository.prefixed_construct import PrefixedConstruct
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
@@ -71,14 +73,14 @@ class TritonModelRepository(PrefixedConstruct):
         checks nothing. Default: check everything.
     ``bucket``
         Your own bucket for multi-model endpoints. By default a bucket is created: encrypted, TLS only, no
-        public access, retained when the stack is deleted.
+        public access, retained when the stack is deleted. Endpoints with ``CompressionType.NONE`` use it too.
     ``prefix``
-        Key prefix of the archives in that bucket, ``"models/"`` by default; ends with ``/``.
+        Key prefix of the models in that bucket, ``"models/"`` by default; ends with ``/``.
     ``target_model_naming``
         ``CONTENT`` by default: ``resnet-3f9c2a1b.tar.gz``, a new name for new content.
     ``prune_after``
-        A duration of at least one day. A deployment deletes archives that it has copied and that have been
-        out of use for this time. Default: archives are never deleted.
+        A duration of at least one day. A deployment deletes archives and files that it has placed and that
+        have been out of use for this time. Default: they are never deleted.
     ``encryption_key``
         KMS key of the bucket that is created. Default: S3-managed keys.
     ``asset_encryption_key``
@@ -142,6 +144,7 @@ class TritonModelRepository(PrefixedConstruct):
         super().__init__(scope, id)
         self._catalog = ModelCatalog(loaded)
         self._prefix = ServedPrefix(self, self._catalog, prefix_options)
+        self._files = PlacedFiles(self, self._prefix, prefix_options)
         self.asset_encryption_key = asset_encryption_key
         self._warnings = warnings
         annotate(self, warnings)
@@ -273,13 +276,37 @@ class TritonModelRepository(PrefixedConstruct):
         assets = StackAssets(scope or self)
         return assets.add_archive(loaded.archive(model, asset_directory(self)), loaded.contents_of(model))
 
-    def location_of(self, model_name: str, *, scope: Construct | None = None) -> ModelLocation:
-        """Return where a single-model endpoint loads a model from, and the permissions to read it.
+    def check_files(self, model_name: str, compression_type: CompressionType | None) -> list[Finding]:
+        """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
 
         Raises:
-            InvalidValueError: the repository has no such model.
+            InvalidValueError: the source cannot be stored in that way.
+            ArchiveError: SageMaker could not place a file; the message lists all of them.
         """
         loaded, model = self._catalog.find(model_name)
+        if not check_compression_type(loaded, compression_type):
+            return []
+        found = self._files.check(model_name, loaded, model)
+        return [finding for finding in found if self.repository_check.keeps(finding)]
+
+    def location_of(
+        self,
+        model_name: str,
+        *,
+        scope: Construct | None = None,
+        compression_type: CompressionType | None = None,
+    ) -> ModelLocation:
+        """Return where a single-model endpoint loads a model from, and the permissions to read it.
+
+        With ``CompressionType.NONE`` a deployment places the model's files below ``prefix`` of the bucket.
+        Default: an archive, or what the source has in S3 already.
+
+        Raises:
+            InvalidValueError: the repository has no such model, or its source cannot be stored in that way.
+        """
+        loaded, model = self._catalog.find(model_name)
+        if check_compression_type(loaded, compression_type):
+            return self._files.locate(model_name, loaded, model)
         location = loaded.locate(model, scope or self)
         if not isinstance(loaded, LocalModels):
             return location

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aws_cdk import Aws, CustomResource, Duration
+from aws_cdk import CustomResource, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -15,6 +15,13 @@ from constructs_triton.cdk.custom_resources.function import DeployFunction, Func
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.repository.sync_permissions import (
+    READ_ACTIONS,
+    place_statements,
+    prune_statement,
+    read_statement,
+    removal_statements,
+)
 from constructs_triton.custom_resource_handlers.model_sync import (
     FUNCTION_TIMEOUT_SECONDS,
     RESOURCE_TYPE,
@@ -25,10 +32,6 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import Syn
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX
 
 __all__ = ["ModelSync", "ModelSyncFunction", "S3Archive"]
-
-
-# S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
-_READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +110,12 @@ class ModelSync(Construct):
         other_statements = [
             *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements([stored for _, stored in stored_archives.values()]),
-            *_place_statements(bucket, prefix),
+            *place_statements(bucket, prefix),
         ]
         if prune_after is not None:
-            other_statements.append(_prune_statement(bucket, prefix))
+            other_statements.append(prune_statement(bucket, prefix))
         if remove_on_delete:
-            other_statements += _removal_statements(bucket, prefix)
+            other_statements += removal_statements(bucket, prefix)
         asset_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
             self, asset.bucket_name, asset.object_key, asset_keys, other_statements
@@ -161,20 +164,11 @@ def _with_read_statement(
 ) -> list[iam.PolicyStatement]:
     """Add a statement to read the list and each archive by its key, or by a pattern if that is too long."""
     keys = sorted(set(archive_keys))
-    exact = [_read_statement(bucket_name, [*keys, manifest_key]), *statements]
+    exact = [read_statement(bucket_name, [*keys, manifest_key]), *statements]
     if fits(scope, exact):
         return exact
     patterns = sorted({f"{key[: key.rfind('/') + 1]}*{ARCHIVE_SUFFIX}" for key in keys})
-    return [_read_statement(bucket_name, [*patterns, manifest_key]), *statements]
-
-
-def _read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
-    bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
-    return iam.PolicyStatement(
-        sid="ReadArchives",
-        actions=_READ_ACTIONS,
-        resources=[f"{bucket}/{key}" for key in keys],
-    )
+    return [read_statement(bucket_name, [*patterns, manifest_key]), *statements]
 
 
 def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicyStatement]:
@@ -182,65 +176,10 @@ def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicySt
         return []
     arns = sorted({stored.bucket.arn_for_objects(stored.object_key) for stored in stored_archives})
     keys = [bucket.encryption_key for bucket in _distinct([stored.bucket for stored in stored_archives])]
-    statements = [iam.PolicyStatement(sid="ReadGiven", actions=_READ_ACTIONS, resources=arns)]
+    statements = [iam.PolicyStatement(sid="ReadGiven", actions=READ_ACTIONS, resources=arns)]
     key_arns = [key.key_arn for key in keys if key is not None]
     if key_arns:
         statements.append(
             iam.PolicyStatement(sid="DecryptGiven", actions=["kms:Decrypt"], resources=key_arns)
         )
     return statements
-
-
-def _place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    statements = [
-        iam.PolicyStatement(
-            sid="PlaceArchives",
-            # GetObject verifies what was placed; the rest belongs to large archives, copied in parts.
-            actions=[
-                "s3:GetObject",
-                "s3:PutObject",
-                "s3:PutObjectTagging",
-                "s3:AbortMultipartUpload",
-                "s3:ListMultipartUploadParts",
-            ],
-            resources=[bucket.arn_for_objects(f"{prefix}*")],
-        ),
-        iam.PolicyStatement(
-            sid="FindAbandonedUploads",
-            actions=["s3:ListBucketMultipartUploads"],
-            resources=[bucket.bucket_arn],
-        ),
-    ]
-    if bucket.encryption_key is not None:
-        statements.append(_key_statement(bucket.encryption_key.key_arn))
-    return statements
-
-
-def _prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="PruneArchives",
-        actions=["s3:DeleteObject"],
-        resources=[bucket.arn_for_objects(f"{prefix}*")],
-    )
-
-
-def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    return [
-        iam.PolicyStatement(
-            sid="RemoveArchives",
-            actions=["s3:DeleteObject", "s3:DeleteObjectVersion"],
-            resources=[bucket.arn_for_objects(f"{prefix}*")],
-        ),
-        iam.PolicyStatement(
-            sid="ListArchives", actions=["s3:ListBucketVersions"], resources=[bucket.bucket_arn]
-        ),
-    ]
-
-
-def _key_statement(key_arn: str) -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        sid="EncryptArchives",
-        actions=["kms:Decrypt", "kms:GenerateDataKey"],
-        resources=[key_arn],
-        conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
-    )

@@ -1,4 +1,4 @@
-"""Copies model archives to the S3 prefix that a multi-model endpoint loads them from.
+"""Copies model archives, or the files of models, to the S3 prefix that an endpoint loads them from.
 
 ``handler.py`` is the entry point of the Lambda function. The command line places models with the same
 modules.
@@ -6,10 +6,18 @@ modules.
 
 from __future__ import annotations
 
-__all__ = ["FUNCTION_TIMEOUT_SECONDS", "RESOURCE_TYPE", "SERVICE_TIMEOUT_SECONDS"]
+__all__ = [
+    "FILES_RESOURCE_TYPE",
+    "FUNCTION_TIMEOUT_SECONDS",
+    "RESOURCE_TYPE",
+    "SERVICE_TIMEOUT_SECONDS",
+]
 
 RESOURCE_TYPE = "Custom::TritonModelSync"
-"""CloudFormation type of the custom resource that the function handles."""
+"""CloudFormation type of the custom resource that places the archives of multi-model endpoints."""
+
+FILES_RESOURCE_TYPE = "Custom::TritonModelFiles"
+"""CloudFormation type of the custom resource that places one model as files."""
 
 FUNCTION_TIMEOUT_SECONDS = 15 * 60
 """How long one run of the function may take; AWS Lambda's maximum."""

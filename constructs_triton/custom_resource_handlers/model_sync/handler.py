@@ -1,12 +1,12 @@
-"""Entry point of the function that handles ``Custom::TritonModelSync``: copies model archives inside S3.
+"""Entry point of the function that places models in S3: ``Custom::TritonModelSync`` and ``...ModelFiles``.
 
-The function needs nothing but boto3 and the standard library. No model byte passes through it: S3 itself
-copies from the CDK's asset bucket to the prefix. When the 15 minutes of a run are almost over, the function
-invokes itself with the work that is left. It stops early enough to report a reason within the hour that
-CloudFormation waits.
+The function needs nothing but boto3 and the standard library. No archive and no large file passes through it:
+S3 itself copies from the CDK's asset bucket to the prefix. When the 15 minutes of a run are almost over, the
+function invokes itself with the work that is left. It stops early enough to report a reason within the hour
+that CloudFormation waits.
 
-An update never deletes an archive that it no longer lists: a running endpoint, or one that a failed
-deployment rolls back to, may load it at any time. Such an archive is noted in ``index.json``. A later
+An update never deletes what it no longer lists: a running endpoint, or one that a failed deployment rolls
+back to, may load it at any time. Such an archive, or folder of files, is noted in ``index.json``. A later
 deployment prunes it if ``PruneAfterSeconds`` is set.
 """
 
@@ -23,16 +23,16 @@ from typing import Any
 
 from ..response import Event, Response, handle_request
 from ..retries import make_client, wait_for_policies
-from . import FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from . import FILES_RESOURCE_TYPE, FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
+from .content import Content, Task, content_of
 from .index import update_index
-from .manifest import ListedArchive, Manifest
-from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, Source, SyncError
-from .properties import SyncProperties
-from .pruning import empty_prefix, prune
+from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, SyncError
+from .properties import FILES_FOLDER, SyncProperties
+from .pruning import empty_prefix
 
 LOGGER = logging.getLogger(__name__)
 
-CONCURRENT_ARCHIVES = 16
+CONCURRENT_TASKS = 16
 RESERVED_SECONDS = 20.0
 """Kept of a run's time, to invoke the function again or to send the response."""
 LAST_START_SECONDS = 90.0
@@ -41,7 +41,7 @@ LAST_START_SECONDS = 90.0
 
 @dataclass(frozen=True)
 class Progress:
-    """What a run passes to the next: the first archive that may be missing, and the unfinished uploads."""
+    """What a run passes to the next: the first task that may be unfinished, and the unfinished uploads."""
 
     started_at: float
     cursor: int = 0
@@ -83,7 +83,7 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
     elapsed = time.time() - left.started_at
     if elapsed + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
         raise SyncError("not everything was done within an hour; deploy again to resume")
-    LOGGER.info("this run's time is up; another run continues at archive %d", left.cursor)
+    LOGGER.info("this run's time is up; another run continues at task %d", left.cursor)
     make_client("lambda").invoke(
         FunctionName=context.invoked_function_arn,
         InvocationType="Event",
@@ -92,7 +92,7 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
 
 
 def _client() -> Any:
-    connections = CONCURRENT_ARCHIVES * CONCURRENT_PARTS
+    connections = CONCURRENT_TASKS * CONCURRENT_PARTS
     return wait_for_policies(make_client("s3", max_pool_connections=connections))
 
 
@@ -111,7 +111,9 @@ def _delete(event: Event, context: Any, physical_id: str, progress: Progress) ->
     if not properties.remove_on_delete:
         return None
     is_time_up = _clock(context, RESERVED_SECONDS)
-    is_empty = empty_prefix(_client(), properties.destination_bucket, properties.prefix, is_time_up)
+    # Files below the prefix of the archives belong to other resources, which may still be in use.
+    others = "" if _resource_type(event) == FILES_RESOURCE_TYPE else properties.prefix + FILES_FOLDER
+    is_empty = empty_prefix(_client(), properties.destination_bucket, properties.prefix, is_time_up, others)
     return None if is_empty else progress
 
 
@@ -119,10 +121,10 @@ def _delete(event: Event, context: Any, physical_id: str, progress: Progress) ->
 
 
 def _place(event: Event, context: Any, progress: Progress) -> Progress | None:
-    """Copy the archives and write the index; returns the progress if time runs out."""
+    """Place everything and write the index; returns the progress if time runs out."""
     properties = SyncProperties.from_cloudformation(event["ResourceProperties"])
     client = _client()
-    manifest = _read_manifest(client, properties)
+    content = content_of(_resource_type(event), _read_manifest(client, properties), properties)
     placement = Placement(
         client=client,
         bucket=properties.destination_bucket,
@@ -131,80 +133,73 @@ def _place(event: Event, context: Any, progress: Progress) -> Progress | None:
         is_time_up=_clock(context, LAST_START_SECONDS),
         uploads=dict(progress.uploads),
     )
-    cursor = _place_archives(placement, properties, manifest.archives, progress.cursor, context)
-    if cursor < len(manifest.archives):
+    tasks = content.tasks(placement)
+    cursor = _run_tasks(tasks, placement, progress.cursor, context, content.noun)
+    if cursor < len(tasks):
         return Progress(progress.started_at, cursor, tuple(sorted(placement.uploads.copy().items())))
-    _finish(placement, properties, manifest)
+    _finish(placement, properties, content)
     return None
+
+
+def _resource_type(event: Event) -> str:
+    return str(event.get("ResourceType"))
 
 
 def _owner(event: Event) -> str:
     return f"{event['StackId']}/{event['LogicalResourceId']}"
 
 
-def _read_manifest(client: Any, properties: SyncProperties) -> Manifest:
+def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
     found = client.get_object(Bucket=properties.source_bucket, Key=properties.manifest_key)
-    body = found["Body"].read()
+    body: bytes = found["Body"].read()
     digest = hashlib.sha256(body).hexdigest()
     if digest != properties.manifest_digest:
         url = f"s3://{properties.source_bucket}/{properties.manifest_key}"
         raise SyncError(f"{url}: SHA-256 must be {properties.manifest_digest}, got {digest}; deploy again")
-    return Manifest.from_json(body)
+    return body
 
 
-def _place_archives(
-    placement: Placement,
-    properties: SyncProperties,
-    archives: tuple[ListedArchive, ...],
-    cursor: int,
-    context: Any,
-) -> int:
-    """Place the archives from ``cursor`` on, several at a time; returns the index of the first missing."""
-    executor = ThreadPoolExecutor(CONCURRENT_ARCHIVES)
+def _run_tasks(tasks: list[Task], placement: Placement, cursor: int, context: Any, noun: str) -> int:
+    """Run the tasks from ``cursor`` on, several at a time; returns the index of the first unfinished one."""
+    executor = ThreadPoolExecutor(CONCURRENT_TASKS)
 
-    def place(archive: ListedArchive) -> None:
+    def run(task: Task) -> None:
         if placement.is_time_up():
-            raise OutOfTimeError(archive.target_model)
-        placement.place(_source(archive, properties), archive.target_model)
+            raise OutOfTimeError(task.label)
+        task.run()
 
     try:
-        futures = [executor.submit(place, archive) for archive in archives[cursor:]]
+        futures = [executor.submit(run, task) for task in tasks[cursor:]]
         wait(futures, timeout=max(0.0, context.get_remaining_time_in_millis() / 1000 - RESERVED_SECONDS))
-        _raise_failures(archives[cursor:], futures)
-        missing = (number for number, future in enumerate(futures, cursor) if not _is_done(future))
-        return next(missing, len(archives))
+        _raise_failures(tasks[cursor:], futures, noun)
+        unfinished = (number for number, future in enumerate(futures, cursor) if not _is_done(future))
+        return next(unfinished, len(tasks))
     finally:
         executor.shutdown(wait=False, cancel_futures=True)
-
-
-def _source(archive: ListedArchive, properties: SyncProperties) -> Source:
-    number = archive.given_bucket
-    bucket = properties.source_bucket if number is None else properties.given_buckets[number]
-    return Source(bucket, archive.source_key, archive.size_bytes)
 
 
 def _is_done(future: Future[None]) -> bool:
     return future.done() and future.exception() is None
 
 
-def _raise_failures(archives: tuple[ListedArchive, ...], futures: list[Future[None]]) -> None:
+def _raise_failures(tasks: list[Task], futures: list[Future[None]], noun: str) -> None:
     """Raise one error that lists every failure."""
     failures = [
-        f"{archive.target_model}: {error}"
-        for archive, future in zip(archives, futures, strict=True)
+        f"{task.label}: {error}"
+        for task, future in zip(tasks, futures, strict=True)
         if future.done() and (error := future.exception()) and not isinstance(error, OutOfTimeError)
     ]
     if failures:
-        raise SyncError(f"{len(failures)} of {len(futures)} archives were not placed: " + "; ".join(failures))
+        raise SyncError(f"{len(failures)} of {len(futures)} {noun} were not placed: " + "; ".join(failures))
 
 
-def _finish(placement: Placement, properties: SyncProperties, manifest: Manifest) -> None:
-    """Write the names into the index, now that every archive is in place."""
+def _finish(placement: Placement, properties: SyncProperties, content: Content) -> None:
+    """Write the names into the index, now that everything is in place."""
     index = update_index(
         placement.client,
         placement.bucket,
         placement.prefix,
-        lambda before: before.with_deployment(placement.owner, manifest.target_models, time.time()),
+        lambda before: before.with_deployment(placement.owner, content.names(placement.owner), time.time()),
     )
     if properties.prune_after_seconds is not None:
-        prune(placement, index.expired(properties.prune_after_seconds, time.time()))
+        content.prune(placement, index.expired(properties.prune_after_seconds, time.time()))

@@ -1,4 +1,4 @@
-"""The properties of ``Custom::TritonModelSync``: written at synth, read by the function and locally."""
+"""The properties of the custom resources: written at synth, read by the function and locally."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["INDEX_FILE", "SyncProperties"]
+__all__ = ["FILES_FOLDER", "INDEX_FILE", "SyncProperties"]
 
 INDEX_FILE = "index.json"
 """Name of the index below the prefix."""
+
+FILES_FOLDER = "files/"
+"""The folder below a repository's prefix for models that are placed as files.
+
+Each model has its own prefix there, ``models/files/resnet/``, with a folder for each content and
+``index.json``.
+"""
 
 
 @dataclass(frozen=True)
@@ -19,15 +26,18 @@ class SyncProperties:
     ``source_bucket``
         Bucket of the CDK assets.
     ``manifest_key``, ``manifest_digest``
-        Key of the list of archives in that bucket (see ``Manifest``), and the SHA-256 of the list.
+        Key of the list of archives, or files, in that bucket, and the SHA-256 of the list. See ``Manifest``
+        and ``FileManifest``.
     ``destination_bucket``
         Bucket of the model repository.
     ``prefix``
         Key prefix below which the archives are placed. Ends with ``/``; ``""`` is the whole bucket.
+    ``folder``
+        Folder of the files below that prefix; ends with ``/``. Default: ``""``, for archives.
     ``given_buckets``
         Further buckets that hold archives of the list. Default: none.
     ``prune_after_seconds``
-        Delete an archive that this resource placed and that has had no name for longer. Default: keep it.
+        Delete what this resource placed and what has had no name for longer. Default: keep it.
     ``remove_on_delete``
         Delete every object below the prefix when the resource is deleted. Default: keep them.
     """
@@ -37,6 +47,7 @@ class SyncProperties:
     manifest_digest: str
     destination_bucket: str
     prefix: str = ""
+    folder: str = ""
     given_buckets: Sequence[str] = ()
     prune_after_seconds: float | None = None
     remove_on_delete: bool = False
@@ -51,6 +62,7 @@ class SyncProperties:
             manifest_digest=properties["ManifestDigest"],
             destination_bucket=properties["DestinationBucket"],
             prefix=properties.get("DestinationPrefix", ""),
+            folder=properties.get("DestinationFolder", ""),
             given_buckets=tuple(properties.get("GivenBuckets") or ()),
             prune_after_seconds=None if prune_after is None else float(prune_after),
             remove_on_delete=str(properties.get("RemoveOnDelete", "false")).lower() == "true",
@@ -65,6 +77,8 @@ class SyncProperties:
             "DestinationBucket": self.destination_bucket,
             "DestinationPrefix": self.prefix,
         }
+        if self.folder:
+            properties["DestinationFolder"] = self.folder
         if self.given_buckets:
             properties["GivenBuckets"] = list(self.given_buckets)
         if self.prune_after_seconds is not None:

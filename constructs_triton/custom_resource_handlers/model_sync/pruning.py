@@ -1,4 +1,4 @@
-"""Deletes archives: those without a name for long enough, or everything below a prefix."""
+"""Deletes archives and folders: those without a name for long enough, or everything below a prefix."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .index import read_index, update_index
 from .placement import OWNER_METADATA, Placement, SyncError, head
 
-__all__ = ["empty_prefix", "prune"]
+__all__ = ["empty_prefix", "prune", "prune_folders"]
 
 LOGGER = logging.getLogger(__name__)
 
@@ -33,11 +33,47 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
     return sorted(pruned)
 
 
-def empty_prefix(client: Any, bucket: str, prefix: str, is_time_up: Callable[[], bool]) -> bool:
-    """Delete every version of every object below the prefix; returns whether there was time for all."""
+def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
+    """Delete folders of files without a name that ``placement``'s owner has placed; returns those deleted.
+
+    What is left when time runs out is deleted by a later deployment.
+    """
+    client, bucket, prefix = placement.client, placement.bucket, placement.prefix
+    named = set(read_index(client, bucket, prefix).target_models.values())
+    pruned = [folder for folder in sorted(set(folders) - named) if _prune_folder(placement, folder)]
+    if pruned:
+        update_index(client, bucket, prefix, lambda index: index.without_retired(set(pruned)))
+    return pruned
+
+
+def _prune_folder(placement: Placement, folder: str) -> bool:
+    """Delete the objects of a folder; returns whether the owner has placed them and all are deleted."""
+    client, bucket = placement.client, placement.bucket
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=placement.prefix + folder)
+    is_owned = False
+    for page in pages:
+        keys = [found["Key"] for found in page.get("Contents", ())]
+        if keys and not is_owned:
+            found = head(client, bucket, keys[0])
+            is_owned = found is not None and found["Metadata"].get(OWNER_METADATA) == placement.owner
+        if not keys or not is_owned or placement.is_time_up():
+            return not keys
+        _delete(client, bucket, [{"Key": key} for key in keys])
+    LOGGER.info("%s%s pruned", placement.prefix, folder)
+    return True
+
+
+def empty_prefix(
+    client: Any, bucket: str, prefix: str, is_time_up: Callable[[], bool], others: str = ""
+) -> bool:
+    """Delete every version of every object below the prefix; returns whether there was time for all.
+
+    Objects below the prefix ``others`` are kept (default: none).
+    """
     pages = client.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=prefix)
     for page in pages:
         rows = [*page.get("Versions", ()), *page.get("DeleteMarkers", ())]
+        rows = [row for row in rows if not others or not row["Key"].startswith(others)]
         if rows:
             _delete(client, bucket, [{"Key": row["Key"], "VersionId": row["VersionId"]} for row in rows])
         if is_time_up():

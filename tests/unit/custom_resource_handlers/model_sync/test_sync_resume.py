@@ -93,7 +93,7 @@ def test_function_continues_in_another_run_before_its_timeout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each run continues where the last one stopped; there is one response at the end."""
-    monkeypatch.setattr(handler, "CONCURRENT_ARCHIVES", 2)
+    monkeypatch.setattr(handler, "CONCURRENT_TASKS", 2)
     archives = [put_archive(s3, f"{number:04d}x", bytes([number])) for number in range(20)]
     runs = serve(make_event(s3, cloudformation, "Create", archives), invocations, lambda: Clock(6))
     assert len(keys(s3)) == 20

@@ -1,0 +1,146 @@
+"""The custom resource that places one model as files below a repository's prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aws_cdk import CustomResource, Duration
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions
+from constructs_triton.cdk.repository.archive_assets import StackAssets
+from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
+from constructs_triton.cdk.repository.sync_permissions import (
+    place_statements,
+    prune_statement,
+    read_statement,
+    removal_statements,
+)
+from constructs_triton.custom_resource_handlers.model_sync import (
+    FILES_RESOURCE_TYPE,
+    SERVICE_TIMEOUT_SECONDS,
+)
+from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+from constructs_triton.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
+
+__all__ = ["FileSync", "FileSyncFunction"]
+
+_MOST_KEYS = 20
+"""Beyond this number of large files, the function may read the large files of all models in the account's
+asset bucket. Its policy would otherwise grow with the number of files."""
+
+
+class FileSyncFunction(ModelSyncFunction):
+    """The function of one model; its code is that of :class:`ModelSyncFunction`."""
+
+    DEFINITION = replace(
+        ModelSyncFunction.DEFINITION,
+        description="Places the files of a Triton model in S3 (constructs-triton)",
+    )
+
+
+class FileSync(Construct):
+    """Places the files of a model in the folder ``<digest>/`` below ``prefix`` of ``bucket``.
+
+    What uses the files depends on this construct. ``prefix`` belongs to this model alone. The files outlive
+    the construct unless ``remove_on_delete``. Those of an earlier content are kept, or are deleted by a
+    deployment after ``prune_after``. ``asset_encryption_key`` is the key of the asset bucket, where its
+    policy leaves it to IAM who may decrypt.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        bucket: s3.IBucket,
+        prefix: str,
+        staged: StagedModel,
+        asset_encryption_key: kms.IKey | None = None,
+        prune_after: Duration | None = None,
+        remove_on_delete: bool = False,
+    ) -> None:
+        super().__init__(scope, id)
+        self.prefix = f"{prefix}{staged.digest}/"
+        assets = _Assets(self, staged)
+        properties = SyncProperties(
+            source_bucket=assets.manifest.bucket_name,
+            manifest_key=assets.manifest.object_key,
+            manifest_digest=assets.manifest_digest,
+            destination_bucket=bucket.bucket_name,
+            prefix=prefix,
+            folder=f"{staged.digest}/",
+            prune_after_seconds=None if prune_after is None else prune_after.to_seconds(),
+            remove_on_delete=remove_on_delete,
+        )
+        statements = [
+            read_statement(assets.manifest.bucket_name, assets.keys_to_read()),
+            *decrypt_statements("DecryptFiles", asset_encryption_key),
+            *place_statements(bucket, prefix),
+            _find_statement(bucket, prefix),
+        ]
+        if prune_after is not None:
+            statements.append(prune_statement(bucket, prefix))
+        if remove_on_delete:
+            statements += removal_statements(bucket, prefix)
+        function = FileSyncFunction(self, "Function")
+        permissions = RolePermissions(self, "Policy", role=function.role, statements=statements)
+        self.resource = CustomResource(
+            self,
+            "Resource",
+            resource_type=FILES_RESOURCE_TYPE,
+            service_token=function.function.function_arn,
+            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
+            properties=properties.to_cloudformation(),
+        )
+        self.resource.node.add_dependency(permissions, function.continuation_policy)
+
+
+class _Assets:
+    """The files of a staged model as assets of the stack, and the list of them."""
+
+    def __init__(self, scope: Construct, staged: StagedModel) -> None:
+        assets = StackAssets(scope)
+        self._large_keys = {
+            each.digest: assets.add_file(each.copy, each.digest, f"Model file {each.path}").object_key
+            for each in {each.digest: each for each in staged.large}.values()
+        }
+        zip_key = None
+        if staged.zip is not None:
+            zip_key = assets.add_file(staged.zip, staged.zip.stem, "Small model files").object_key
+        manifest = FileManifest.of(self._listed(staged), zip_key)
+        self.manifest_digest = manifest.digest
+        self.manifest = assets.add_json(manifest.to_json(), manifest.digest, "List of model files")
+        self._small_keys = [key for key in (zip_key, self.manifest.object_key) if key is not None]
+
+    def _listed(self, staged: StagedModel) -> list[ListedFile]:
+        return [
+            *(ListedFile(each.path, each.size_bytes, self._large_keys[each.digest]) for each in staged.large),
+            *(
+                ListedFile(each.path, each.size_bytes, offset=each.offset, crc32=each.crc32)
+                for each in staged.small
+            ),
+        ]
+
+    def keys_to_read(self) -> Sequence[str]:
+        """The keys that the function reads, or a pattern for the large files if there are many."""
+        keys = sorted(self._large_keys.values())
+        if len(keys) > _MOST_KEYS:
+            keys = sorted({f"{key[: key.rfind('/') + 1]}*{LARGE_SUFFIX}" for key in keys})
+        return [*keys, *self._small_keys]
+
+
+def _find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+    """Allow to list what is in place already."""
+    return iam.PolicyStatement(
+        sid="FindFiles",
+        actions=["s3:ListBucket"],
+        resources=[bucket.bucket_arn],
+        conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
+    )

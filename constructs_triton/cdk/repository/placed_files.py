@@ -1,0 +1,126 @@
+"""The models of a repository that single-model endpoints load as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import RemovalPolicy
+from constructs import Construct
+
+from constructs_triton.cdk.repository.archive_assets import asset_directory
+from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.file_sync import FileSync
+from constructs_triton.cdk.repository.loaded_models import (
+    LoadedModels,
+    LocalModels,
+    ModelLocation,
+    PackagedModel,
+    PackedModels,
+    UncompressedModels,
+)
+from constructs_triton.cdk.repository.model_bucket import read_statements
+from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.custom_resource_handlers.model_sync.properties import FILES_FOLDER
+from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_repository.uncompressed.names import name_problems
+from constructs_triton.model_repository.uncompressed.staging import StagedModel, list_files, stage
+from constructs_triton.tokens import is_token
+
+__all__ = ["PlacedFiles", "check_compression_type"]
+
+_DIGEST_FOLDER = "0" * 32 + "/"
+_LISTED_FILES = 5
+
+
+class PlacedFiles:
+    """Places models below ``files/`` of the repository's prefix, each at its first use by an endpoint.
+
+    ``scope`` is the repository, the parent of the custom resources.
+    """
+
+    def __init__(self, scope: Construct, prefix: ServedPrefix, options: PrefixOptions) -> None:
+        self._scope = scope
+        self._prefix = prefix
+        self._options = options
+        self._placed: dict[str, tuple[FileSync, StagedModel]] = {}
+
+    def check(self, name: str, loaded: LoadedModels, model: str) -> list[Finding]:
+        """Check the names of a model's files, and return warnings.
+
+        Raises:
+            ArchiveError: SageMaker could not place a file; the message lists all of them.
+        """
+        assert isinstance(loaded, LocalModels)
+        files = list_files(loaded.repository, loaded.contents_of(model))
+        prefix = self._prefix_of(name)
+        problems = name_problems(files.paths, "" if is_token(prefix) else f"{prefix}{_DIGEST_FOLDER}")
+        if problems:
+            raise ArchiveError("\n".join(f"{loaded.description}: {problem}" for problem in problems))
+        return [_not_executable(files.executables)] if files.executables else []
+
+    def locate(self, name: str, loaded: LoadedModels, model: str) -> ModelLocation:
+        """Return the place of a model's files, and create the custom resource that places them."""
+        assert isinstance(loaded, LocalModels)
+        if name not in self._placed:
+            staged = stage(loaded.repository, loaded.contents_of(model), asset_directory(self._scope))
+            self._placed[name] = (self._sync(name, staged), staged)
+        sync, staged = self._placed[name]
+        bucket = self._prefix.bucket
+        return ModelLocation(
+            f"s3://{bucket.bucket_name}/{sync.prefix}",
+            tuple(read_statements(bucket, sync.prefix)),
+            is_compressed=False,
+            size_bytes=staged.size_bytes,
+            unpacked_size_bytes=staged.size_bytes,
+            dependencies=(sync,),
+        )
+
+    def _prefix_of(self, name: str) -> str:
+        return f"{self._options.prefix}{FILES_FOLDER}{name}/"
+
+    def _sync(self, name: str, staged: StagedModel) -> FileSync:
+        options = self._options
+        return FileSync(
+            self._scope,
+            f"Files-{name}",
+            bucket=self._prefix.bucket,
+            prefix=self._prefix_of(name),
+            staged=staged,
+            asset_encryption_key=options.asset_encryption_key,
+            prune_after=options.prune_after,
+            # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
+            remove_on_delete=self._prefix.creates_bucket and options.removal_policy == RemovalPolicy.DESTROY,
+        )
+
+
+def check_compression_type(loaded: LoadedModels, given: CompressionType | None) -> bool:
+    """Return whether models are placed as files by a deployment.
+
+    Raises:
+        InvalidValueError: the source cannot be stored in that way.
+    """
+    if given is None or isinstance(loaded, PackedModels):
+        return given is CompressionType.NONE
+    is_uncompressed = isinstance(loaded, UncompressedModels)
+    if isinstance(loaded, PackagedModel) or is_uncompressed is (given is CompressionType.GZIP):
+        fix = "remove compression_type"
+        if not is_uncompressed and not isinstance(loaded, PackagedModel):
+            fix = "use ModelSource.from_directory, or remove compression_type"
+        raise InvalidValueError(
+            f"compression_type: cannot be changed for {loaded.description}, got CompressionType.{given.name}; "
+            f"{fix}"
+        )
+    return False
+
+
+def _not_executable(files: Sequence[str]) -> Finding:
+    listed = ", ".join(files[:_LISTED_FILES]) + (", ..." if len(files) > _LISTED_FILES else "")
+    return Finding(
+        "files-not-executable",
+        Severity.WARNING,
+        "compression_type",
+        f"objects in S3 have no execute permission, so these files lose theirs: {listed}",
+        "use CompressionType.GZIP if the model runs one of them; otherwise remove the permission with chmod -x",
+        source="SageMaker API reference: S3ModelDataSource",
+    )

@@ -1,0 +1,82 @@
+"""Permissions of the deploy-time function that places models: below one prefix, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_s3 as s3
+
+__all__ = ["READ_ACTIONS", "place_statements", "prune_statement", "read_statement", "removal_statements"]
+
+# S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
+READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
+
+
+def read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
+    """Allow to read objects of a bucket by their keys or patterns."""
+    bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
+    return iam.PolicyStatement(
+        sid="ReadArchives",
+        actions=READ_ACTIONS,
+        resources=[f"{bucket}/{key}" for key in keys],
+    )
+
+
+def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+    """Allow to write objects below a prefix, also in parts."""
+    statements = [
+        iam.PolicyStatement(
+            sid="PlaceArchives",
+            # GetObject verifies what was placed; the rest belongs to large archives, copied in parts.
+            actions=[
+                "s3:GetObject",
+                "s3:PutObject",
+                "s3:PutObjectTagging",
+                "s3:AbortMultipartUpload",
+                "s3:ListMultipartUploadParts",
+            ],
+            resources=[bucket.arn_for_objects(f"{prefix}*")],
+        ),
+        iam.PolicyStatement(
+            sid="FindAbandonedUploads",
+            actions=["s3:ListBucketMultipartUploads"],
+            resources=[bucket.bucket_arn],
+        ),
+    ]
+    if bucket.encryption_key is not None:
+        statements.append(_key_statement(bucket.encryption_key.key_arn))
+    return statements
+
+
+def prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+    """Allow to delete objects below a prefix."""
+    return iam.PolicyStatement(
+        sid="PruneArchives",
+        actions=["s3:DeleteObject"],
+        resources=[bucket.arn_for_objects(f"{prefix}*")],
+    )
+
+
+def removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+    """Allow to delete every version of every object below a prefix."""
+    return [
+        iam.PolicyStatement(
+            sid="RemoveArchives",
+            actions=["s3:DeleteObject", "s3:DeleteObjectVersion"],
+            resources=[bucket.arn_for_objects(f"{prefix}*")],
+        ),
+        iam.PolicyStatement(
+            sid="ListArchives", actions=["s3:ListBucketVersions"], resources=[bucket.bucket_arn]
+        ),
+    ]
+
+
+def _key_statement(key_arn: str) -> iam.PolicyStatement:
+    return iam.PolicyStatement(
+        sid="EncryptArchives",
+        actions=["kms:Decrypt", "kms:GenerateDataKey"],
+        resources=[key_arn],
+        conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
+    )
