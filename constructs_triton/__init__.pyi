@@ -32,6 +32,7 @@ from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions
 from .cdk.options.verification import Verification as Verification
 from .cdk.repository.archive_assets import ArchiveAsset as ArchiveAsset
+from .cdk.repository.compression_type import CompressionType as CompressionType
 from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository
 from .cdk.repository.model_source import ModelSource as ModelSource
 from .cdk.repository.repository_check import RepositoryCheck as RepositoryCheck

@@ -44,7 +44,7 @@ class TritonEndpoint(NewEndpoint):
         **options: Unpack[EndpointOptions],
     ) -> None:
         checked = checked_options("TritonEndpoint()", options)
-        models = SingleModel.of_model(model_repository, model)
+        models = SingleModel.of_model(model_repository, model, checked["compression_type"])
         super().__init__(scope, id, models=models, options=checked)
 
 
@@ -53,7 +53,8 @@ class TritonEnsembleEndpoint(NewEndpoint):
     """An endpoint that serves an ensemble and the models of its steps.
 
     ``model_repository``
-        The repository that contains the ensemble and the models of its steps. They become one archive.
+        The repository that contains the ensemble and the models of its steps. They become one archive, or
+        are placed below one prefix.
     ``ensemble``
         The name of the ensemble, which becomes ``SAGEMAKER_TRITON_DEFAULT_MODEL_NAME``. The image does not
         start without it when an archive contains several models.
@@ -71,9 +72,8 @@ class TritonEnsembleEndpoint(NewEndpoint):
         **options: Unpack[EndpointOptions],
     ) -> None:
         checked = checked_options("TritonEnsembleEndpoint()", options)
-        super().__init__(
-            scope, id, models=SingleModel.of_ensemble(model_repository, ensemble), options=checked
-        )
+        models = SingleModel.of_ensemble(model_repository, ensemble, checked["compression_type"])
+        super().__init__(scope, id, models=models, options=checked)
 
 
 @takes_options(EndpointOptions)

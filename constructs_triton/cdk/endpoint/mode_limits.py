@@ -10,6 +10,7 @@ from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
 from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import unknown_value
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
@@ -101,6 +102,12 @@ def _check_verification(options: EndpointOptions, *, serves_many: bool) -> None:
 
 
 def _refuse_on_multi_model(options: EndpointOptions) -> None:
+    if options["compression_type"] is CompressionType.NONE:
+        # SageMaker API reference: ContainerDefinition, ModelDataSource.
+        raise InvalidValueError(
+            "compression_type: not supported on multi-model endpoints, which load archives only, got "
+            "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
+        )
     shadow, metrics = options["shadow_variant"], options["metrics_config"]
     if shadow is not None:
         raise InvalidValueError(

@@ -21,6 +21,7 @@ from constructs_triton.cdk.options.variant_options import (
     check_variant_options,
 )
 from constructs_triton.cdk.options.verification import Verification
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
@@ -43,6 +44,16 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
                 example=INSTANCE_TYPE_EXAMPLE,
             ),
         ]
+    ]
+    compression_type: Annotated[
+        CompressionType | None,
+        Property(
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
+            "nothing is packed or unpacked, and after a change only the changed files are uploaded. Not "
+            "supported on multi-model endpoints.",
+            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            example="CompressionType.NONE",
+        ),
     ]
     endpoint_name: Annotated[
         str | None,

@@ -9,6 +9,7 @@ from typing import Literal
 from aws_cdk import Stack
 from constructs import Construct
 
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.enum_values import check_spelling
@@ -72,34 +73,50 @@ class ServedModels(ABC):
 
 @dataclass(frozen=True, slots=True)
 class SingleModel(ServedModels):
-    """One model with the models that it needs, which Triton loads before the endpoint is in service."""
+    """One model with the models that it needs, which Triton loads before the endpoint is in service.
+
+    ``compression_type`` is how the models are stored in S3 (default: as the source decides).
+    """
 
     repository: TritonModelRepository
     model: str
     mode: Literal["single", "multi-model"] = "single"
     model_cache_setting: None = None
+    compression_type: CompressionType | None = None
 
     @classmethod
-    def of_model(cls, repository: TritonModelRepository, model: str | None) -> SingleModel:
+    def of_model(
+        cls,
+        repository: TritonModelRepository,
+        model: str | None,
+        compression_type: CompressionType | None = None,
+    ) -> SingleModel:
         """Any model of the repository; ``None`` is its only one."""
         if model is None:
             check_type("model_repository", repository, _REPOSITORY)
             model = repository.only_model()
         _check_model("model", repository, model)
-        return cls(repository, model)
+        return cls(repository, model, compression_type=compression_type)
 
     @classmethod
-    def of_ensemble(cls, repository: TritonModelRepository, ensemble: str) -> SingleModel:
+    def of_ensemble(
+        cls, repository: TritonModelRepository, ensemble: str, compression_type: CompressionType | None = None
+    ) -> SingleModel:
         """An ensemble of the repository."""
         _check_model("ensemble", repository, ensemble)
         repository.refuse_no_ensemble(ensemble)
-        return cls(repository, ensemble)
+        return cls(repository, ensemble, compression_type=compression_type)
+
+    def check_scope(self, scope: Construct) -> None:
+        if self.compression_type is CompressionType.NONE:
+            _check_environment(self.repository, scope, "endpoint with CompressionType.NONE")
 
     def check(self, target: Target) -> list[Finding]:
-        return self.repository.check(target, self.model)
+        found = self.repository.check(target, self.model)
+        return [*found, *self.repository.check_files(self.model, self.compression_type)]
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
-        return SingleModel.of_model(repository or self.repository, model or self.model)
+        return SingleModel.of_model(repository or self.repository, model or self.model, self.compression_type)
 
     @property
     def default_model(self) -> str:
@@ -110,7 +127,7 @@ class SingleModel(ServedModels):
         return self.repository.called_models(self.model)
 
     def bind(self, scope: Construct) -> ModelLocation:
-        return self.repository.location_of(self.model, scope=scope)
+        return self.repository.location_of(self.model, scope=scope, compression_type=self.compression_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +146,7 @@ class MultipleModels(ServedModels):
         return self.repository.check(target)
 
     def check_scope(self, scope: Construct) -> None:
-        # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
-        there, here = Stack.of(self.repository).environment, Stack.of(scope).environment
-        if self.repository.creates_bucket and there != here:
-            raise InvalidValueError(
-                "model_repository: its bucket must be in the account and Region of the multi-model "
-                f"endpoint, {here}, got {there}; create a TritonModelRepository in a stack of {here}"
-            )
+        _check_environment(self.repository, scope, "multi-model endpoint")
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> MultipleModels:
         if model is not None:
@@ -156,6 +167,16 @@ class MultipleModels(ServedModels):
             repository.model_data_url,
             tuple(repository.read_statements()),
             dependencies=() if sync is None else (sync,),
+        )
+
+
+def _check_environment(repository: TritonModelRepository, scope: Construct, endpoint: str) -> None:
+    # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
+    there, here = Stack.of(repository).environment, Stack.of(scope).environment
+    if repository.creates_bucket and there != here:
+        raise InvalidValueError(
+            f"model_repository: its bucket must be in the account and Region of the {endpoint}, {here}, "
+            f"got {there}; create a TritonModelRepository in a stack of {here}"
         )
 
 

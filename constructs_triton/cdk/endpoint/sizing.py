@@ -1,4 +1,4 @@
-"""Volume size and timeouts that are derived from the size of the archive.
+"""Volume size and timeouts that are derived from the size of the models.
 
 SageMaker publishes neither its default timeouts nor how fast it loads models. The timeouts are therefore
 assumptions, and generous ones: a timeout that is too long costs nothing if the deployment succeeds.
@@ -65,8 +65,9 @@ def _volume(options: EndpointOptions, location: ModelLocation) -> tuple[float | 
         return volume_size.to_gibibytes(), ()
     if options["instance_type"].supports_volume_size is not True or location.unpacked_size_bytes is None:
         return None, ()
-    # While the archive is unpacked, the volume holds archive and content; a tenth more for everything else.
-    needed = ((location.size_bytes or 0) + location.unpacked_size_bytes) * 11 // 10 // _GIB + 1
+    # While an archive is unpacked, the volume holds archive and content; a tenth more for everything else.
+    archive = (location.size_bytes or 0) if location.is_compressed else 0
+    needed = (archive + location.unpacked_size_bytes) * 11 // 10 // _GIB + 1
     most = int(limits.VOLUME_SIZE_GB.maximum or needed)
     if needed <= _DEFAULT_VOLUME_GIB:
         return None, ()
@@ -78,7 +79,7 @@ def _too_large(needed: int, most: int) -> Finding:
         "volume-too-small",
         Severity.WARNING,
         "volume_size",
-        f"the archive and its content need {needed} GiB, and a volume has {most} GiB at most",
+        f"the models need {needed} GiB, and a volume has {most} GiB at most",
         "use an instance type with local NVMe storage, or a smaller model",
         source="botocore sagemaker service model: ProductionVariantVolumeSizeInGB",
     )

@@ -43,8 +43,8 @@ class ModelLocation:
     """Where an endpoint loads its models from, and what it needs to read them.
 
     ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
-    uncompressed models. The sizes are those of an archive that is loaded at start; they are ``None`` if they
-    are not known at synth. ``dependencies`` are created before the endpoint's models. With a
+    uncompressed models. The sizes are those of an archive or of files that are loaded at start; they are
+    ``None`` if they are not known at synth. ``dependencies`` are created before the endpoint's models. With a
     ``model_package_name``, models and image are those of the package, and ``url`` is empty.
     """
 

@@ -286,8 +286,7 @@ class TritonModelRepository(PrefixedConstruct):
         loaded, model = self._catalog.find(model_name)
         if not check_compression_type(loaded, compression_type):
             return []
-        found = self._files.check(model_name, loaded, model)
-        return [finding for finding in found if self.repository_check.keeps(finding)]
+        return self._files.check(model_name, loaded, model)
 
     def location_of(
         self,

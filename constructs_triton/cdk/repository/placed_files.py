@@ -108,8 +108,8 @@ def check_compression_type(loaded: LoadedModels, given: CompressionType | None) 
         if not is_uncompressed and not isinstance(loaded, PackagedModel):
             fix = "use ModelSource.from_directory, or remove compression_type"
         raise InvalidValueError(
-            f"compression_type: cannot be changed for {loaded.description}, got CompressionType.{given.name}; "
-            f"{fix}"
+            f"compression_type: cannot be changed for {loaded.description}, got "
+            f"CompressionType.{given.name}; {fix}"
         )
     return False
 
@@ -121,6 +121,6 @@ def _not_executable(files: Sequence[str]) -> Finding:
         Severity.WARNING,
         "compression_type",
         f"objects in S3 have no execute permission, so these files lose theirs: {listed}",
-        "use CompressionType.GZIP if the model runs one of them; otherwise remove the permission with chmod -x",
+        "use CompressionType.GZIP if the model runs one of them; otherwise run chmod -x on them",
         source="SageMaker API reference: S3ModelDataSource",
     )
