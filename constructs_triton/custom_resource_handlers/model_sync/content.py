@@ -28,8 +28,10 @@ class Task:
 class Content(Protocol):
     """The content of a prefix."""
 
-    noun: str
-    """What the parts are called in errors, in the plural."""
+    @property
+    def noun(self) -> str:
+        """What the parts are called in errors, in the plural."""
+        ...
 
     def tasks(self, placement: Placement) -> list[Task]:
         """The work, in an order that does not depend on what is in place already."""

@@ -22,7 +22,7 @@ from constructs_triton.local.http_session import open_session
 from constructs_triton.local.readiness import finish, start_again, wait_for_ping, wait_until_ready
 from constructs_triton.local.server.local_model import prepare_models
 from constructs_triton.local.server.server_log import explain_failure
-from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["EngineSettings", "TritonContainer"]
@@ -179,8 +179,8 @@ class TritonContainer:
             endpoint = self.label.partition("/")[0]
             raise missing_image(self.label, endpoint, self.image, self.settings.engine.name)
         self.models_directory.mkdir()
-        if self.container.archive is not None:
-            unpack(self.container.archive, self._single_model)
+        if not self.container.is_multi_model:
+            provide_models(self.container, self._single_model)
             prepare_models(self._single_model, self.settings.report)
 
     @property

@@ -28,7 +28,7 @@ from constructs_triton.local.server.ports import reserve_port
 from constructs_triton.local.server.serve_script import DEFAULT_SHM_BYTES, fit_caches, server_command
 from constructs_triton.local.server.server_log import explain_failure, explained_exit, raise_if_stub_ended
 from constructs_triton.local.server.supervisor_process import SupervisorProcess
-from constructs_triton.local.server.unpacking import unpack
+from constructs_triton.local.server.unpacking import provide_models
 from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.model_config.target import Target
@@ -205,9 +205,9 @@ class TritonServer:
             self.settings.stand_ins.place(self.directory / "backends")
         self.models_directory.mkdir(parents=True)
         (self.directory / "home").mkdir()
-        if self.container.archive is not None:
+        if not self.container.is_multi_model:
             model = self.container_directory / "model"
-            unpack(self.container.archive, model)
+            provide_models(self.container, model)
             default_model = self.container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "")
             refuse_known_hangs(model, Target(default_model=default_model or None), python.version)
             self.prepare_models(model, default_model)

@@ -1,16 +1,70 @@
-"""Unpacks a model archive as SageMaker does: a gzip-compressed tar file."""
+"""Provides the models of a container as SageMaker does: unpacks an archive, or copies files."""
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton.local.sources.uncompressed import FileContent
 from constructs_triton.model_repository.member_checks import MemberChecks, normalize
-from constructs_triton.model_repository.members import DIRECTORY_MODE, fold_mode
+from constructs_triton.model_repository.members import DIRECTORY_MODE, PLAIN_MODE, fold_mode
 from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.uncompressed.copying import copy_file
+from constructs_triton.regular_files import open_regular
 from constructs_triton.tar_reader import ArchiveMember, UnpackLimits, read_members
 
-__all__ = ["unpack"]
+__all__ = ["copy_files", "provide_models", "unpack"]
+
+
+def provide_models(container: ContainerSpec, directory: Path) -> None:
+    """Put the models of a single-model container into ``directory``, which must not exist yet.
+
+    Raises:
+        ArchiveError: the archive or a file cannot be read, or the folder cannot be written.
+    """
+    if container.archive is not None:
+        unpack(container.archive, directory)
+    else:
+        copy_files(container.files or {}, directory)
+
+
+def copy_files(files: Mapping[str, FileContent], directory: Path) -> None:
+    """Copy files into ``directory``, which must not exist yet; the server may write to the copies only.
+
+    Raises:
+        ArchiveError: a file cannot be read or written. Nothing is left.
+    """
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with partial_folder(directory.parent) as folder:
+            (folder / "content").mkdir(mode=DIRECTORY_MODE)
+            for path, content in files.items():
+                place = folder / "content" / path
+                place.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
+                _copy_content(content, place)
+                place.chmod(PLAIN_MODE)
+            (folder / "content").rename(directory)
+    except OSError as error:
+        raise ArchiveError(
+            f"{error.filename or directory}: the model's files cannot be copied to {directory} ({error}); "
+            "free disk space, or run `npx cdk synth` again"
+        ) from error
+
+
+def _copy_content(content: FileContent, place: Path) -> None:
+    if content.size_bytes is None:
+        copy_file(content.path, place)
+        return
+    with open_regular(content.path) as source:
+        source.seek(content.offset)
+        found = source.read(content.size_bytes) or b""
+    if len(found) != content.size_bytes:
+        raise OSError(errno.EIO, "is too short", os.fspath(content.path))
+    place.write_bytes(found)
 
 
 def unpack(archive: Path, directory: Path, limits: UnpackLimits | None = None) -> None:

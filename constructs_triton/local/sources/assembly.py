@@ -18,6 +18,7 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.components import hosts_components, read_components
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.uncompressed import read_files, uncompressed_url
 
 __all__ = ["read_endpoints"]
 
@@ -263,7 +264,8 @@ class _StackReader:
         return replace(spec, is_isolated=_text(model.get("EnableNetworkIsolation", False)) == "true")
 
     def _container_spec(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
-        url = self._model_data_url(model, container)
+        files_url = uncompressed_url(container)
+        url = files_url or self._model_data_url(model, container)
         spec = ContainerSpec(
             model=model,
             image=container.get("Image", ""),
@@ -273,6 +275,8 @@ class _StackReader:
         )
         if container.get("Mode") == "MultiModel":
             return replace(spec, archives=self._archives_below(url))
+        if files_url is not None:
+            return replace(spec, files=read_files(self._template, model, files_url, self._asset))
         return replace(spec, archive=self._asset(_key_of(url), model))
 
     def _model_data_url(self, model: str, container: Mapping[str, Any]) -> str:
@@ -282,8 +286,8 @@ class _StackReader:
         )
         if not url:
             raise LocalEndpointError(
-                f"{self._template.name}/{model}: has no archive of model data; "
-                "set ModelDataUrl, or ModelDataSource with CompressionType Gzip"
+                f"{self._template.name}/{model}: has no model data; "
+                "set ModelDataUrl, or ModelDataSource with an S3Prefix and CompressionType None"
             )
         return str(url)
 

@@ -1,4 +1,4 @@
-"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3.
+"""Reads deployed endpoints: their definitions from SageMaker, their archives from S3, as archives or files.
 
 Calls DescribeEndpoint, DescribeEndpointConfig, DescribeModel, ListInferenceComponents and
 DescribeInferenceComponent, and downloads the archives.
@@ -6,6 +6,7 @@ DescribeInferenceComponent, and downloads the archives.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.components import hosts_components
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.uncompressed import FileContent, check_names, uncompressed_url
 
 __all__ = ["read_deployed_endpoints"]
 
@@ -28,7 +30,7 @@ def read_deployed_endpoints(
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
 
-    The archive of a single-model container is downloaded at once. Those of a multi-model container are
+    The models of a single-model container are downloaded at once. Those of a multi-model container are
     downloaded on their first call, so that archives added later can be called too.
 
     Raises:
@@ -129,11 +131,12 @@ class _Account:
             )
         model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
         container: Mapping[str, Any] = model.get("PrimaryContainer") or {}
-        url = container.get("ModelDataUrl")
+        files_url = uncompressed_url(container)
+        url = files_url or container.get("ModelDataUrl")
         if not url:
             raise LocalEndpointError(
-                f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl; "
-                "other models do not run locally, so change --endpoint"
+                f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl or an "
+                "S3Prefix; other models do not run locally, so change --endpoint"
             )
         is_multi_model = container.get("Mode") == "MultiModel"
         return ContainerSpec(
@@ -141,7 +144,8 @@ class _Account:
             image=container.get("Image", ""),
             model_data_url=url,
             environment=container.get("Environment", {}),
-            archive=None if is_multi_model else self._objects.fetch_required(url),
+            archive=None if is_multi_model or files_url else self._objects.fetch_required(url),
+            files=None if files_url is None else self._objects.fetch_below(files_url),
             fetch_archive=self._objects.below(url) if is_multi_model else None,
             is_isolated=bool(model.get("EnableNetworkIsolation", False)),
         )
@@ -173,6 +177,23 @@ class _Objects:
                 return None
             raise
         return partial.replace(path)
+
+    def fetch_below(self, url: str) -> dict[str, FileContent]:
+        """Download all objects below a prefix; return their files by the rest of their keys."""
+        bucket, _, prefix = url.removeprefix("s3://").partition("/")
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        names = [found["Key"][len(prefix) :] for page in pages for found in page.get("Contents", ())]
+        if not names:
+            raise LocalEndpointError(f"{url}: there are no objects; deploy the endpoint again")
+        check_names(url, dict.fromkeys(names))
+        folder = Path(tempfile.mkdtemp(dir=self.directory))
+        return {name: self._fetch_file(bucket, prefix, name, folder) for name in names}
+
+    def _fetch_file(self, bucket: str, prefix: str, name: str, folder: Path) -> FileContent:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.s3.download_file(bucket, prefix + name, str(path))
+        return FileContent(path)
 
     def below(self, prefix: str) -> _Prefix:
         return _Prefix(self, prefix)

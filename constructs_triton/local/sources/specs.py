@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
+from constructs_triton.local.sources.uncompressed import FileContent
 
 __all__ = [
     "AsyncInferenceSpec",
@@ -33,6 +34,8 @@ class ContainerSpec:
     model_data_url: str
     environment: Mapping[str, str] = field(default_factory=dict)
     archive: Path | None = None
+    #: The files of a single-model container without an archive, by their paths below ``/opt/ml/model``.
+    files: Mapping[str, FileContent] | None = None
     archives: Mapping[str, Path] = field(default_factory=dict)
     #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
@@ -43,7 +46,7 @@ class ContainerSpec:
     @property
     def is_multi_model(self) -> bool:
         """Whether models are loaded on their first call and chosen by ``TargetModel``."""
-        return self.archive is None
+        return self.archive is None and self.files is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,15 +33,15 @@ class ExecutionRoleCheck:
 
     def expect_model_data(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not read the data of a container."""
-        locations = [
-            (each["ModelDataUrl"], each.get("Mode")) for each in _containers(model) if "ModelDataUrl" in each
-        ]
-        if not locations:
-            return
-        self._expect_trust(model["ExecutionRoleArn"])
-        for url, mode in locations:
-            bucket, _, key = url.removeprefix("s3://").partition("/")
-            self._expect_data(model["ExecutionRoleArn"], bucket, key, is_prefix=mode == "MultiModel")
+        role = model["ExecutionRoleArn"]
+        for container in _containers(model):
+            if "ModelDataUrl" in container:
+                self._expect_trust(role)
+                bucket, key = _split(container["ModelDataUrl"])
+                self._expect_data(role, bucket, key, is_prefix=container.get("Mode") == "MultiModel")
+            elif "ModelDataSource" in container:
+                self._expect_trust(role)
+                self._expect_files(role, container["ModelDataSource"]["S3DataSource"])
 
     def expect_image(self, model: Mapping[str, Any]) -> None:
         """Raise ``PermissionError`` if the role may not pull the image of a container."""
@@ -76,6 +76,18 @@ class ExecutionRoleCheck:
         if encryption_key is not None:
             self._expect(role_arn, "kms:Decrypt", encryption_key, url, self._via_s3())
 
+    def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
+        """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
+        bucket, prefix = _split(source["S3Uri"])
+        if (source["S3DataType"], source["CompressionType"]) != ("S3Prefix", "None") or prefix[-1:] != "/":
+            raise PermissionError(f"Could not access model data at {source['S3Uri']}: not a prefix of files")
+        self._expect_data(role_arn, bucket, prefix, is_prefix=True)
+        keys = [key for key in self.access.s3_needs.bucket(bucket).keys if key.startswith(prefix)]
+        if not keys or any(key.endswith("/") for key in keys):
+            raise PermissionError(f"Could not access model data at {source['S3Uri']}: {len(keys)} objects")
+        for key in keys:
+            self._expect_data(role_arn, bucket, key, is_prefix=False)
+
     def _via_s3(self) -> dict[str, str]:
         return {"kms:ViaService": f"s3.{self.api.region}.amazonaws.com"}
 
@@ -89,6 +101,11 @@ class ExecutionRoleCheck:
 
 def _containers(model: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*(model.get("Containers") or ()), model.get("PrimaryContainer") or {}]
+
+
+def _split(url: str) -> tuple[str, str]:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return bucket, key
 
 
 def _pull_needs(image: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What S3 asks a role for: the action itself, the source of a copy, tags, and the KMS keys of objects.
 
-Sources: S3 API reference, "CopyObject" and "HeadObject"; S3 user guide, "Uploading and copying objects using
+Sources: S3 API reference, "CopyObject", "DeleteObjects" and "HeadObject"; S3 user guide, "Uploading and copying objects using
 multipart upload", section "Multipart upload API and permissions" (a key needs kms:Decrypt beside
 kms:GenerateDataKey, since S3 reads the encrypted parts before it completes the upload).
 """
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+import xmltodict
 from moto.s3.models import s3_backends
 
 from .service_api import ServiceApi
@@ -31,6 +32,9 @@ class S3Needs:
     def of(self, request: Any, resource: str) -> Iterator[Need]:
         """The permissions of one request; ``resource`` is the ARN of its bucket or object."""
         action = request._get_action()
+        if action in ("DeleteObjects", "DeleteObject") and "delete" in request.querystring:
+            yield from _of_deleting(request, resource)
+            return
         prefix = request.querystring.get("prefix")
         yield f"s3:{action}", resource, {} if prefix is None else {"s3:prefix": prefix[0]}
         source = request.headers.get("x-amz-copy-source")
@@ -99,6 +103,14 @@ class S3Needs:
             found.arn
         )
         return tags
+
+
+def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
+    """DeleteObjects is allowed or denied for each key; a version needs another action."""
+    objects = xmltodict.parse(request.body, force_list=("Object",))["Delete"]["Object"]
+    for each in objects:
+        action = "s3:DeleteObjectVersion" if each.get("VersionId") else "s3:DeleteObject"
+        yield action, f"{resource.partition('/')[0]}/{each['Key']}", {}
 
 
 def key_arn(api: ServiceApi, key: str) -> str:

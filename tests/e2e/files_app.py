@@ -1,0 +1,122 @@
+"""The stack of the tests of models as files, synthesized once for each of its states.
+
+``python files_app.py DIRECTORY STATE...`` writes ``DIRECTORY/<state>`` for each.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+from files_states import STACK, STATES, WEIGHTS_BYTES, State
+
+from constructs_triton import (
+    CompressionType,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonModelRepository,
+)
+
+_CONFIG = """backend: "python"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "y" data_type: TYPE_FP32 dims: 4 }
+instance_group { kind: KIND_CPU }
+"""
+_MODEL = """from pathlib import Path
+
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        folder = Path(__file__).parent
+        with (folder / "weights.bin").open("rb") as weights:
+            self.added = weights.read(1)[0] + int((folder / "labels.txt").read_text())
+
+    def execute(self, requests):
+        return [self.answer(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
+
+    def answer(self, x):
+        return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + float(self.added))])
+"""
+_ENSEMBLE = """platform: "ensemble"
+max_batch_size: 8
+input { name: "x" data_type: TYPE_FP32 dims: 4 }
+output { name: "z" data_type: TYPE_FP32 dims: 4 }
+ensemble_scheduling {
+  step {
+    model_name: "adder" model_version: -1
+    input_map { key: "x" value: "x" } output_map { key: "y" value: "y" }
+  }
+  step {
+    model_name: "adder" model_version: -1
+    input_map { key: "x" value: "y" } output_map { key: "y" value: "z" }
+  }
+}
+"""
+
+
+class FilesStack(cdk.Stack):
+    """An endpoint of one model and one of an ensemble that has the model as a step, both as files."""
+
+    def __init__(self, scope: Construct, id: str, *, models: Path, state: State) -> None:
+        super().__init__(scope, id)
+        repository = TritonModelRepository(
+            self,
+            "Models",
+            source=ModelSource.from_directory(models),
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+        instance_type = InstanceType.of("ml.g5.xlarge")
+        single = TritonEndpoint(
+            self,
+            "Single",
+            model_repository=repository,
+            model="adder",
+            instance_type=instance_type,
+            compression_type=CompressionType.NONE,
+        )
+        twice = TritonEnsembleEndpoint(
+            self,
+            "Twice",
+            model_repository=repository,
+            ensemble="twice",
+            instance_type=instance_type,
+            compression_type=CompressionType.NONE,
+        )
+        if state.is_broken:
+            broken = cloudwatch.CfnDashboard(self, "Broken", dashboard_body="not json")
+            broken.node.add_dependency(single, twice)
+        cdk.CfnOutput(self, "SingleName", value=single.endpoint_name)
+        cdk.CfnOutput(self, "TwiceName", value=twice.endpoint_name)
+
+
+def write_models(directory: Path, state: State) -> Path:
+    """A model with a large file and a label, and an ensemble without a version folder."""
+    (directory / "adder" / "1").mkdir(parents=True)
+    (directory / "adder" / "config.pbtxt").write_text(_CONFIG)
+    (directory / "adder" / "1" / "model.py").write_text(_MODEL)
+    (directory / "adder" / "1" / "labels.txt").write_text(str(state.label))
+    (directory / "adder" / "1" / "weights.bin").write_bytes(bytes([state.weight]) * WEIGHTS_BYTES)
+    (directory / "twice").mkdir()
+    (directory / "twice" / "config.pbtxt").write_text(_ENSEMBLE)
+    return directory
+
+
+def main(directory: Path, names: Sequence[str]) -> None:
+    for name in names:
+        models = write_models(directory / "models" / name, STATES[name])
+        app = cdk.App(outdir=str(directory / name))
+        FilesStack(app, STACK, models=models, state=STATES[name])
+        app.synth()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
