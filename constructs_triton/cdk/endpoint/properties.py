@@ -49,8 +49,8 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
         CompressionType | None,
         Property(
             "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object: "
-            "nothing is packed or unpacked, and after a change only the changed files are uploaded. Not "
-            "supported on multi-model endpoints.",
+            "nothing is packed or unpacked, and after a change only the changed files are uploaded. "
+            "Multi-model endpoints need archives.",
             default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
             example="CompressionType.NONE",
         ),

@@ -319,7 +319,10 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     shared = {f"custom_resource_handlers/{module}.py" for module in ("__init__", "response", "retries")}
-    modules = ("__init__", "handler", "index", "manifest", "placement", "properties", "pruning")
+    modules = (
+        *("__init__", "handler", "content", "index", "manifest", "placement", "properties", "pruning"),
+        *("file_manifest", "file_placement"),
+    )
     assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
 
 

@@ -137,7 +137,7 @@ def test_a_folder_without_an_assembly_is_reported_with_the_command(tmp_path: Pat
         ({}, {"stack": "Absent"}, "no such stack, got 'Absent'; set --stack to one of Demo"),
         ({}, {"endpoint": "Absent"}, "no such endpoint, got 'Absent'; set --endpoint to one of Endpoint"),
         ({"ModelDataUrl": "s3://bucket/far.tar.gz"}, {}, "no such asset, got object key 'far.tar.gz'"),
-        ({"ModelDataUrl": None}, {}, "has no archive of model data"),
+        ({"ModelDataUrl": None}, {}, "has no model data"),
     ],
 )
 def test_what_does_not_run_locally_is_reported(
@@ -229,7 +229,7 @@ def test_the_environment_of_a_stack_is_that_of_its_endpoints(tmp_path: Path) -> 
 
 
 def test_a_model_may_use_model_data_source(tmp_path: Path) -> None:
-    """ModelDataSource with CompressionType Gzip; None means a folder of S3, which does not run locally."""
+    """ModelDataSource with CompressionType Gzip; None needs an S3Prefix."""
     uri = {"Fn::Sub": f"s3://{BUCKET}/abc.tar.gz"}
     for compression, is_found in (("Gzip", True), ("None", False)):
         source = {"S3DataSource": {"S3Uri": uri, "CompressionType": compression}}
@@ -238,7 +238,7 @@ def test_a_model_may_use_model_data_source(tmp_path: Path) -> None:
             (spec,) = read_endpoints(tmp_path)
             assert spec.variants[0].container.archive == tmp_path / "asset.abc.tar.gz"
         else:
-            with pytest.raises(LocalEndpointError, match="has no archive of model data; set ModelDataUrl"):
+            with pytest.raises(LocalEndpointError, match="has no model data; set ModelDataUrl"):
                 read_endpoints(tmp_path)
 
 
