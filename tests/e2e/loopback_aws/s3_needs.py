@@ -1,8 +1,9 @@
 """What S3 asks a role for: the action itself, the source of a copy, tags, and the KMS keys of objects.
 
 Sources: S3 API reference, "CopyObject", "DeleteObjects" and "HeadObject"; S3 user guide, "Uploading and
-copying objects using multipart upload", section "Multipart upload API and permissions" (a key needs kms:Decrypt beside
-kms:GenerateDataKey, since S3 reads the encrypted parts before it completes the upload).
+copying objects using multipart upload", section "Multipart upload API and permissions" (a key
+needs kms:Decrypt beside kms:GenerateDataKey, since S3 reads the encrypted parts before it
+completes the upload).
 """
 
 from __future__ import annotations
