@@ -48,7 +48,7 @@ class Account:
         """Deploy a state of the stack; returns the stack's status."""
         self.copied.clear()
         self.written.clear()
-        return self.aws.deploy(self.assemblies / state, STACK).status
+        return str(self.aws.deploy(self.assemblies / state, STACK).status)
 
     def uploads(self, state: str) -> int:
         """The bytes of model assets that ``cdk deploy`` would upload: those whose keys do not exist."""

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
-import xmltodict
 from moto.s3.models import s3_backends
 
 from .service_api import ServiceApi
@@ -108,10 +108,9 @@ class S3Needs:
 
 def _of_deleting(request: Any, resource: str) -> Iterator[Need]:
     """DeleteObjects is allowed or denied for each key; a version needs another action."""
-    objects = xmltodict.parse(request.body, force_list=("Object",))["Delete"]["Object"]
-    for each in objects:
-        action = "s3:DeleteObjectVersion" if each.get("VersionId") else "s3:DeleteObject"
-        yield action, f"{resource.partition('/')[0]}/{each['Key']}", {}
+    for each in ElementTree.fromstring(request.body).iterfind("{*}Object"):
+        action = "s3:DeleteObject" if each.find("{*}VersionId") is None else "s3:DeleteObjectVersion"
+        yield action, f"{resource.partition('/')[0]}/{each.findtext('{*}Key')}", {}
 
 
 def key_arn(api: ServiceApi, key: str) -> str:
