@@ -70,7 +70,7 @@ class Account:
 
     def _asset_bucket(self) -> str:
         buckets = self.aws.client("s3").list_buckets()["Buckets"]
-        return next(each["Name"] for each in buckets if each["Name"].startswith("cdk-"))
+        return next(str(each["Name"]) for each in buckets if each["Name"].startswith("cdk-"))
 
     def prefix(self, output: str) -> str:
         """The prefix of an endpoint's files."""
