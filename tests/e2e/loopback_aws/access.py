@@ -20,6 +20,7 @@ from moto.iam.access_control import PermissionResult
 from moto.kms.models import kms_backends
 from moto.s3.models import FakeBucket
 
+from .component_needs import COMPONENT_ACTIONS, component_needs
 from .errors import StackError
 from .policy import Decision, PolicyError, Service, decide
 from .role_policies import RolePolicies
@@ -158,6 +159,8 @@ class Access:
             yield from self.s3_needs.of(request, resource)
         else:
             yield _other_need(service, request, self.api)
+        if service == "sagemaker":
+            yield from component_needs(request, self.api)
         if service == "application-autoscaling":
             yield from needs_of_caller(request._get_action(), json.loads(request.body), self.api)
 
@@ -166,7 +169,7 @@ def _deny(iam_request: Any, role_arn: str, service: str) -> None:
     """Raise the error of the service's protocol; moto answers every service but S3 with XML."""
     if service not in _JSON_STATUS:
         iam_request._raise_access_denied()
-    message = f"User: {role_arn} is not authorized to perform: {service}:{iam_request._action}"
+    message = f"User: {role_arn} is not authorized to perform: {iam_request._action}"
     error = JsonRESTError("AccessDeniedException", message)
     error.code = _JSON_STATUS[service]
     raise error
@@ -232,6 +235,9 @@ def _endpoint_need(action: str, wanted: Mapping[str, Any], here: str) -> Need:
     }
     if action == "ListInferenceComponents":
         return "sagemaker:ListInferenceComponents", "*", {}
+    if action in COMPONENT_ACTIONS:
+        name = wanted["InferenceComponentName"]
+        return f"sagemaker:{action}", f"arn:aws:sagemaker:{here}:inference-component/{name}", {}
     if action == "ListTags":
         return "sagemaker:ListTags", wanted["ResourceArn"], {}
     if action not in kinds:

@@ -33,6 +33,8 @@ class Behaviour:
     """UpdateEndpoint launches an instance of the old configuration too, for example to replace a host."""
     endpoint_update: Literal["succeeds", "fails", "reverts"] = "succeeds"
     """A failed update is reported. One that reverts is InService again with the old configuration."""
+    component_update_resets_copies: bool = False
+    """CloudFormation sends the template's number of copies with every update of an inference component."""
     looks_up_alarms_at_create: bool = False
     """CreateEndpoint refuses rollback alarms that do not exist, as UpdateEndpoint always does."""
     tags_assets: bool = False
@@ -50,6 +52,7 @@ class Behaviour:
             duplicates_events=True,
             propagation=3,
             launches_old_fleet=True,
+            component_update_resets_copies=True,
             looks_up_alarms_at_create=True,
             tags_assets=True,
         )

@@ -21,17 +21,18 @@ from moto.sagemaker.exceptions import ValidationError
 from moto.sagemaker.responses import SageMakerResponse
 
 from .fleets import Fleets
+from .inference_components import InferenceComponents
 
 __all__ = ["patches"]
 
 _DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
-def patches(fleets: Fleets) -> list[Any]:
+def patches(fleets: Fleets, components: InferenceComponents) -> list[Any]:
     """All patches."""
     return [
         mock.patch.object(SageMakerResponse, "create_endpoint", _creating(fleets)),
-        mock.patch.object(SageMakerResponse, "update_endpoint", _updating(fleets), create=True),
+        mock.patch.object(SageMakerResponse, "update_endpoint", _updating(fleets, components), create=True),
         mock.patch.object(SageMakerResponse, "delete_model", _deleting_model(fleets)),
         mock.patch.object(SageMakerResponse, "delete_endpoint_config", _deleting_config(fleets)),
     ]
@@ -53,7 +54,7 @@ def _creating(fleets: Fleets) -> Callable[[Any], ActionResult]:
     return create_endpoint
 
 
-def _updating(fleets: Fleets) -> Callable[[Any], ActionResult]:
+def _updating(fleets: Fleets, components: InferenceComponents) -> Callable[[Any], ActionResult]:
     def update_endpoint(response: Any) -> ActionResult:
         backend, wanted = response.sagemaker_backend, json.loads(response.body)
         endpoint = backend.endpoints.get(wanted["EndpointName"])
@@ -61,6 +62,7 @@ def _updating(fleets: Fleets) -> Callable[[Any], ActionResult]:
         _expect_found(wanted, endpoint, config)
         before = backend.endpoint_configs[endpoint.endpoint_config_name].production_variants
         _refuse_scaled_variants(response, endpoint.endpoint_name, before, config.production_variants)
+        components.expect_unaffected(endpoint.endpoint_name, before, config.production_variants)
         old, new = endpoint.endpoint_config_name, wanted["EndpointConfigName"]
         _expect(lambda: fleets.expect_alarms(wanted.get("DeploymentConfig", {}), new))
         _expect(lambda: fleets.update(endpoint.endpoint_name, old, new))
@@ -125,9 +127,9 @@ def _deleting_config(fleets: Fleets) -> Callable[[Any], ActionResult]:
     return delete_endpoint_config
 
 
-def _refuse_if_used(what: str, endpoint_names: list[str]) -> None:
-    if endpoint_names:
-        raise ValidationError(message=f"{what} is in use by endpoint {', '.join(endpoint_names)}")
+def _refuse_if_used(what: str, users: list[str]) -> None:
+    if users:
+        raise ValidationError(message=f"{what} is in use by {', '.join(users)}")
 
 
 def _refuse_scaled_variants(

@@ -7,7 +7,7 @@ that moment. During an update both fleets exist, until CloudFormation begins its
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,8 @@ class Fleets:
     check: ExecutionRoleCheck
     losses: list[str] = field(default_factory=list)
     """Moments at which an instance of a serving fleet could not have been launched."""
+    models_of_components: Callable[[], Iterable[tuple[str, str]]] = tuple
+    """Each inference component, by its name in messages, with each model that its copies run."""
     _leaving: dict[str, str] = field(default_factory=dict)
     """The configuration that each endpoint had before its update."""
 
@@ -38,9 +40,31 @@ class Fleets:
             PermissionError: the execution role may not read a model's data or image.
         """
         for model in self.models_of(config_name):
-            described = self._describe(model)
-            self.check.expect_model_data(described)
-            self.check.expect_image(described)
+            self.launch_model(model)
+
+    def launch_model(self, name: str) -> None:
+        """Launch the container of a model.
+
+        Raises:
+            PermissionError: the execution role may not read the model's data or image.
+        """
+        model = self.model(name)
+        self.launch_container(
+            {
+                "PrimaryContainer": model.primary_container,
+                "Containers": model.containers,
+                "ExecutionRoleArn": model.execution_role_arn,
+            }
+        )
+
+    def launch_container(self, described: Mapping[str, Any]) -> None:
+        """Launch what a model describes: containers and a role.
+
+        Raises:
+            PermissionError: the role may not read the data or the image.
+        """
+        self.check.expect_model_data(described)
+        self.check.expect_image(described)
 
     def inspect(self, moment: str) -> None:
         """Note the fleets that lack a permission at this moment."""
@@ -49,6 +73,11 @@ class Fleets:
                 self.launch(config_name)
             except PermissionError as error:
                 self.losses.append(f"{moment}: endpoint {endpoint_name}, {config_name}: {error}")
+        for component, model in self.models_of_components():
+            try:
+                self.launch_model(model)
+            except PermissionError as error:
+                self.losses.append(f"{moment}: {component}, {model}: {error}")
 
     def update(self, endpoint_name: str, old: str, new: str) -> None:
         """Start the fleet of a new configuration beside the old one.
@@ -74,12 +103,17 @@ class Fleets:
                     yield name, config
 
     def users_of_model(self, model_name: str) -> list[str]:
-        """The endpoints that run a model."""
-        return [name for name, config in self.running() if model_name in self.models_of(config)]
+        """The endpoints and inference components that run a model."""
+        endpoints = [
+            f"endpoint {name}" for name, config in self.running() if model_name in self.models_of(config)
+        ]
+        return endpoints + [
+            component for component, model in self.models_of_components() if model == model_name
+        ]
 
     def users_of_config(self, config_name: str) -> list[str]:
         """The endpoints that run a configuration."""
-        return [name for name, config in self.running() if config == config_name]
+        return [f"endpoint {name}" for name, config in self.running() if config == config_name]
 
     def models_of(self, config_name: str) -> list[str]:
         """The models of a configuration's variants, shadow variants included."""
@@ -90,12 +124,16 @@ class Fleets:
 
     def expect_alarms(self, deployment: Mapping[str, Any], config_name: str) -> None:
         """Raise ``PermissionError`` if a rollback alarm does not exist or the role may not describe it."""
+        self.expect_alarms_for(deployment, self._roles_of(config_name))
+
+    def expect_alarms_for(self, deployment: Mapping[str, Any], roles: set[str]) -> None:
+        """The same for these roles."""
         alarms = cloudwatch_backends[self.api.account][self.api.region].alarms
         named = deployment.get("AutoRollbackConfiguration", {}).get("Alarms", [])
         for name in [each["AlarmName"] for each in named]:
             if name not in alarms:
                 raise PermissionError(f"CloudWatch alarm {name} of AutoRollbackConfiguration does not exist")
-            for role_arn in self._roles_of(config_name):
+            for role_arn in roles:
                 if not self.check.access.allows(
                     role_arn, "cloudwatch:DescribeAlarms", alarms[name].alarm_arn, {}
                 ):
@@ -108,12 +146,13 @@ class Fleets:
     def _roles_of(self, config_name: str) -> set[str]:
         return {self._backend._models[name].execution_role_arn for name in self.models_of(config_name)}
 
-    def _describe(self, name: str) -> Mapping[str, Any]:
+    def model(self, name: str) -> Any:
+        """Return moto's model.
+
+        Raises:
+            PermissionError: there is no such model.
+        """
         model = self._backend._models.get(name)
         if model is None:
             raise PermissionError(f"Could not find model {name}")
-        return {
-            "PrimaryContainer": model.primary_container,
-            "Containers": model.containers,
-            "ExecutionRoleArn": model.execution_role_arn,
-        }
+        return model

@@ -25,6 +25,7 @@ from .errors import StackError
 from .execution_role import ExecutionRoleCheck
 from .fleets import Fleets
 from .functions import Functions
+from .inference_components import CopyScaling, InferenceComponents, Runtime
 from .observations import Observations
 from .providers import Providers
 from .providers.storage import location
@@ -91,6 +92,9 @@ class LoopbackAws:
         self.observations = Observations(self.stacks)
         self.execution_roles = ExecutionRoleCheck(self.api, self.access)
         self.fleets = Fleets(self.api, self.execution_roles)
+        self.components = InferenceComponents(self.fleets)
+        self.runtime = Runtime(self.components)
+        self.copy_scaling = CopyScaling(self.components, self.runtime)
         self.deployer = Deployer(
             self.stacks,
             Providers(self.api, self.answers),
@@ -103,7 +107,10 @@ class LoopbackAws:
             *self.access.patches(),
             *self.functions.patches(),
             *moto_gaps.patches(self.execution_roles),
-            *endpoints.patches(self.fleets),
+            *endpoints.patches(self.fleets, self.components),
+            *self.components.patches(),
+            *self.runtime.patches(),
+            *self.copy_scaling.patches(),
             *iam_quotas.patches(),
             *self.observations.patches(),
         ]

@@ -26,6 +26,7 @@ from moto.sagemaker.models import FakeEndpointConfig
 from moto.sagemaker.responses import SageMakerResponse
 
 from .execution_role import ExecutionRoleCheck
+from .inference_components.rules import check_config
 
 __all__ = ["parsed_managed_policies", "patches"]
 
@@ -101,6 +102,7 @@ def _create_endpoint_config() -> Callable[[Any], ActionResult]:
 
     def create_endpoint_config(response: Any) -> ActionResult:
         wanted = json.loads(response.body)
+        check_config(wanted, response.region)
         answer: ActionResult = original(response)
         _keep(_endpoint_configs(response)[wanted["EndpointConfigName"]], wanted, _KEPT_CONFIG_MEMBERS)
         return answer

@@ -3,7 +3,7 @@
 A test sets what the account has observed. Each is checked against botocore's service model.
 
 * ``DescribeEndpoint`` with FailureReason, PendingDeploymentSummary and VariantStatus.
-* ``DescribeScalingActivities``, and the inference components of an endpoint, of which there are none.
+* ``DescribeScalingActivities``.
 * The tags that CloudFormation puts on an endpoint (CloudFormation user guide: resource tags).
 """
 
@@ -40,7 +40,6 @@ class Observations:
         return [
             mock.patch.object(sagemaker, "describe_endpoint", self._describing()),
             mock.patch.object(sagemaker, "list_tags", self._listing_tags()),
-            mock.patch.object(sagemaker, "list_inference_components", self._components, create=True),
             mock.patch.object(scaling, "describe_scaling_activities", self._activities(), create=True),
         ]
 
@@ -72,10 +71,6 @@ class Observations:
                     tags = {"stack-id": stack.id, "stack-name": stack.name, "logical-id": logical_id}
                     return [{"Key": f"aws:cloudformation:{key}", "Value": tags[key]} for key in tags]
         return []
-
-    @staticmethod
-    def _components(_: Any) -> ActionResult:
-        return ActionResult({"InferenceComponents": []})
 
     def _activities(self) -> Any:
         def describe_scaling_activities(response: Any) -> str:

@@ -19,7 +19,7 @@ _ROLE = f"role/aws-service-role/{_SERVICE}/AWSServiceRoleForApplicationAutoScali
 
 
 def needs_of_caller(action: str, wanted: Mapping[str, Any], api: ServiceApi) -> Iterator[Need]:
-    """The permissions for the endpoint, for the alarms, and for the service-linked role."""
+    """The permissions for the endpoint or component, for the alarms, and for the service-linked role."""
     if action == "RegisterScalableTarget":
         yield from _of_endpoint(wanted["ResourceId"], api)
         arn = f"arn:aws:iam::{api.account}:{_ROLE}"
@@ -31,10 +31,13 @@ def needs_of_caller(action: str, wanted: Mapping[str, Any], api: ServiceApi) -> 
 
 
 def _of_endpoint(resource_id: str, api: ServiceApi) -> Iterator[Need]:
-    endpoint = resource_id.split("/")[1]
-    arn = f"arn:aws:sagemaker:{api.region}:{api.account}:endpoint/{endpoint}"
-    for action in ("DescribeEndpoint", "UpdateEndpointWeightsAndCapacities"):
-        yield f"sagemaker:{action}", arn, {}
+    kind, name, *_ = resource_id.split("/")
+    actions = {
+        "endpoint": ("DescribeEndpoint", "UpdateEndpointWeightsAndCapacities"),
+        "inference-component": ("DescribeInferenceComponent", "UpdateInferenceComponentRuntimeConfig"),
+    }
+    for action in actions[kind]:
+        yield f"sagemaker:{action}", f"arn:aws:sagemaker:{api.region}:{api.account}:{kind}/{name}", {}
 
 
 def _of_alarms(actions: tuple[str, ...], wanted: Mapping[str, Any], api: ServiceApi) -> Iterator[Need]:

@@ -29,7 +29,7 @@ class ScalableTarget(Provider):
         self.api.call(_SERVICE, "DeregisterScalableTarget", **key)
 
     def _put(self, properties: Mapping[str, Any], scheduled_before: Any) -> Physical:
-        self._expect_variant(properties)
+        self._expect_resource(properties)
         wanted = without(properties, "ScheduledActions", "Tags")
         if "Tags" in properties:
             wanted["Tags"] = tags_as_map(properties["Tags"])
@@ -43,13 +43,15 @@ class ScalableTarget(Provider):
         joined = "|".join(properties[name] for name in _KEY)
         return Physical(joined, {"Id": joined})
 
-    def _expect_variant(self, properties: Mapping[str, Any]) -> None:
-        """Check that the endpoint has the variant, as the service does; moto does not."""
+    def _expect_resource(self, properties: Mapping[str, Any]) -> None:
+        """Check that the variant or component exists, as the service does; moto does not."""
         match properties["ResourceId"].split("/"):
             case ["endpoint", endpoint, "variant", variant]:
                 found = self.api.call("sagemaker", "DescribeEndpoint", EndpointName=endpoint)
                 if variant not in [each["VariantName"] for each in found["ProductionVariants"]]:
                     raise StackError(f"Variant {variant} of endpoint {endpoint} does not exist")
+            case ["inference-component", component]:
+                self.api.call("sagemaker", "DescribeInferenceComponent", InferenceComponentName=component)
 
 
 class ScalingPolicy(Provider):

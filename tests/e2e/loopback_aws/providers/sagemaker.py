@@ -1,8 +1,11 @@
-"""SageMaker: model, endpoint configuration, endpoint."""
+"""SageMaker: model, endpoint configuration, endpoint, inference component."""
 
 from __future__ import annotations
 
-from ..errors import StackError
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import ResourceFailedError, StackError
 from .provider import Deployed, Physical, Provider, Request, without
 
 __all__ = ["PROVIDERS"]
@@ -93,4 +96,71 @@ class Endpoint(_SageMakerProvider):
             raise StackError(f"Endpoint {name} is {endpoint['EndpointStatus']}")
 
 
-PROVIDERS = (Model, EndpointConfig, Endpoint)
+class InferenceComponent(_SageMakerProvider):
+    """The name is no attribute: ``Ref`` is the ARN, from which templates take it."""
+
+    type = "AWS::SageMaker::InferenceComponent"
+    name_property = "InferenceComponentName"
+    _IDENTITY = ("InferenceComponentName", "EndpointName", "VariantName")
+    _SPECIFICATION = ("Specification", "Specifications")
+
+    def create(self, request: Request) -> Physical:
+        name = self.name(request)
+        wanted = {**without(request.properties, "DeploymentConfig"), "InferenceComponentName": name}
+        arn = self.api.call("sagemaker", "CreateInferenceComponent", **wanted)["InferenceComponentArn"]
+        found = self._wait(arn)
+        physical = Physical(arn, {"InferenceComponentArn": arn, "InferenceComponentStatus": "InService"})
+        if found["InferenceComponentStatus"] == "Failed":
+            raise ResourceFailedError(found["FailureReason"], physical)
+        return physical
+
+    def update(self, current: Deployed, request: Request) -> Physical:
+        old, new = current.properties, request.properties
+        found = self._wait(current.physical.id)
+        for member in self._IDENTITY:
+            if new.get(member, found[member]) != found[member]:
+                raise StackError(f"No source says what a change of {member} does; change the logical id too")
+        self._retag(current, request)
+        wanted = without(new, "Tags", *self._IDENTITY)
+        if wanted != without(old, "Tags", *self._IDENTITY):
+            self._change(current.physical.id, old, wanted)
+        return current.physical
+
+    def delete(self, current: Deployed) -> None:
+        name = _name_in(current.physical.id)
+        self.api.call("sagemaker", "DeleteInferenceComponent", InferenceComponentName=name)
+
+    def _change(self, arn: str, old: Mapping[str, Any], wanted: dict[str, Any]) -> None:
+        """Send the specification if it changes, and the number of copies if that changes.
+
+        No source says whether CloudFormation sends the number of copies with every change.
+        """
+        keeps_body = all(old.get(member) == wanted.get(member) for member in self._SPECIFICATION)
+        keeps_copies = old.get("RuntimeConfig") == wanted.get("RuntimeConfig")
+        kept: list[str] = [*self._SPECIFICATION] if keeps_body else []
+        if keeps_copies and not self.api.behaviour.component_update_resets_copies:
+            kept.append("RuntimeConfig")
+        sent = without(wanted, *kept)
+        if not sent:  # the rollback of a change of the deployment configuration
+            return
+        name = _name_in(arn)
+        self.api.call("sagemaker", "UpdateInferenceComponent", **sent, InferenceComponentName=name)
+        found = self._wait(arn)
+        if "FailureReason" in found:
+            raise StackError(found["FailureReason"])
+
+    def _wait(self, arn: str) -> Mapping[str, Any]:
+        """Return the component when nothing is in progress any more."""
+        while True:
+            name = _name_in(arn)
+            found = self.api.call("sagemaker", "DescribeInferenceComponent", InferenceComponentName=name)
+            if found["InferenceComponentStatus"] in ("InService", "Failed"):
+                answer: Mapping[str, Any] = found
+                return answer
+
+
+def _name_in(arn: str) -> str:
+    return arn.partition("inference-component/")[2]
+
+
+PROVIDERS = (Model, EndpointConfig, Endpoint, InferenceComponent)

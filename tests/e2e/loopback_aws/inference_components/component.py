@@ -1,0 +1,122 @@
+"""One inference component: its specification, its copies, and the operation that is in progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from moto.core.utils import utcnow
+
+__all__ = ["Component", "Operation", "specifications"]
+
+_STATUS = {
+    "CREATE_IN_PROGRESS": "Creating",
+    "UPDATE_IN_PROGRESS": "Updating",
+    "UPDATE_RC_IN_PROGRESS": "Updating",
+}
+
+
+@dataclass
+class Operation:
+    """What is in progress. Each DescribeInferenceComponent is one step; ``finish`` runs after the last."""
+
+    state: str
+    finish: Callable[[], None]
+    steps: int = 1
+
+
+@dataclass
+class Component:
+    """A component. ``body`` is ``Specification`` or ``Specifications`` as the API takes it."""
+
+    name: str
+    arn: str
+    endpoint_name: str
+    endpoint_arn: str
+    variant_name: str
+    body: Mapping[str, Any]
+    desired_copies: int
+    tags: list[dict[str, str]] = field(default_factory=list)
+    copies: int = 0
+    deployment: Mapping[str, Any] | None = None
+    """The deployment configuration of the last update."""
+    failure_reason: str | None = None
+    has_failed: bool = False
+    operation: Operation | None = None
+    replacing: Mapping[str, Any] | None = None
+    """The body that an update in progress replaces; its copies still run."""
+    created: datetime = field(default_factory=utcnow)
+    changed: datetime = field(default_factory=utcnow)
+
+    @property
+    def status(self) -> str:
+        if self.operation is not None:
+            return _STATUS[self.operation.state]
+        return "Failed" if self.has_failed else "InService"
+
+    def begin(self, operation: Operation) -> None:
+        """Start an operation, which also ends the report of an earlier failure."""
+        self.operation, self.failure_reason, self.changed = operation, None, utcnow()
+
+    def step(self) -> None:
+        """Let the operation in progress come one step further."""
+        operation = self.operation
+        if operation is None:
+            return
+        operation.steps -= 1
+        if operation.steps <= 0:
+            self.operation = None
+            operation.finish()
+
+    def specifications(self) -> Iterator[Mapping[str, Any]]:
+        """What its copies run now: during an update, the old and the new specification."""
+        for body in (self.body, self.replacing):
+            if body is not None:
+                yield from specifications(body)
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "InferenceComponentName": self.name,
+            "InferenceComponentArn": self.arn,
+            "InferenceComponentStatus": self.status,
+            "EndpointName": self.endpoint_name,
+            "EndpointArn": self.endpoint_arn,
+            "VariantName": self.variant_name,
+            "CreationTime": self.created,
+            "LastModifiedTime": self.changed,
+        }
+
+    def description(self) -> dict[str, Any]:
+        answer = {
+            **self.summary(),
+            **_described(self.body),
+            "RuntimeConfig": {"DesiredCopyCount": self.desired_copies, "CurrentCopyCount": self.copies},
+        }
+        if self.failure_reason is not None:
+            answer["FailureReason"] = self.failure_reason
+        if self.deployment is not None:
+            answer["LastDeploymentConfig"] = self.deployment
+        return answer
+
+
+def specifications(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the specifications of a request: one, or one for each instance type."""
+    one = body.get("Specification")
+    return [one] if one is not None else list(body.get("Specifications", []))
+
+
+def _described(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer has the image in another member than the request."""
+    found = [_with_deployed_image(each) for each in specifications(body)]
+    return {"Specification": found[0]} if "Specification" in body else {"Specifications": found}
+
+
+def _with_deployed_image(specification: Mapping[str, Any]) -> dict[str, Any]:
+    if "Container" not in specification:
+        return dict(specification)
+    container = dict(specification["Container"])
+    if "Image" in container:
+        container["DeployedImage"] = {"SpecifiedImage": container.pop("Image")}
+    return {**specification, "Container": container}
