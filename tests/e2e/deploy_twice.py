@@ -21,6 +21,7 @@ NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; 
 _HARMLESS = {("ssm", "GetParameter"), ("s3", "PutObject")}
 _ENDS = (
     ("sagemaker", "list_endpoints", "Endpoints", "EndpointName"),
+    ("sagemaker", "list_inference_components", "InferenceComponents", "InferenceComponentName"),
     ("sagemaker", "list_endpoint_configs", "EndpointConfigs", "EndpointConfigName"),
     ("sagemaker", "list_models", "Models", "ModelName"),
     ("cloudwatch", "list_dashboards", "DashboardEntries", "DashboardName"),
