@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from typing import Any, Dict, List, Sequence
@@ -39,10 +40,14 @@ class StandIn:
         self.config = json.loads(args["model_config"])
         self.is_batched = self.config["max_batch_size"] > 0
         name = self.config["default_model_filename"] or self.default_file
+        # Importing a framework creates many objects that all stay. Searching them for garbage takes time.
+        gc.disable()
         try:
             self.load(os.path.join(args["model_repository"], args["model_version"], name))
         except Exception as error:
             raise pb_utils.TritonModelException(self.message(error)) from None
+        finally:
+            gc.enable()
 
     def execute(self, requests: Sequence[Any]) -> List[Any]:
         inputs = [_read(request) for request in requests]
