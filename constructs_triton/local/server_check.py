@@ -13,8 +13,8 @@ import http.client
 import json
 import os
 import re
+import select
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -27,6 +27,7 @@ from urllib.parse import quote
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.server.backends import make_backends
 from constructs_triton.local.server.installation import TritonInstallation, find_installation, inspect_python
+from constructs_triton.local.server.supervisor_process import supervisor_command
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.stand_ins import StandIns
@@ -115,26 +116,47 @@ class _CheckRun:
     def server(self) -> Iterator[None]:
         """Start a server without models, on a Unix socket in the private folder."""
         prefix = f"triton_{self.directory.name}_"
-        (self.directory / _SOCKET_NAME).unlink(missing_ok=True)  # of the server before
+        (self.directory / "server").mkdir()
+        command = supervisor_command(prefix, self.directory / "server", self.directory)
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+        ) as supervisor:
+            try:
+                self._start(supervisor, prefix)
+                yield
+            finally:
+                assert supervisor.stdin is not None
+                supervisor.stdin.write('{"stop": true}\n')  # keep the folder of the run
+
+    def _start(self, supervisor: subprocess.Popen[str], prefix: str) -> None:
         python = inspect_python()
-        with (self.directory / "server.log").open("ab") as log:
-            process = subprocess.Popen(
-                [str(self.installation.executable), *self._flags(prefix)],
-                env={
-                    "HOME": str(self.directory / "home"),
-                    "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
-                    "LD_LIBRARY_PATH": self.installation.library_path(python),
-                },
-                stdout=log,
-                stderr=log,
-                cwd=self.directory,
-                start_new_session=True,
-            )
-        try:
-            self._wait(process)
-            yield
-        finally:
-            _end(process, prefix)
+        request = {
+            "argv": [str(self.installation.executable), *self._flags(prefix)],
+            "environment": {
+                "HOME": str(self.directory / "home"),
+                "PATH": os.pathsep.join([str(python.bin), "/usr/local/bin", "/usr/bin", "/bin"]),
+                "LD_LIBRARY_PATH": self.installation.library_path(python),
+            },
+            "cwd": str(self.directory / "server"),
+            "log": str(self.directory / "server.log"),
+            "mounted_models": None,
+            "private_port": None,
+            "has_network": True,
+            "grace_seconds": 0,
+        }
+        assert supervisor.stdin is not None
+        assert supervisor.stdout is not None
+        supervisor.stdin.write(json.dumps(request) + "\n")
+        supervisor.stdin.flush()
+        supervisor.stdout.readline()  # that it was started
+        deadline = time.monotonic() + _START_SECONDS
+        # The next line says that it has ended.
+        while time.monotonic() < deadline and not select.select([supervisor.stdout], [], [], 0.05)[0]:
+            if self._request("GET", "/v2/health/live", 2.0)[0] == 200:
+                return
+        tail = (self.directory / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
+        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
 
     def _flags(self, prefix: str) -> list[str]:
         return [
@@ -148,15 +170,6 @@ class _CheckRun:
             f"--backend-config=python,shm-region-prefix-name={prefix}",
             "--backend-config=python,shm-default-byte-size=1048576",
         ]
-
-    def _wait(self, process: subprocess.Popen[bytes]) -> None:
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and process.poll() is None:
-            if self._request("GET", "/v2/health/live", 2.0)[0] == 200:
-                return
-            time.sleep(0.05)
-        tail = (self.directory / "server.log").read_text("utf-8", "replace").splitlines()[-8:]
-        raise LocalEndpointError("the Triton server did not start; its log ends with:\n" + "\n".join(tail))
 
     def ask(self, answers: dict[str, str]) -> None:
         """Load the models that have no answer yet, until the server ends or does not answer."""
@@ -172,7 +185,7 @@ class _CheckRun:
             self._request("POST", f"{path}/unload", _LOAD_SECONDS)  # its processes would slow down the others
 
     def _request(self, method: str, path: str, timeout: float) -> tuple[int | None, str]:
-        connection = UnixHTTPConnection(self.directory / _SOCKET_NAME, timeout=timeout)
+        connection = UnixHTTPConnection(self.directory / "server" / _SOCKET_NAME, timeout=timeout)
         try:
             connection.request(method, path, body=_BODIES.get(path.rpartition("/")[2]))
             response = connection.getresponse()
@@ -267,12 +280,3 @@ def _reason(text: str) -> str:
     with suppress(ValueError, KeyError, TypeError):
         text = str(json.loads(text)["error"])
     return re.sub(r"\s+", " ", text).strip()
-
-
-def _end(process: subprocess.Popen[bytes], prefix: str) -> None:
-    """Kill the server with its child processes, and delete its shared memory."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for region in Path("/dev/shm").glob(f"{prefix}*"):
-        region.unlink(missing_ok=True)

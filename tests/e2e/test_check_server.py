@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -65,6 +70,35 @@ def test_server_writes_nothing_into_the_folders_of_the_user(models: Path) -> Non
     ask_server(models)
     assert sorted(models.rglob("*")) == before
     assert not list(models.rglob("__pycache__"))
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_killed_check_leaves_nothing(tmp_path: Path) -> None:
+    """SIGKILL during a load ends the server too, and removes its folder."""
+    version = tmp_path / "models" / "slow" / "1"
+    version.mkdir(parents=True)
+    (version.parent / "config.pbtxt").write_text(
+        'backend: "python"\ninput [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+        'output [ { name: "Y" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+    )
+    started = tmp_path / "started"
+    (version / "model.py").write_text(
+        f"import pathlib, time\npathlib.Path({str(started)!r}).touch()\ntime.sleep(60)\n"
+    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "constructs_triton.cli", "check", "--server", str(tmp_path / "models")]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(temporary)}) as check:
+        _wait_until(started.exists)
+        check.kill()
+    _wait_until(lambda: not list(temporary.glob("constructs-triton-check-*")))
+    assert str(temporary) not in subprocess.check_output(["ps", "-eo", "args"], text=True)
 
 
 _RECORDING_MODEL = """class TritonPythonModel:

@@ -40,6 +40,8 @@ _CONTAINER_PORT = 8080
 # The server's other front ends are off unless the template turns them on, and listen on all interfaces.
 _LOOPBACK_FLAGS = tuple(f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics"))
 _SHM_DEFAULT = "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE"
+#: How long a server may take to stop before it is killed.
+_GRACE_SECONDS = 5.0
 #: How long a server may take to answer its first ping, if the template sets no timeout.
 _STARTUP_TIMEOUT_SECONDS = 120.0
 
@@ -302,6 +304,7 @@ class TritonServer:
             "mounted_models": str(self.container_directory) if self.settings.has_private_mounts else None,
             "private_port": self.port if self.settings.has_private_addresses else None,
             "has_network": has_network,
+            "grace_seconds": _GRACE_SECONDS,
         }
 
     def _container_environment(self) -> dict[str, str]:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from constructs_triton.local.server.private_address import PrivateAddress
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-#: How long a server may take to stop before it is killed.
-_GRACE_SECONDS = 5.0
+#: How long ended child processes may take to disappear.
+_REAP_SECONDS = 5.0
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -82,7 +82,7 @@ def _supervise(request: dict[str, Any], shm_prefix: str) -> None:
     finally:
         if address is not None:
             address.close()
-        _stop(server)
+        _stop(server, request["grace_seconds"])
         _clear_shared_memory(shm_prefix)
     if ended:
         _send_event({"ended": server.returncode})
@@ -166,11 +166,11 @@ def _wait_for_end(pid: int, address: PrivateAddress | None) -> bool:
         os.close(descriptor)
 
 
-def _stop(server: subprocess.Popen[bytes]) -> None:
-    if server.poll() is None:
+def _stop(server: subprocess.Popen[bytes], grace_seconds: float) -> None:
+    if server.poll() is None and grace_seconds:
         server.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(_GRACE_SECONDS)
+            server.wait(grace_seconds)
     _kill_group(server.pid)
     server.wait()
     _reap_orphans()
@@ -183,7 +183,7 @@ def _kill_group(group: int) -> None:
 
 def _reap_orphans() -> None:
     """End every child process, including those that left the server's process group."""
-    deadline = time.monotonic() + _GRACE_SECONDS
+    deadline = time.monotonic() + _REAP_SECONDS
     while time.monotonic() < deadline:
         for pid in _children():
             with contextlib.suppress(ProcessLookupError):

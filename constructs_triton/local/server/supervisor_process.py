@@ -8,10 +8,18 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["SupervisorProcess"]
+__all__ = ["SupervisorProcess", "supervisor_command"]
 
 # Run by its path, not imported: it needs the standard library only.
 _SUPERVISOR = str(Path(__file__).with_name("supervisor.py"))
+
+
+def supervisor_command(shm_prefix: str, *directories: Path) -> list[str]:
+    """Return the command of a supervisor that removes the shared memory and ``directories`` when it ends.
+
+    The first directory is the server's. The others are removed only if the calling process is killed.
+    """
+    return [sys.executable, "-I", _SUPERVISOR, shm_prefix, *map(str, directories)]
 
 
 class SupervisorProcess:
@@ -22,16 +30,9 @@ class SupervisorProcess:
 
     @classmethod
     async def start(cls, shm_prefix: str, *directories: Path) -> SupervisorProcess:
-        """Start a supervisor that removes ``directories`` and the shared memory when it ends.
-
-        The first directory is the server's, the others are removed only if this process is killed.
-        """
+        """Start a supervisor: see ``supervisor_command``."""
         process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-I",
-            _SUPERVISOR,
-            shm_prefix,
-            *(str(directory) for directory in directories),
+            *supervisor_command(shm_prefix, *directories),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,

@@ -37,6 +37,7 @@ def start_request(folder: Path, *argv: str, mounted_models: Path | None = None) 
         "mounted_models": None if mounted_models is None else str(mounted_models),
         "private_port": None,
         "has_network": True,
+        "grace_seconds": 5.0,
     }
 
 
