@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from constructs_triton.findings import Severity
@@ -188,14 +189,18 @@ def _declaration(
     return Declaration(owner, tensor.data_type, plain, (-1, *plain) if batching else plain, place)
 
 
-def pairs(model: ModelUnderCheck) -> Iterator[tuple[str, Declaration, Declaration]]:
-    """Yield each further declaration of a tensor with the first one."""
+# Three rules need the pairs of a model, one after the other.
+@lru_cache(maxsize=1)
+def pairs(model: ModelUnderCheck) -> list[tuple[str, Declaration, Declaration]]:
+    """Return each further declaration of a tensor with the first one."""
     first: dict[str, Declaration] = {}
+    found = []
     for tensor, declaration in declarations(model):
         if tensor in first:
-            yield tensor, first[tensor], declaration
+            found.append((tensor, first[tensor], declaration))
         else:
             first[tensor] = declaration
+    return found
 
 
 def matches(left: Sequence[int], right: Sequence[int]) -> bool:

@@ -24,7 +24,8 @@ def test_server_without_an_answer_hangs(tmp_path: Path) -> None:
     installation = TritonInstallation(NOWHERE, NOWHERE, NOWHERE, None)
     check_run = _CheckRun(tmp_path, {}, installation)
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / server_check._SOCKET_NAME))
+        (tmp_path / "server").mkdir()
+        server.bind(str(tmp_path / "server" / server_check._SOCKET_NAME))
         server.listen()
         answer = check_run._request("GET", "/v2/health/ready", timeout=0.01)
     assert answer == (None, "no answer within 0 s: the server hangs")
