@@ -70,4 +70,9 @@ def _code(folder: str) -> lambda_.AssetCode:
     """
     shipped = (CODE_FOLDER, f"{CODE_FOLDER}/{folder}")
     included = [f"!/{pattern}" for each in shipped for pattern in (each, f"{each}/*.py")]
-    return lambda_.Code.from_asset(str(CODE_DIRECTORY), exclude=["*", *included], ignore_mode=IgnoreMode.GIT)
+    return lambda_.Code.from_asset(
+        str(CODE_DIRECTORY),
+        display_name=folder.title().replace("_", ""),
+        exclude=["*", *included],
+        ignore_mode=IgnoreMode.GIT,
+    )

@@ -16,7 +16,7 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["RolePermissions", "accepts_policies", "fits", "merge_statements"]
+__all__ = ["REPLACED_WITH_ITS_STATEMENTS", "RolePermissions", "accepts_policies", "fits", "merge_statements"]
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
 _POLICY_CHARACTERS = 6_144
@@ -27,7 +27,10 @@ _POLICIES_AT_REST = _POLICIES_OF_A_ROLE // 2
 # What the id of a part of a statement and the brackets of its resources add.
 _PART_NUMBER = len("Part99[]")
 
-_DESCRIPTION = "Replaced when its statements change, so that what is running keeps its permissions: {digest}"
+#: The beginning of a policy's description. A digest follows.
+REPLACED_WITH_ITS_STATEMENTS = (
+    "Replaced when its statements change, so that what is running keeps its permissions: "
+)
 # A description has at most 1,000 characters; an ARN has at most 320.
 _MOST_REFERENCES = 2
 _Part = tuple[iam.PolicyStatement, dict[str, Any]]
@@ -225,7 +228,7 @@ def _add_to(policies: list[list[dict[str, Any]]], place: int, statement: dict[st
 
 def _description(contents: Sequence[Any], references: Mapping[str, str]) -> str:
     digest = sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
-    description = _DESCRIPTION.format(digest=digest[:32])
+    description = f"{REPLACED_WITH_ITS_STATEMENTS}{digest[:32]}"
     # A bucket that is replaced keeps its logical id, so the digest stays the same but its ARN changes.
     shown = list(references.values())[:_MOST_REFERENCES]
     return " ".join([description, *shown])

@@ -27,8 +27,19 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import PackedArchive
 from constructs_triton.model_repository.partial_folder import partial_folder
 
-__all__ = ["ArchiveAsset", "StackAssets", "asset_directory"]
+__all__ = [
+    "ARCHIVE_LABEL",
+    "LIST_LABEL",
+    "REQUESTS_LABEL",
+    "ArchiveAsset",
+    "StackAssets",
+    "asset_directory",
+]
 
+# The beginnings of the names that the CDK shows of an asset.
+ARCHIVE_LABEL = "Model archive "
+LIST_LABEL = "List of model archives of "
+REQUESTS_LABEL = "Recorded requests of "
 # Raised inside the CDK's JavaScript, so that the message is all that jsii passes on of it.
 _NOT_BOUND = "must be bound to a Stack first"
 
@@ -74,7 +85,7 @@ class StackAssets:
 
     def add_archive(self, archive: PackedArchive, model_names: tuple[str, ...]) -> ArchiveAsset:
         """Add an archive, which the CDK uploads."""
-        location = self._add(archive.path, f"{archive.digest}.tar", f"Model archive {model_names[0]}")
+        location = self._add(archive.path, f"{archive.digest}.tar", f"{ARCHIVE_LABEL}{model_names[0]}")
         return ArchiveAsset(
             bucket_name=location.bucket_name,
             object_key=location.object_key,
@@ -88,13 +99,16 @@ class StackAssets:
         """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>`` with its ending."""
         return self._add(path, source_hash, display_name)
 
-    def add_json(self, text: str, digest: str, display_name: str) -> FileAssetLocation:
-        """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
+    def add_json(self, text: str, digest: str, label: str, owner: Construct) -> FileAssetLocation:
+        """Add the string ``text``, which the CDK uploads as ``<digest>.json``.
+
+        ``label`` and the path of ``owner`` in its stack are the name that the CDK shows.
+        """
         path = self._asset_directory / f"{digest}.json"
         with partial_folder(self._asset_directory) as folder:
             (folder / path.name).write_text(text, encoding="utf-8")
             (folder / path.name).replace(path)
-        return self._add(path, digest, display_name)
+        return self._add(path, digest, f"{label}{_path_in_stack(owner)}")
 
     def _add(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
         # Relative, so the cloud assembly may be moved between synthesis and deployment.
@@ -114,6 +128,10 @@ class StackAssets:
             file_name=file_name,
             display_name=display_name,
         )
+
+
+def _path_in_stack(construct: Construct) -> str:
+    return construct.node.path.removeprefix(f"{Stack.of(construct).node.path}/")
 
 
 def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:

@@ -1,0 +1,97 @@
+"""Names of a stack's assets that stay the same when their content changes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.cdk.permissions.role_permissions import REPLACED_WITH_ITS_STATEMENTS
+from constructs_triton.cdk.repository.archive_assets import ARCHIVE_LABEL, LIST_LABEL, REQUESTS_LABEL
+from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
+from constructs_triton.testing.synthesized_stack import SynthesizedStack
+
+__all__ = ["StableNames"]
+
+_LABELS = {ARCHIVE_LABEL: "archive", LIST_LABEL: "manifest", REQUESTS_LABEL: "requests"}
+#: What the CDK appends to the path of the construct that an asset belongs to.
+_CDK_ENDINGS = re.compile(r"(/Resource)?/(Code|Asset\d*|AssetImage|Content|Stage)$")
+_TEMPLATE = " Template"
+# Their content follows from the rest of the template or of the assets.
+_DERIVED = ("manifest", "template")
+#: The CDK appends a digest to the logical IDs of Lambda versions and of deployments of API Gateway.
+_LOGICAL_ID_DIGEST = re.compile(r"[0-9a-f]{32}$")
+_STATEMENTS = re.compile(f"({re.escape(REPLACED_WITH_ITS_STATEMENTS)})[0-9a-f]+")
+
+
+@dataclass(frozen=True)
+class StableNames:
+    """What replaces the digests in the strings of a template.
+
+    ``digests`` has the digest of the content of each asset by its name.
+    """
+
+    by_text: Mapping[str, str]
+    digests: Mapping[str, str]
+
+    @classmethod
+    def of(cls, stack: SynthesizedStack) -> StableNames:
+        """Return the names of the assets of a stack."""
+        by_text: dict[str, str] = {}
+        digests: dict[str, str] = {}
+        for name, keys in _named_assets(stack):
+            for key in keys:
+                digest = key.partition(".")[0]
+                by_text |= {key: f"<{name}>", digest: f"<{name}>"}
+                if name.startswith("archive:"):  # as in a TargetModel, "digits-3f9c2a1b.tar.gz"
+                    by_text[content_name("", digest)] = content_name("", "<digest>")
+                if not name.startswith(_DERIVED):
+                    digests[f"<{name}>"] = digest
+        for logical_id in stack.template.get("Resources", {}):
+            if found := _LOGICAL_ID_DIGEST.search(logical_id):
+                by_text[found[0]] = "<digest>"
+        return cls(by_text, digests)
+
+    def replace(self, value: Any) -> Any:
+        """Return a value of a template in which all strings and keys have stable names."""
+        if not self.by_text:
+            return value
+        longest_first = sorted(self.by_text, key=len, reverse=True)
+        return self._replace(value, re.compile("|".join(map(re.escape, longest_first))))
+
+    def _replace(self, value: Any, pattern: re.Pattern[str]) -> Any:
+        match value:
+            case str():
+                return _STATEMENTS.sub(r"\1<digest>", pattern.sub(lambda found: self.by_text[found[0]], value))
+            case dict():
+                return {
+                    self._replace(key, pattern): self._replace(each, pattern) for key, each in value.items()
+                }
+            case list():
+                return [self._replace(each, pattern) for each in value]
+        return value
+
+
+def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, list[str]]]:
+    """Yield a unique name and the object keys, or the image tags, of each asset."""
+    seen: Counter[str] = Counter()
+    named = [(_name(label), keys) for label, _, keys in stack.file_assets()]
+    named += [(f"image:{_without_ending(label)}", tags) for label, tags in stack.images()]
+    for name, keys in named:
+        seen[name] += 1
+        yield (name if seen[name] == 1 else f"{name} {seen[name]}"), keys
+
+
+def _name(label: str) -> str:
+    for prefix, kind in _LABELS.items():
+        if label.startswith(prefix):
+            return f"{kind}:{label.removeprefix(prefix)}"
+    if label.endswith(_TEMPLATE):
+        return f"template:{label.removesuffix(_TEMPLATE)}"
+    return f"asset:{_without_ending(label)}"
+
+
+def _without_ending(label: str) -> str:
+    return _CDK_ENDINGS.sub("", label)

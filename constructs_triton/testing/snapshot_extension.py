@@ -1,0 +1,44 @@
+"""Snapshots of stacks with syrupy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Stack
+
+from constructs_triton.errors import MissingDependencyError
+from constructs_triton.testing.stable_template import stable_template
+
+try:
+    from syrupy.extensions.json import JSONSnapshotExtension
+except ImportError as error:
+    raise MissingDependencyError(
+        f"snapshots: syrupy is not installed ({error}); run `pip install 'constructs-triton[testing]'`"
+    ) from None
+
+if TYPE_CHECKING:
+    from syrupy.types import PropertyFilter, PropertyMatcher, SerializableData, SerializedData
+
+__all__ = ["TritonTemplateExtension"]
+
+
+class TritonTemplateExtension(JSONSnapshotExtension):
+    """Compares a stack's stable template with a JSON file, one for each snapshot.
+
+    >>> def test_template(snapshot):  # doctest: +SKIP
+    ...     assert stack == snapshot(extension_class=TritonTemplateExtension)
+
+    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON.
+    """
+
+    def serialize(
+        self,
+        data: SerializableData,
+        *,
+        exclude: PropertyFilter | None = None,
+        include: PropertyFilter | None = None,
+        matcher: PropertyMatcher | None = None,
+    ) -> SerializedData:
+        """Return the JSON of a stack's stable template, or of another value."""
+        shown = stable_template(data) if isinstance(data, Stack) else data
+        return super().serialize(shown, exclude=exclude, include=include, matcher=matcher)
