@@ -2,14 +2,10 @@
 
 __all__: list[str]
 
-from ..client.in_memory_transport import InMemoryTransport as InMemoryTransport
-from ..client.recorded_requests import ExpectedOutput as ExpectedOutput
-from ..client.recorded_requests import RecordedRequest as RecordedRequest
-from ..client.recorded_requests import RecordedRequests as RecordedRequests
-from ..client.recorded_requests import RecordedTensor as RecordedTensor
-from ..local.endpoint import LocalEndpoint as LocalEndpoint
 from .endpoint_assertion import assert_endpoint as assert_endpoint
 from .replacement_assertion import assert_no_replacement as assert_no_replacement
+from .response_assertion import RecordedRequest as RecordedRequest
+from .response_assertion import RecordedRequests as RecordedRequests
 from .response_assertion import assert_responses as assert_responses
 from .scaling_assertion import assert_scales as assert_scales
 from .snapshot_extension import TritonTemplateExtension as TritonTemplateExtension

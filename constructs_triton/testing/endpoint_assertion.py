@@ -1,0 +1,110 @@
+"""Asserts what an endpoint of a stack serves, and on which instances."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from constructs_triton.testing.differences import differing_names, differing_values, listed
+from constructs_triton.testing.endpoints_of_stack import DeclaredEndpoint, EndpointReader
+from constructs_triton.testing.synthesized_stack import StackSource, SynthesizedStack
+
+__all__ = ["assert_endpoint"]
+
+
+def assert_endpoint(
+    stack: StackSource,
+    *,
+    name: str | None = None,
+    image_version: str | None = None,
+    instance_types: str | Collection[str] | None = None,
+    environment: Mapping[str, object] | None = None,
+    variants: Collection[str] | Mapping[str, float] | None = None,
+    models: Collection[str] | None = None,
+) -> None:
+    """Check that one endpoint of a stack is as described. What is not given is not compared.
+
+    Args:
+        stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
+        name: the endpoint's name, logical ID or path of its construct (default: any endpoint of the stack).
+        image_version: the Triton version in the image's tag, such as ``"26.05"``.
+        instance_types: the instance type of all production variants, or all of them.
+        environment: variables that every container has; ``None`` is a variable that must not be set.
+        variants: the names of the production variants, or their weights by name.
+        models: the models that a request can reach: the default model of a single-model endpoint, or all
+            models of a multi-model endpoint or of inference components.
+
+    Raises:
+        AssertionError: no endpoint is as described. The message lists the differences of the nearest one.
+        InvalidValueError: the stack is in no app, or the template cannot be read.
+    """
+    synthesized = SynthesizedStack.of(stack)
+    expected = _Expected(image_version, instance_types, environment, variants, models)
+    endpoints = EndpointReader.of(synthesized).endpoints()
+    chosen = [each for each in endpoints if name is None or each.is_called(name)]
+    if not chosen:
+        known = listed([each.name for each in endpoints])
+        raise AssertionError(f"{synthesized.name}: has no endpoint {name or ''}; its endpoints are {known}")
+    nearest, differences = min(
+        ((each, list(expected.differences(each))) for each in chosen), key=lambda found: len(found[1])
+    )
+    if differences:
+        lines = "\n".join(f"  {each}" for each in differences)
+        raise AssertionError(f'{synthesized.name}: endpoint "{nearest.name}" differs\n{lines}')
+
+
+@dataclass(frozen=True)
+class _Expected:
+    image_version: str | None
+    instance_types: str | Collection[str] | None
+    environment: Mapping[str, object] | None
+    variants: Collection[str] | Mapping[str, float] | None
+    models: Collection[str] | None
+
+    def differences(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
+        """Yield a sentence for each difference of an endpoint."""
+        yield from self._different_image(endpoint)
+        if self.instance_types is not None:
+            given = self.instance_types
+            types = {given} if isinstance(given, str) else set(given)
+            found = {each.instance_type for each in endpoint.variants}
+            yield from differing_names("instance_types", types, found)
+        yield from self._different_variants(endpoint)
+        yield from self._different_environment(endpoint)
+        if self.models is not None:
+            yield from differing_names("models", self.models, _models(endpoint))
+
+    def _different_image(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
+        if self.image_version is None:
+            return
+        others = {each.image_version for each in endpoint.containers} - {self.image_version}
+        if others or not endpoint.containers:
+            yield f'image_version: expected "{self.image_version}", got {listed(others)}'
+
+    def _different_variants(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
+        if self.variants is None:
+            return
+        weights = {each.name: each.weight for each in endpoint.variants}
+        yield from differing_names("variants", self.variants, weights)
+        if isinstance(self.variants, Mapping):
+            known = {name: weight for name, weight in self.variants.items() if name in weights}
+            yield from differing_values("variants", known, weights)
+
+    def _different_environment(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
+        if self.environment is None:
+            return
+        sentences = [
+            sentence
+            for container in endpoint.containers
+            for sentence in differing_values("environment", self.environment, container.environment)
+        ]
+        yield from dict.fromkeys(sentences)  # variants often differ in the same way
+
+
+def _models(endpoint: DeclaredEndpoint) -> frozenset[str] | None:
+    found: frozenset[str] = frozenset()
+    for container in endpoint.containers:
+        if container.models is None:
+            return None
+        found |= container.models
+    return found

@@ -1,0 +1,172 @@
+"""Asserts that a change of a stack replaces and deletes nothing that should be kept."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import Stack
+
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton.testing.stable_template import stable_template
+
+__all__ = ["assert_no_replacement"]
+
+REPLACED_BY_DESIGN = ("AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::ManagedPolicy")
+# Which properties cause a replacement is the same in every Region.
+_REGION = "us-east-1"
+_SUB_REFERENCE = re.compile(r"\$\{([A-Za-z0-9]+)(?:\.[^}]*)?\}")
+
+Template = Mapping[str, Any]
+
+
+def assert_no_replacement(
+    before: Stack | Template | Path | str,
+    after: Stack | Template | Path | str,
+    *,
+    allowed: Collection[str] = REPLACED_BY_DESIGN,
+) -> None:
+    """Check that an update from ``before`` to ``after`` replaces and deletes no resource.
+
+    CloudFormation replaces a resource if a property changes that can be set only at creation, and if its
+    logical ID changes. The properties come from CloudFormation's resource schemas, which cfn-lint contains.
+    A resource that refers to a replaced one in such a property is replaced too. Custom resources are not
+    compared, because their function decides. New content of models is no change.
+
+    Args:
+        before: the stack as deployed: a stack, its stable template, or the path of a template or of a
+            snapshot.
+        after: the changed stack.
+        allowed: CloudFormation types and logical IDs that may be replaced or deleted (default: models and
+            endpoint configurations, which SageMaker cannot change, and the managed policies of endpoints,
+            which this library replaces on purpose).
+
+    Raises:
+        AssertionError: a resource would be replaced or deleted. The message names the properties.
+        MissingDependencyError: cfn-lint is not installed.
+        InvalidValueError: a stack is in no app, or a template cannot be read.
+    """
+    old, new = _resources(before), _resources(after)
+    lost = {
+        name: reason
+        for name, reason in _lost(old, new).items()
+        if not {name, old[name]["Type"]} & set(allowed)
+    }
+    if lost:
+        lines = "\n".join(f"  {old[name]['Type']} {name} {reason}" for name, reason in lost.items())
+        raise AssertionError(
+            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the change, or add "
+            f"a type or a logical ID to `allowed`\n{lines}"
+        )
+
+
+def _resources(source: Stack | Template | Path | str) -> Mapping[str, Any]:
+    if isinstance(source, Mapping):
+        template: Any = source
+    elif isinstance(source, Stack) or ".template." in Path(source).name:
+        template = stable_template(source)
+    else:
+        template = _snapshot(Path(source))
+    found: Mapping[str, Any] = template.get("Resources", {})
+    return found
+
+
+def _snapshot(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InvalidValueError(
+            f"{path}: cannot be read ({error}); pass a snapshot of TritonTemplateExtension, or a stack"
+        ) from None
+
+
+def _lost(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Return why each replaced or deleted resource is lost, by its logical ID."""
+    lost = {name: _deleted(name, old, new) for name in old if name not in new}
+    kept = {name: _Change(old[name], new[name]) for name in old if name in new}
+    replaced: set[str] = set()
+    while found := {
+        name: reasons
+        for name, change in kept.items()
+        if name not in replaced and (reasons := list(change.reasons(replaced)))
+    }:
+        replaced |= found.keys()
+        lost |= {name: "would be replaced: " + "; ".join(reasons) for name, reasons in found.items()}
+    return lost
+
+
+def _deleted(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    resource_type = old[name]["Type"]
+    added = [each for each in new if each not in old and new[each]["Type"] == resource_type]
+    if added:
+        return f"would be deleted, and {added[0]} created: the id of its construct has changed"
+    return "would be deleted"
+
+
+@dataclass(frozen=True)
+class _Change:
+    old: Mapping[str, Any]
+    new: Mapping[str, Any]
+
+    def reasons(self, replaced: Collection[str]) -> Iterator[str]:
+        """Yield why CloudFormation would replace the resource; ``replaced`` are others that it replaces."""
+        if self.old["Type"] != self.new["Type"]:
+            yield f"its type was {self.old['Type']} and is {self.new['Type']}"
+            return
+        for path in _create_only(self.old["Type"]):
+            values = [_value_at(each.get("Properties", {}), path) for each in (self.old, self.new)]
+            if values[0] != values[1]:
+                yield f"{'.'.join(path)} was {_short(values[0])} and is {_short(values[1])}"
+            elif referred := sorted(_references(values[1]) & set(replaced)):
+                yield f"{'.'.join(path)} refers to {referred[0]}, which would be replaced"
+
+
+@cache
+def _create_only(resource_type: str) -> Sequence[tuple[str, ...]]:
+    if resource_type.startswith(("Custom::", "AWS::CloudFormation::CustomResource")):
+        return ()
+    try:
+        from cfnlint.schema import ResourceNotFoundError  # noqa: PLC0415 - half a second, and an extra
+        from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # noqa: PLC0415 - likewise
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"assert_no_replacement: cfn-lint is not installed ({error}); "
+            "run `pip install 'constructs-triton[testing]'`"
+        ) from None
+    try:
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(_REGION, resource_type).schema
+    except ResourceNotFoundError:  # a type of a registry of your own
+        return ()
+    return [tuple(path.split("/")[2:]) for path in schema.get("createOnlyProperties") or ()]
+
+
+def _value_at(value: Any, path: Sequence[str]) -> Any:
+    if not path or value is None:
+        return value
+    if path[0] == "*":
+        return [_value_at(each, path[1:]) for each in value]
+    return _value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
+
+
+def _references(value: Any) -> set[str]:
+    """Return the logical IDs that a value refers to."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
+            return {name}
+        case {"Fn::Sub": str(text)} | {"Fn::Sub": [str(text), *_]}:
+            return set(_SUB_REFERENCE.findall(text))
+        case dict():
+            return set().union(*map(_references, value.values()))
+        case list():
+            return set().union(*map(_references, value))
+    return set()
+
+
+def _short(value: Any) -> str:
+    text = "not set" if value is None else json.dumps(value, sort_keys=True)
+    return text if len(text) <= 100 else f"{text[:100]}…"

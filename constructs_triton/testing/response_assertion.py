@@ -1,0 +1,40 @@
+"""Asserts that an endpoint answers recorded requests as expected."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from constructs_triton.client.recorded_requests import RecordedRequest, RecordedRequests
+from constructs_triton.client.triton_client import TritonClient
+from constructs_triton.operations.verification import verify_requests
+
+__all__ = ["RecordedRequest", "RecordedRequests", "assert_responses"]
+
+
+def assert_responses(
+    client: TritonClient, recorded: RecordedRequests | Path | str, *, target_model: str | None = None
+) -> None:
+    """Send recorded requests and check that each output is equal within its tolerances.
+
+    Args:
+        client: a client of an endpoint on this machine or in AWS, or of an ``InMemoryTransport``.
+        recorded: the requests, or the path of a file of ``constructs-triton invoke --record``. Each output
+            has its own ``absolute_tolerance`` and ``relative_tolerance``.
+        target_model: the model of requests that name none, on a multi-model endpoint (default: the client's).
+
+    Raises:
+        AssertionError: a response differs, or the endpoint returned an error. The message has a line for each
+            difference.
+        InvalidValueError: the file cannot be read, or a request in it is malformed.
+    """
+    requests = recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
+    results = verify_requests(
+        requests,
+        client.transport,
+        target_model_of=str if client.index is None else client.index.target_model,
+        target_model=target_model or client.target_model,
+    )
+    wrong = [each for each in results if each.differences]
+    if wrong:
+        lines = [f"  {each.name}: {sentence}" for each in wrong for sentence in each.differences]
+        raise AssertionError("\n".join([f"{len(wrong)} of {len(results)} responses differ", *lines]))

@@ -1,0 +1,139 @@
+"""Asserts how a stack scales its endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.spelling import did_you_mean
+from constructs_triton.testing.differences import differing, listed
+from constructs_triton.testing.endpoints_of_stack import EndpointReader
+from constructs_triton.testing.synthesized_stack import StackSource, SynthesizedStack
+
+__all__ = ["assert_scales"]
+
+_TARGET, _POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
+
+
+def assert_scales(
+    stack: StackSource,
+    *,
+    on: str,
+    target: float | None = None,
+    between: tuple[int, int] | None = None,
+    of: str | None = None,
+) -> None:
+    """Check that a scaling policy of the stack is as described. What is not given is not compared.
+
+    Args:
+        stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
+        on: the metric: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or the name of another CloudWatch
+            metric or of a predefined metric.
+        target: the policy's ``TargetValue``. It is a percentage for utilization, and a number of requests per
+            minute for ``InvocationsPerInstance``.
+        between: the smallest and the largest number of instances, or of copies of an inference component.
+        of: the variant or the inference component that is scaled (default: any).
+
+    Raises:
+        AssertionError: no policy is as described. The message lists the differences of the nearest one.
+        InvalidValueError: the stack is in no app, or the template cannot be read.
+    """
+    synthesized = SynthesizedStack.of(stack)
+    policies = list(_policies(EndpointReader.of(synthesized)))
+    chosen = [each for each in policies if of is None or each.scaled.rpartition("/")[2] == of]
+    candidates = [each for each in chosen if on in each.metrics]
+    if not candidates:
+        raise AssertionError(_no_policy(synthesized.name, on, of, policies, chosen))
+    nearest, differences = min(
+        ((each, list(each.differences(target, between))) for each in candidates),
+        key=lambda found: len(found[1]),
+    )
+    if differences:
+        lines = "\n".join(f"  {each}" for each in differences)
+        raise AssertionError(
+            f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
+        )
+
+
+@dataclass(frozen=True)
+class _Policy:
+    """A scaling policy. ``scaled`` is a resource ID such as ``endpoint/digits/variant/AllTraffic``."""
+
+    scaled: str
+    metrics: frozenset[str]
+    target: float | None
+    between: tuple[object, object]
+
+    def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
+        if target is not None:
+            yield from differing("target", target, self.target)
+        if between is not None:
+            yield from differing("between", between, self.between)
+
+    def __str__(self) -> str:
+        smallest, largest = self.between
+        value = "" if self.target is None else f" at {self.target:g}"
+        return f"{self.scaled}: {', '.join(sorted(self.metrics))}{value}, between {smallest} and {largest}"
+
+
+def _policies(reader: EndpointReader) -> Iterator[_Policy]:
+    targets = {each: reader.properties(each) for each in reader.stack.resources(_TARGET)}
+    for logical_id in reader.stack.resources(_POLICY):
+        policy = reader.properties(logical_id)
+        target = targets.get(policy.get("ScalingTargetId", ""), {})
+        tracking = policy.get("TargetTrackingScalingPolicyConfiguration", {})
+        metrics = set(_tracked(tracking)) | set(_of_alarms(reader, logical_id))
+        yield _Policy(
+            str(target.get("ResourceId", policy.get("ResourceId", logical_id))),
+            frozenset(metrics),
+            tracking.get("TargetValue"),
+            (target.get("MinCapacity"), target.get("MaxCapacity")),
+        )
+
+
+def _tracked(tracking: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the metrics of a target tracking policy; a predefined one has a short and a long name."""
+    for key, specification in tracking.items():
+        if not key.endswith("MetricSpecification"):
+            continue
+        yield from _metric_names(specification)
+        predefined = specification.get("PredefinedMetricType", "")
+        for prefix in ("", "SageMakerVariant", "SageMakerInferenceComponent"):
+            if predefined.startswith(prefix) and predefined:
+                yield predefined.removeprefix(prefix)
+
+
+def _of_alarms(reader: EndpointReader, policy: str) -> Iterator[str]:
+    """Yield the metrics of the alarms that start a step scaling policy."""
+    for alarm in reader.stack.resources("AWS::CloudWatch::Alarm").values():
+        properties = alarm.get("Properties", {})
+        if {"Ref": policy} in properties.get("AlarmActions", ()):
+            yield from _metric_names(properties)
+
+
+def _metric_names(value: Any) -> Iterator[str]:
+    """Yield every ``MetricName``, also those of expressions."""
+    match value:
+        case {"MetricName": str(name)}:
+            yield name
+        case dict():
+            for each in value.values():
+                yield from _metric_names(each)
+        case list():
+            for each in value:
+                yield from _metric_names(each)
+
+
+def _no_policy(
+    stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]
+) -> str:
+    if not policies:
+        return f"{stack}: has no scaling policy; call auto_scale_instance_count() of an endpoint's variant"
+    if not chosen:
+        scaled = {each.scaled.rpartition("/")[2] for each in policies}
+        return f'{stack}: nothing called "{of}" is scaled; {did_you_mean(of or "", scaled, listed(scaled))}'
+    names = {metric for each in chosen for metric in each.metrics}
+    hint = did_you_mean(on, names, "its policies are")
+    lines = "\n".join(f"  {each}" for each in chosen)
+    return f'{stack}: no policy scales on "{on}"; {hint}\n{lines}'
