@@ -10,13 +10,26 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, Protocol, Self
 
 from constructs_triton.errors import LocalEndpointError
 
-__all__ = ["LocalEndpoint"]
+__all__ = ["LocalEndpoint", "SynthesizableApp"]
 
 _STOP_TIMEOUT_SECONDS = 30.0
+
+
+class _CloudAssembly(Protocol):
+    @property
+    def directory(self) -> str: ...
+
+
+class SynthesizableApp(Protocol):
+    """A ``cdk.App`` or a ``cdk.Stage``."""
+
+    def synth(self) -> _CloudAssembly:
+        """Write the cloud assembly."""
+        ...
 
 
 class LocalEndpoint:
@@ -108,6 +121,14 @@ class LocalEndpoint:
             "--no-stand-ins": not uses_stand_ins,
         }
         return cls._of([str(path)], options, flags, substitutes, images)
+
+    @classmethod
+    def from_app(cls, app: SynthesizableApp, **options: Any) -> Self:
+        """Synthesize a ``cdk.App`` or ``cdk.Stage`` and run its endpoints.
+
+        ``options`` are those of :meth:`from_assembly`.
+        """
+        return cls.from_assembly(app.synth().directory, **options)
 
     @classmethod
     def from_repository(

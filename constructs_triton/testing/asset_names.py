@@ -64,7 +64,9 @@ class StableNames:
     def _replace(self, value: Any, pattern: re.Pattern[str]) -> Any:
         match value:
             case str():
-                return _STATEMENTS.sub(r"\1<digest>", pattern.sub(lambda found: self.by_text[found[0]], value))
+                return _STATEMENTS.sub(
+                    r"\1<digest>", pattern.sub(lambda found: self.by_text[found[0]], value)
+                )
             case dict():
                 return {
                     self._replace(key, pattern): self._replace(each, pattern) for key, each in value.items()

@@ -29,9 +29,7 @@ def differing_names(what: str, expected: Collection[str], found: Collection[str]
         yield f'{what}: "{name}" is not expected'
 
 
-def differing_values(
-    what: str, expected: Mapping[str, object], found: Mapping[str, object]
-) -> Iterator[str]:
+def differing_values(what: str, expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[str]:
     """Yield a sentence for each expected key that is missing or has another value.
 
     ``None`` expects that the key is missing. Other keys are not compared.

@@ -115,21 +115,26 @@ class EndpointReader:
     def _variant(self, variant: Mapping[str, Any], endpoint: str) -> DeclaredVariant:
         name = str(variant.get("VariantName"))
         if "ModelName" in variant:
-            models = [variant["ModelName"]]
+            containers = self._containers(variant["ModelName"])
         else:
-            models = list(self._models_of_components(endpoint, name))
+            containers = list(self._containers_of_components(endpoint, name))
         return DeclaredVariant(
             name,
             str(variant.get("InstanceType", "serverless")),
             float(variant.get("InitialVariantWeight", 1)),
-            [container for model in models for container in self._containers(model)],
+            containers,
         )
 
-    def _models_of_components(self, endpoint: str, variant: str) -> Iterator[Any]:
+    def _containers_of_components(self, endpoint: str, variant: str) -> Iterator[DeclaredContainer]:
         for logical_id in self.stack.resources("AWS::SageMaker::InferenceComponent"):
             component = self.properties(logical_id)
-            if (component.get("EndpointName"), component.get("VariantName")) == (endpoint, variant):
-                yield component.get("Specification", {}).get("ModelName")
+            if component.get("EndpointName") != endpoint or component.get("VariantName", variant) != variant:
+                continue
+            specification = component.get("Specification") or component.get("Specifications", [{}])[0]
+            if "ModelName" in specification:
+                yield from self._containers(specification["ModelName"])
+            else:
+                yield self._container(specification.get("Container", {}))
 
     def _containers(self, model: Any) -> list[DeclaredContainer]:
         properties = self._named("AWS::SageMaker::Model", model)

@@ -60,8 +60,8 @@ def assert_no_replacement(
     if lost:
         lines = "\n".join(f"  {old[name]['Type']} {name} {reason}" for name, reason in lost.items())
         raise AssertionError(
-            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the change, or add "
-            f"a type or a logical ID to `allowed`\n{lines}"
+            f"the update would replace or delete {len(lost)} of {len(old)} resources; undo the change, or "
+            f"add a type or a logical ID to `allowed`\n{lines}"
         )
 
 

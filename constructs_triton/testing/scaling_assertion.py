@@ -51,9 +51,7 @@ def assert_scales(
     )
     if differences:
         lines = "\n".join(f"  {each}" for each in differences)
-        raise AssertionError(
-            f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}'
-        )
+        raise AssertionError(f'{synthesized.name}: the policy on "{on}" of {nearest.scaled} differs\n{lines}')
 
 
 @dataclass(frozen=True)
@@ -125,9 +123,7 @@ def _metric_names(value: Any) -> Iterator[str]:
                 yield from _metric_names(each)
 
 
-def _no_policy(
-    stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]
-) -> str:
+def _no_policy(stack: str, on: str, of: str | None, policies: list[_Policy], chosen: list[_Policy]) -> str:
     if not policies:
         return f"{stack}: has no scaling policy; call auto_scale_instance_count() of an endpoint's variant"
     if not chosen:

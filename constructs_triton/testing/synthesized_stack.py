@@ -73,10 +73,12 @@ def _read(path: Path) -> dict[str, Any]:
         template = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidValueError(
-            f"{path}: cannot be read ({error}); pass a stack, or the path of a template that `cdk synth` wrote"
+            f"{path}: cannot be read ({error}); pass a stack, or the path of a template from `cdk synth`"
         ) from None
     if not isinstance(template, dict):
-        raise InvalidValueError(f"{path}: must be a template, got a {type(template).__name__}")
+        raise InvalidValueError(
+            f"{path}: must be a template, got {type(template).__name__}; run `cdk synth` again"
+        )
     return template
 
 

@@ -35,6 +35,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "operations",
         "cdk",
         "local",
+        "testing",
         "cli",
     ),
     "cdk": (
@@ -66,8 +67,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "server_check",
     ),
 }
-# Both read the same template, so neither imports the other.
-SIBLINGS = {("local", "cdk")}
+# The first two read the same template, so neither imports the other. Tests alone import `testing`.
+SIBLINGS = {("local", "cdk"), ("cli", "testing")}
 
 
 def _modules(folder: str) -> list[Path]:
@@ -123,8 +124,8 @@ def test_each_module_is_in_a_layer(folder: str) -> None:
 
 
 def test_only_cdk_imports_the_cdk() -> None:
-    """``cdk/`` is the only folder that imports aws_cdk, constructs or jsii."""
-    outside = (path for path in _modules("") if _layer(path, "") != "cdk")
+    """``cdk/`` and ``testing/`` are the only folders that import aws_cdk, constructs or jsii."""
+    outside = (path for path in _modules("") if _layer(path, "") not in ("cdk", "testing"))
     roots = {str(path): {name.split(".")[0] for name in _imports(path)} for path in outside}
     assert not {path for path, names in roots.items() if names & {"aws_cdk", "constructs", "jsii"}}
 

@@ -13,6 +13,7 @@ LAZY_PACKAGES = [
     "constructs_triton.local",
     "constructs_triton.model_config",
     "constructs_triton.model_repository",
+    "constructs_triton.testing",
 ]
 PUBLIC = [(package, name) for package in LAZY_PACKAGES for name in importlib.import_module(package).__all__]
 

@@ -1,0 +1,78 @@
+"""What the fixtures of the pytest plugin do. Importing it loads the client and the local run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.client.model_index import ModelIndex
+from constructs_triton.client.triton_client import TritonClient
+from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
+from constructs_triton.local.containers.engine import ContainerEngine
+from constructs_triton.local.endpoint import LocalEndpoint
+from constructs_triton.local.server.host_features import has_private_addresses
+from constructs_triton.local.server.installation import find_installation, inspect_python
+from constructs_triton.spelling import quoted
+
+__all__ = ["client_of", "local_endpoint", "why_no_server"]
+
+_EXTRA = "pip install 'constructs-triton[local]'"
+# Of "digits-3f9c2a1b.tar.gz" and "digits.tar.gz": "digits".
+_ARCHIVE = re.compile(r"(.+?)(?:-[0-9a-f]{8})?\.tar\.gz")
+
+
+def why_no_server(options: Mapping[str, Any]) -> str | None:
+    """Return why no endpoint can run on this machine with these options of ``LocalEndpoint``, or ``None``."""
+    for package in ("aiohttp", "boto3"):
+        if find_spec(package) is None:
+            return f"{package} is not installed; run `{_EXTRA}`"
+    try:
+        if options.get("engine") is not None:
+            ContainerEngine(options["engine"]).memory_bytes()
+            return None
+        find_installation(_path(options.get("tritonserver")))
+        inspect_python(_path(options.get("python")))
+        has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
+    except (LocalEndpointError, MissingDependencyError) as error:
+        return str(error)
+    return None
+
+
+def _path(value: str | Path | None) -> Path | None:
+    return None if value is None else Path(value)
+
+
+def local_endpoint(app: Any, options: Mapping[str, Any]) -> LocalEndpoint:
+    """Return the run of an app, or of the path of a cloud assembly; enter it to start."""
+    if isinstance(app, str | Path):
+        return LocalEndpoint.from_assembly(app, **options)
+    return LocalEndpoint.from_app(app, **options)
+
+
+def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
+    """Return a client of the only endpoint of a run, or of the one with a name.
+
+    The models of a multi-model endpoint are known by name.
+
+    Raises:
+        InvalidValueError: there are several endpoints and no name, or no endpoint of that name.
+    """
+    described = {each["name"]: each for each in local.description["endpoints"]}
+    if name is None and len(described) == 1:
+        name = next(iter(described))
+    if name is None or name not in described:
+        wrong = "there are several endpoints" if name is None else f'there is no endpoint "{name}"'
+        raise InvalidValueError(f"triton_client: {wrong}; set --triton-endpoint to {quoted(described)}")
+    variants = described[name]["variants"].values()
+    archives = [archive for variant in variants for archive in variant["target_models"]]
+    return TritonClient.for_endpoint(
+        name, endpoint_url=local.endpoint_url, index=_index_of(archives) if archives else None
+    )
+
+
+def _index_of(archives: Iterable[str]) -> ModelIndex:
+    found = {each: _ARCHIVE.fullmatch(each) for each in archives}
+    return ModelIndex({match[1]: archive for archive, match in found.items() if match})
