@@ -43,8 +43,9 @@ def assert_endpoint(
     endpoints = EndpointReader.of(synthesized).endpoints()
     chosen = [each for each in endpoints if name is None or each.is_called(name)]
     if not chosen:
+        wanted = "no endpoint" if name is None else f'no endpoint "{name}"'
         known = listed([each.name for each in endpoints])
-        raise AssertionError(f"{synthesized.name}: has no endpoint {name or ''}; its endpoints are {known}")
+        raise AssertionError(f"{synthesized.name}: has {wanted}; its endpoints are: {known}")
     nearest, differences = min(
         ((each, list(expected.differences(each))) for each in chosen), key=lambda found: len(found[1])
     )

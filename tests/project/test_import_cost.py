@@ -48,3 +48,16 @@ except SystemExit as stop:
     assert stop.code == 0
 """
     assert not _loaded(code) & (HEAVY | {"boto3", "botocore", "numpy", "google"})
+
+
+def test_pytest_plugin_starts_nothing() -> None:
+    """A test run without the plugin's fixtures loads neither the CDK, nor boto3, nor NumPy, nor syrupy."""
+    code = """
+import os, pytest
+os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+options = ["-p", "constructs_triton.testing.plugin", "-c", os.devnull, "--rootdir", "/", "--help"]
+assert pytest.main(options) == 0
+"""
+    loaded = _loaded(code)
+    assert not loaded & (HEAVY | {"boto3", "botocore", "numpy", "syrupy", "cfnlint", "aiohttp"})
+    assert "constructs_triton" in loaded

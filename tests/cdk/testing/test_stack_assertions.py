@@ -1,0 +1,286 @@
+"""The assertions about stacks, and what their messages say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sagemaker as sagemaker
+from cdk_apps import add_repository, make_app, make_stack, write_repository
+
+from constructs_triton import (
+    InstanceType,
+    TritonEnsembleEndpoint,
+    TritonEnvironment,
+    TritonImage,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.errors import InvalidValueError, MissingDependencyError
+from constructs_triton.testing import (
+    assert_endpoint,
+    assert_no_replacement,
+    assert_scales,
+    replacement_assertion,
+    stable_template,
+)
+
+G5, ROLE = "ml.g5.xlarge", "arn:aws:iam::123456789012:role/triton"
+
+
+def add_pipeline(
+    stack: cdk.Stack, path: Path, id: str = "Pipeline", **options: Any
+) -> TritonEnsembleEndpoint:
+    models = add_repository(stack, path, f"{id}Models")
+    options = {"instance_type": InstanceType.of(G5), "image": TritonImage.dlc("26.05"), **options}
+    return TritonEnsembleEndpoint(stack, id, model_repository=models, ensemble="pipeline", **options)
+
+
+def add_component(stack: cdk.Stack, path: Path) -> None:
+    """Add an endpoint with an inference component, as resources of CloudFormation."""
+    variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(variant_name="Hosts", instance_type=G5)
+    config = sagemaker.CfnEndpointConfig(
+        stack, "HostsConfig", production_variants=[variant], execution_role_arn=ROLE
+    )
+    endpoint = sagemaker.CfnEndpoint(
+        stack, "HostsEndpoint", endpoint_config_name=config.attr_endpoint_config_name, endpoint_name="hosts"
+    )
+    environment = {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "shift"}
+    model = sagemaker.CfnModel(
+        stack,
+        "ShiftModel",
+        execution_role_arn=ROLE,
+        primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
+            image="example.com/triton:26.05-py3", environment=environment
+        ),
+    )
+    sagemaker.CfnInferenceComponent(
+        stack,
+        "Shift",
+        endpoint_name=endpoint.attr_endpoint_name,
+        inference_component_name="shift",
+        variant_name="Hosts",
+        specification=sagemaker.CfnInferenceComponent.InferenceComponentSpecificationProperty(
+            model_name=model.attr_model_name
+        ),
+    )
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> cdk.Stack:
+    """A stack with three endpoints: of an ensemble that scales, of several models, and of components."""
+    path = write_repository(tmp_path_factory.mktemp("models"))
+    stack = cdk.Stack(make_app(), "Shop")
+    pipeline = add_pipeline(stack, path)
+    scaling = pipeline.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+    scaling.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
+    scaling.scale_on_invocations_per_instance("Calls", max_requests_per_second=10)
+    TritonMultiModelEndpoint(
+        stack,
+        "Catalog",
+        model_repository=add_repository(stack, path, "CatalogModels"),
+        instance_type=InstanceType.of("ml.g5.2xlarge"),
+        environment=TritonEnvironment(log_verbose=True),
+        endpoint_name="catalog",
+    )
+    add_component(stack, path)
+    return stack
+
+
+def failure(check: Any, *arguments: Any, **options: Any) -> str:
+    """Return the message of an assertion that fails."""
+    with pytest.raises(AssertionError) as caught:
+        check(*arguments, **options)
+    return str(caught.value)
+
+
+def test_endpoints_are_as_described(shop: cdk.Stack) -> None:
+    """Each type of endpoint is found by its name or by the path of its construct."""
+    assert_endpoint(shop)
+    assert_endpoint(
+        shop, name="Pipeline", models=["pipeline"], variants={"AllTraffic": 1}, instance_types={G5},
+        image_version="26.05",
+    )  # fmt: skip
+    assert_endpoint(
+        shop,
+        name="catalog",
+        models=["pipeline", "other"],
+        environment={"SAGEMAKER_TRITON_LOG_VERBOSE": "true", "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": None},
+    )
+    assert_endpoint(shop, name="hosts", models=["shift"], image_version="26.05", variants=["Hosts"])
+
+
+def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None:
+    """The message names the endpoint with the fewest differences, and each of them."""
+    message = failure(
+        assert_endpoint,
+        shop,
+        models=["pipeline", "others"],
+        instance_types="ml.g5.2xlarge",
+        image_version="25.09",
+        variants={"AllTraffic": 9},
+        environment={
+            "SAGEMAKER_TRITON_LOG_VERBOS": "true",
+            "SAGEMAKER_TRITON_PING_MODE": "ready",
+            "SAGEMAKER_TRITON_LOG_VERBOSE": None,
+        },
+    )
+    assert message.splitlines() == [
+        'Shop: endpoint "catalog" differs',
+        '  image_version: expected "25.09", got "26.05"',
+        "  variants[\"AllTraffic\"]: expected 9, got 1.0",
+        '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
+        'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
+        "  environment[\"SAGEMAKER_TRITON_PING_MODE\"]: expected 'ready', got 'live'",
+        "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",
+        '  models: "others" is missing; did you mean "other"?',
+        '  models: "other" is not expected',
+    ]  # fmt: skip
+    unknown = failure(assert_endpoint, shop, name="katalog")
+    assert unknown.startswith(
+        'Shop: has no endpoint "katalog"; its endpoints are: "PipelineC660917D", "catalog"'
+    )
+
+
+def test_models_of_another_program_are_not_known(tmp_path: Path) -> None:
+    """A template without the models of its endpoint is reported."""
+    stack = make_stack()
+    container = sagemaker.CfnModel.ContainerDefinitionProperty(image="triton:1", model_data_url="s3://b/k")
+    model = sagemaker.CfnModel(stack, "Model", execution_role_arn=ROLE, primary_container=container)
+    variant = sagemaker.CfnEndpointConfig.ProductionVariantProperty(
+        variant_name="V", instance_type=G5, model_name=model.attr_model_name
+    )
+    config = sagemaker.CfnEndpointConfig(stack, "Config", production_variants=[variant])
+    sagemaker.CfnEndpoint(stack, "Endpoint", endpoint_config_name=config.attr_endpoint_config_name)
+    message = failure(assert_endpoint, stack, models=["digits"])
+    assert 'models: expected "digits", but they are known only after the deployment' in message
+
+
+def test_scaling_is_as_described(shop: cdk.Stack) -> None:
+    """Customized and predefined metrics are found, with targets and limits."""
+    assert_scales(shop, on="GPUUtilization", target=60, between=(1, 5), of="AllTraffic")
+    for name in ("InvocationsPerInstance", "SageMakerVariantInvocationsPerInstance"):
+        assert_scales(shop, on=name, target=300)
+
+
+def test_step_scaling_has_the_metric_of_its_alarm(stack: cdk.Stack) -> None:
+    """A step scaling policy scales on the metric of the alarm that starts it."""
+    endpoint = TritonEnsembleEndpoint.from_endpoint_attributes(
+        stack, "E", endpoint_name="bert", is_asynchronous=True
+    )
+    count = endpoint.auto_scale_instance_count(min_capacity=0, max_capacity=4)
+    count.scale_on_backlog("Backlog", target_backlog_per_instance=5)
+    assert_scales(stack, on="HasBacklogWithoutCapacity", between=(0, 4))
+    assert_scales(stack, on="ApproximateBacklogSizePerInstance", target=5)
+
+
+def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cdk.Stack) -> None:
+    """The message names another metric, another variant, or each value that differs."""
+    assert failure(assert_scales, shop, on="GPUUtilization", target=70, between=(1, 8)).splitlines() == [
+        'Shop: the policy on "GPUUtilization" of endpoint/PipelineC660917D/variant/AllTraffic differs',
+        "  target: expected 70, got 60",
+        "  between: expected (1, 8), got (1, 5)",
+    ]
+    other = failure(assert_scales, shop, on="GpuUtilization").splitlines()
+    assert other[:2] == [
+        'Shop: no policy scales on "GpuUtilization"; did you mean "GPUUtilization"?',
+        "  endpoint/PipelineC660917D/variant/AllTraffic: GPUUtilization at 60, between 1 and 5",
+    ]
+    assert 'nothing called "Blue" is scaled; "AllTraffic"' in failure(
+        assert_scales, shop, on="GPUUtilization", of="Blue"
+    )
+    cdk.CfnResource(stack, "Topic", type="AWS::SNS::Topic")
+    assert "has no scaling policy" in failure(assert_scales, stack, on="GPUUtilization")
+
+
+def test_replacements_are_reported(tmp_path: Path) -> None:
+    """A new name replaces the endpoint and what refers to it; a renamed construct is deleted and created."""
+    path = write_repository(tmp_path / "models")
+
+    def template(id: str = "Pipeline", **options: Any) -> dict[str, Any]:
+        stack = make_stack()
+        scaled = add_pipeline(stack, path, id, **options).auto_scale_instance_count(
+            min_capacity=1, max_capacity=5
+        )
+        scaled.scale_on_gpu_utilization("Gpu")
+        return stable_template(stack)
+
+    before = template()
+    assert_no_replacement(before, template(image=TritonImage.dlc("25.09")))
+    named = failure(assert_no_replacement, before, template(endpoint_name="shop")).splitlines()
+    assert 'Endpoint PipelineC660917D would be replaced: EndpointName was not set and is "shop"' in named[1]
+    assert "ResourceId refers to PipelineC660917D, which would be replaced" in named[2]
+    moved = failure(assert_no_replacement, before, template("Line"))
+    assert "AWS::IAM::Role PipelineRole" in moved
+    assert "and LineRole" in moved
+    assert "created: the id of its construct has changed" in moved
+    types = {each["Type"] for each in before["Resources"].values()}
+    assert_no_replacement(before, {}, allowed=types)
+    assert "would be deleted" in failure(assert_no_replacement, before, {})
+
+
+def test_snapshot_is_compared_with_a_stack(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The stack before the change can be a snapshot, or a template of a cloud assembly."""
+    sagemaker.CfnEndpoint(stack, "E", endpoint_config_name="c", endpoint_name="old")
+    snapshot = tmp_path / "test_template.json"
+    snapshot.write_text(json.dumps(stable_template(stack)))
+    changed = make_stack()
+    sagemaker.CfnEndpoint(changed, "E", endpoint_config_name="c", endpoint_name="new")
+    assert 'EndpointName was "old" and is "new"' in failure(assert_no_replacement, snapshot, changed)
+    written = Path(cdk.Stage.of(stack).synth().directory) / stack.template_file  # type: ignore[union-attr]
+    assert_no_replacement(written, stack)
+    with pytest.raises(InvalidValueError, match="cannot be read"):
+        assert_no_replacement(tmp_path / "none.json", stack)
+
+
+def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A change of type is a replacement, an unknown type has no schema, and cfn-lint may be missing."""
+    topic, queue = {"Type": "AWS::SNS::Topic"}, {"Type": "AWS::SQS::Queue"}
+    changed = failure(assert_no_replacement, {"Resources": {"A": topic}}, {"Resources": {"A": queue}})
+    assert "its type was AWS::SNS::Topic and is AWS::SQS::Queue" in changed
+    own = {"Type": "Acme::Shop::Cart", "Properties": {"Size": 1}}
+    assert_no_replacement({"Resources": {"A": own}}, {"Resources": {"A": {**own, "Properties": {}}}})
+    replacement_assertion._create_only.cache_clear()
+    monkeypatch.setitem(sys.modules, "cfnlint.schema", None)
+    with pytest.raises(MissingDependencyError, match=r"constructs-triton\[testing\]"):
+        assert_no_replacement({"Resources": {"A": topic}}, {"Resources": {"A": topic}})
+
+
+def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
+    """The code of a function, its version and the template of a nested stack have names."""
+    code = tmp_path / "code"
+    code.mkdir()
+
+    def template(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        (code / "index.py").write_text(text)
+        stack = cdk.Stack(make_app(), "Shop")
+        nested = cdk.NestedStack(stack, "Inner")
+        function = lambda_.Function(
+            nested,
+            "Orders",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            handler="index.handler",
+            code=lambda_.Code.from_asset(str(code)),
+        )
+        cdk.CfnOutput(nested, "Version", value=function.current_version.version)
+        return stable_template(stack), stable_template(nested)
+
+    before, after = template("a = 1"), template("a = 2")
+    assert before == after
+    outer, inner = (json.dumps(each) for each in before)
+    assert "<template:" in outer
+    assert '"S3Key": "<asset:Inner/Orders>"' in inner
+    assert "BootstrapVersion" not in outer
+
+
+def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
+    """What cannot be synthesized or read is an error that says what to pass."""
+    (tmp_path / "list.template.json").write_text("[]")
+    with pytest.raises(InvalidValueError, match="must be a template, got list"):
+        stable_template(tmp_path / "list.template.json")
+    with pytest.raises(InvalidValueError, match="pass a stack, or the path"):
+        stable_template(tmp_path / "none.template.json")

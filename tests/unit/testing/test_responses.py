@@ -1,0 +1,79 @@
+"""Recorded requests in tests, and the clients of the plugin's fixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from constructs_triton.client import InMemoryTransport, ModelIndex, TritonClient
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.testing import RecordedRequest, RecordedRequests, assert_responses
+from constructs_triton.testing.local_endpoints import client_of
+
+Arrays = Mapping[str, NDArray[Any]]
+INPUTS = {"x": np.array([[1.0, 2.0]], np.float32)}
+
+
+def double(inputs: Arrays) -> Arrays:
+    return {"y": inputs["x"] * 2}
+
+
+def recording(target_model: str | None = None) -> RecordedRequests:
+    """Return a request with the response of ``double``."""
+    result = TritonClient(InMemoryTransport(double)).infer(INPUTS)
+    return RecordedRequests([RecordedRequest.of("pair", INPUTS, result, target_model=target_model)])
+
+
+def test_equal_responses_pass_within_their_tolerances(tmp_path: Path) -> None:
+    """A response may differ by the tolerance of its output, and requests may come from a file."""
+    recording().save(tmp_path / "requests.json")
+    near = TritonClient(InMemoryTransport(lambda inputs: {"y": inputs["x"] * 2.00001}))
+    assert_responses(near, tmp_path / "requests.json")
+
+
+def test_different_responses_are_listed() -> None:
+    """The message names the request, the output and the difference."""
+    other = TritonClient(InMemoryTransport(lambda inputs: {"y": inputs["x"] * 3}))
+    with pytest.raises(AssertionError, match=r"1 of 1 responses differ\n  pair: .*y"):
+        assert_responses(other, recording())
+
+
+def test_models_are_found_by_name() -> None:
+    """The client's index and its default model apply to recorded requests."""
+    index = ModelIndex({"double": "double-3f9c2a1b.tar.gz"})
+    for recorded, target_model in ((recording("double"), None), (recording(), "double")):
+        transport = InMemoryTransport(double)
+        assert_responses(TritonClient(transport, index=index, target_model=target_model), recorded)
+        assert transport.calls[0].options == {"TargetModel": "double-3f9c2a1b.tar.gz"}
+
+
+def local_run(**archives: list[str]) -> LocalEndpoint:
+    """Return what a run with these endpoints and archives says of itself."""
+    described = [
+        {"name": name, "variants": {"AllTraffic": {"target_models": archives[name]}}} for name in archives
+    ]
+    run = SimpleNamespace(description={"endpoints": described}, endpoint_url="http://127.0.0.1:9")
+    return cast(LocalEndpoint, run)
+
+
+def test_client_of_a_run_knows_models_by_name() -> None:
+    """The index of a multi-model endpoint has its archives, with and without a digest."""
+    client = client_of(local_run(shop=["mood-3f9c2a1b.tar.gz", "plain.tar.gz"]))
+    assert client.index == ModelIndex({"mood": "mood-3f9c2a1b.tar.gz", "plain": "plain.tar.gz"})
+    assert client_of(local_run(shop=[])).index is None
+
+
+def test_one_of_several_endpoints_must_be_named() -> None:
+    """Of several endpoints, or of an unknown name, the message lists the names."""
+    run = local_run(shop=[], bank=[])
+    assert client_of(run, "bank").index is None
+    for name in (None, "barn"):
+        with pytest.raises(InvalidValueError, match='set --triton-endpoint to "shop" and "bank"'):
+            client_of(run, name)
