@@ -15,6 +15,8 @@ from typing import Any
 import aws_cdk as cdk
 import cdk_nag
 
+from constructs_triton.testing import stable_template
+
 PROJECT = Path(__file__).resolve().parents[1]
 EXAMPLES = PROJECT / "examples"
 CAPABILITIES = sorted(path.parent.name for path in EXAMPLES.glob("*/app.py"))
@@ -26,10 +28,14 @@ Template = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A synthesized example: its templates by stack, its construct tree, and the validation report."""
+    """A synthesized example: its templates by stack, its construct tree, and the validation report.
+
+    ``stable_templates`` have names in place of digests.
+    """
 
     name: str
     templates: Mapping[str, Template]
+    stable_templates: Mapping[str, Template]
     app: cdk.App
     validation: Mapping[str, Any]
 
@@ -47,7 +53,11 @@ def example(name: str) -> Example:
         app = run_app(name, Path(directory), RULE_PACKS if name in SECURE else ())
         stacks = app.synth().stacks_recursively  # the example has synthesized them already
         templates = {stack.display_name: stack.template for stack in stacks}
-        return Example(name, templates, app, read_validation(Path(directory)))
+        stable = {
+            stack.display_name: stable_template(Path(stack.assembly.directory, stack.template_file))
+            for stack in stacks
+        }
+        return Example(name, templates, stable, app, read_validation(Path(directory)))
 
 
 def whole_templates(found: Example) -> list[Template]:

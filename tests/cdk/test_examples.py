@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cdk_apps import flat, normalise, policies, resources, statements
+from cdk_apps import flat, policies, resources, statements
 from cfnlint.api import lint
 from cfnlint.config import ManualArgs
 from example_apps import (
@@ -23,9 +23,9 @@ from example_apps import (
     run_app,
 )
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
 
 import constructs_triton
+from constructs_triton.testing import TritonTemplateExtension
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -35,12 +35,12 @@ SHOWN = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::", *POLICIES, "Custom
 PUBLIC_SOURCES = {"__future__", "pathlib", "aws_cdk", "constructs", "constructs_triton"}
 
 
-def outline(templates: dict[str, Any]) -> dict[str, Any]:
+def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
     """Return the templates with the properties of this library's resources, and the types of all others."""
     return {
         stack: {
             name: each if each["Type"].startswith(SHOWN) else each["Type"]
-            for name, each in normalise(template)["Resources"].items()
+            for name, each in template["Resources"].items()
         }
         for stack, template in templates.items()
     }
@@ -49,7 +49,7 @@ def outline(templates: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_template_is_as_recorded(name: str, snapshot: SnapshotAssertion) -> None:
     """The template of each example is as recorded."""
-    assert outline(dict(example(name).templates)) == snapshot.use_extension(JSONSnapshotExtension)
+    assert outline(example(name).stable_templates) == snapshot(extension_class=TritonTemplateExtension)
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)

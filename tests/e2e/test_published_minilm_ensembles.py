@@ -30,7 +30,6 @@ from numpy.typing import NDArray
 from platformdirs import user_cache_path
 from sentence_reference import SentenceReference
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
 from triton_server import needs_server
 from tritonclient import http as http_client
 
@@ -39,6 +38,7 @@ from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.testing import TritonTemplateExtension, stable_template
 
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
@@ -138,9 +138,10 @@ def loaded_steps(local: LocalEndpoint) -> set[str]:
     return words & (SENTENCE_STEPS | DIGITS_STEPS)
 
 
-def test_the_template_is_what_the_example_promises(template: Template, snapshot: SnapshotAssertion) -> None:
+def test_the_template_is_what_the_example_promises(assembly: Path, snapshot: SnapshotAssertion) -> None:
     """The template has the endpoint, its configuration and its model."""
-    assert endpoint_calls(template, ENDPOINT) == snapshot(extension_class=JSONSnapshotExtension)
+    template = stable_template(assembly / f"{STACK}.template.json")
+    assert endpoint_calls(template, ENDPOINT) == snapshot(extension_class=TritonTemplateExtension)
 
 
 def test_differences_from_the_articles_calls(template: Template) -> None:

@@ -25,7 +25,6 @@ from example_scripts import (
 )
 from local_assembly import BUCKET, AssemblyBuilder
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
 from t5_reference import T5Reference
 from triton_server import needs_server
 
@@ -33,6 +32,7 @@ from constructs_triton.client import ModelIndex, TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton.testing import TritonTemplateExtension, stable_template
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_t5_python_backend")]
 
@@ -172,10 +172,11 @@ def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) 
 
 @pytest.mark.parametrize("name", [MULTI_MODEL, SINGLE_MODEL])
 def test_the_template_is_what_the_example_promises(
-    template: Template, snapshot: SnapshotAssertion, name: str
+    assembly: Path, snapshot: SnapshotAssertion, name: str
 ) -> None:
     """The template has both endpoints, their configurations and their models."""
-    assert endpoint_calls(template, name) == snapshot(extension_class=JSONSnapshotExtension)
+    template = stable_template(assembly / f"{STACK}.template.json")
+    assert endpoint_calls(template, name) == snapshot(extension_class=TritonTemplateExtension)
 
 
 def test_differences_from_the_articles_calls(template: Template) -> None:

@@ -18,7 +18,6 @@ from cdk_apps import (
     flat,
     make_app,
     make_stack,
-    normalise,
     only,
     policies,
     resources,
@@ -28,7 +27,6 @@ from cdk_apps import (
     write_repository,
 )
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
 
 from constructs_triton import (
     InstanceType,
@@ -39,14 +37,10 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.testing import TritonTemplateExtension
 
 GPU = InstanceType.of("ml.g5.xlarge")
 CPU = InstanceType.of("ml.c5.xlarge")
-
-
-@pytest.fixture
-def snapshot_json(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    return snapshot.use_extension(JSONSnapshotExtension)
 
 
 @pytest.fixture
@@ -82,21 +76,21 @@ def variant(template: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("environment", [ENVIRONMENT, None], ids=["region", "agnostic"])
 def test_ensemble_template(
-    path: Path, snapshot_json: SnapshotAssertion, environment: cdk.Environment | None
+    path: Path, snapshot: SnapshotAssertion, environment: cdk.Environment | None
 ) -> None:
     """The template of an ensemble endpoint is as recorded, with and without a Region."""
     stack = make_stack(environment)
     make_ensemble(stack, path)
-    assert normalise(synthesize(stack)) == snapshot_json
+    assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 
-def test_multi_model_template(path: Path, snapshot_json: SnapshotAssertion) -> None:
+def test_multi_model_template(path: Path, snapshot: SnapshotAssertion) -> None:
     """The template of a scaled multi-model endpoint is as recorded."""
     stack = make_stack()
     endpoint = make_multi_model(stack, path)
     count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
     count.scale_on_gpu_utilization("Gpu")
-    assert normalise(synthesize(stack)) == snapshot_json
+    assert stack == snapshot(extension_class=TritonTemplateExtension)
 
 
 def test_ensemble_names_its_default_model(path: Path) -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 from pathlib import Path
 
 import pytest
 from article_calls import Difference, differences, explained, template_calls
 from published_examples import EXAMPLES, templates
 from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.json import JSONSnapshotExtension
 
 from constructs_triton.cli import simulate
+from constructs_triton.testing import TritonTemplateExtension
 
 STACKS = [
     ("dali_inception", "DaliInception"),
@@ -52,8 +51,7 @@ def test_serving_part_of_the_template(example: str, stack: str, snapshot: Snapsh
     kinds = ("AWS::SageMaker::", "AWS::ApplicationAutoScaling::")
     resources = templates(example)[stack]["Resources"]
     part = {name: each for name, each in resources.items() if each["Type"].startswith(kinds)}
-    text = re.sub(r"[0-9a-f]{64}", "<digest>", json.dumps(part))
-    assert json.loads(text) == snapshot.use_extension(JSONSnapshotExtension)
+    assert part == snapshot(extension_class=TritonTemplateExtension)
 
 
 @pytest.mark.parametrize(
