@@ -9,13 +9,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from constructs_triton.cdk.permissions.role_permissions import REPLACED_WITH_ITS_STATEMENTS
-from constructs_triton.cdk.repository.archive_assets import ARCHIVE_LABEL, LIST_LABEL, REQUESTS_LABEL
+from constructs_triton.cdk.repository.archive_assets import (
+    ARCHIVE_LABEL,
+    FILE_LABEL,
+    FILE_LIST_LABEL,
+    LIST_LABEL,
+    REQUESTS_LABEL,
+    SMALL_FILES_LABEL,
+)
+from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.testing.synthesized_stack import SynthesizedStack
 
 __all__ = ["StableNames"]
 
-_LABELS = {ARCHIVE_LABEL: "archive", LIST_LABEL: "manifest", REQUESTS_LABEL: "requests"}
+_LABELS = {
+    ARCHIVE_LABEL: "archive",
+    FILE_LABEL: "file",
+    SMALL_FILES_LABEL: "files",
+    LIST_LABEL: "manifest",
+    FILE_LIST_LABEL: "manifest",
+    REQUESTS_LABEL: "requests",
+}
 #: What the CDK appends to the path of the construct that an asset belongs to.
 _CDK_ENDINGS = re.compile(r"(/Resource)?/(Code|Asset\d*|AssetImage|Content|Stage)$")
 _TEMPLATE = " Template"
@@ -49,10 +64,7 @@ class StableNames:
                     by_text[content_name("", digest)] = content_name("", "<digest>")
                 if not name.startswith(_DERIVED):
                     digests[f"<{name}>"] = digest
-        for logical_id in stack.template.get("Resources", {}):
-            if found := _LOGICAL_ID_DIGEST.search(logical_id):
-                by_text[found[0]] = "<digest>"
-        return cls(by_text, digests)
+        return cls({**by_text, **dict.fromkeys(_digests_of_resources(stack), "<digest>")}, digests)
 
     def replace(self, value: Any) -> Any:
         """Return a value of a template in which all strings and keys have stable names."""
@@ -74,6 +86,15 @@ class StableNames:
             case list():
                 return [self._replace(each, pattern) for each in value]
         return value
+
+
+def _digests_of_resources(stack: SynthesizedStack) -> Iterator[str]:
+    """Yield digests in logical IDs, and in the folders of models that are served without an archive."""
+    for logical_id in stack.template.get("Resources", {}):
+        if found := _LOGICAL_ID_DIGEST.search(logical_id):
+            yield found[0]
+    for resource in stack.resources(FILES_RESOURCE_TYPE).values():
+        yield str(resource["Properties"]["DestinationFolder"]).rstrip("/")
 
 
 def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, list[str]]]:

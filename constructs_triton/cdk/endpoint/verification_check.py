@@ -16,7 +16,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.options.verification import Verification
-from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets
+from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.custom_resource_handlers.verification import VERIFICATION_TYPE
@@ -61,7 +61,7 @@ class VerificationCheck(Construct):
         function = VerificationFunction(self, "Function")
         text = verification.compiled()
         digest = sha256(text.encode()).hexdigest()
-        asset = StackAssets(self).add_json(text, digest, REQUESTS_LABEL, scope)
+        asset = StackAssets(self).add_json(text, digest, label_of(REQUESTS_LABEL, scope))
         policy = iam.Policy(
             self,
             "Policy",

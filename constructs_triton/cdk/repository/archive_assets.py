@@ -29,16 +29,21 @@ from constructs_triton.model_repository.partial_folder import partial_folder
 
 __all__ = [
     "ARCHIVE_LABEL",
+    "FILE_LABEL",
+    "FILE_LIST_LABEL",
     "LIST_LABEL",
     "REQUESTS_LABEL",
+    "SMALL_FILES_LABEL",
     "ArchiveAsset",
     "StackAssets",
     "asset_directory",
+    "label_of",
 ]
 
 # The beginnings of the names that the CDK shows of an asset.
-ARCHIVE_LABEL = "Model archive "
-LIST_LABEL = "List of model archives of "
+ARCHIVE_LABEL, FILE_LABEL = "Model archive ", "Model file "
+LIST_LABEL, FILE_LIST_LABEL = "List of model archives of ", "List of model files of "
+SMALL_FILES_LABEL = "Small model files of "
 REQUESTS_LABEL = "Recorded requests of "
 # Raised inside the CDK's JavaScript, so that the message is all that jsii passes on of it.
 _NOT_BOUND = "must be bound to a Stack first"
@@ -99,16 +104,13 @@ class StackAssets:
         """Add a file of the cloud assembly, which the CDK uploads as ``<source_hash>`` with its ending."""
         return self._add(path, source_hash, display_name)
 
-    def add_json(self, text: str, digest: str, label: str, owner: Construct) -> FileAssetLocation:
-        """Add the string ``text``, which the CDK uploads as ``<digest>.json``.
-
-        ``label`` and the path of ``owner`` in its stack are the name that the CDK shows.
-        """
+    def add_json(self, text: str, digest: str, display_name: str) -> FileAssetLocation:
+        """Add the string ``text``, which the CDK uploads as ``<digest>.json``."""
         path = self._asset_directory / f"{digest}.json"
         with partial_folder(self._asset_directory) as folder:
             (folder / path.name).write_text(text, encoding="utf-8")
             (folder / path.name).replace(path)
-        return self._add(path, digest, f"{label}{_path_in_stack(owner)}")
+        return self._add(path, digest, display_name)
 
     def _add(self, path: Path, source_hash: str, display_name: str) -> FileAssetLocation:
         # Relative, so the cloud assembly may be moved between synthesis and deployment.
@@ -130,8 +132,9 @@ class StackAssets:
         )
 
 
-def _path_in_stack(construct: Construct) -> str:
-    return construct.node.path.removeprefix(f"{Stack.of(construct).node.path}/")
+def label_of(label: str, construct: Construct) -> str:
+    """Return the name that the CDK shows of an asset: ``label`` and the construct's path in its stack."""
+    return f"{label}{construct.node.path.removeprefix(f'{Stack.of(construct).node.path}/')}"
 
 
 def _bound_synthesizer(stack: Stack) -> IStackSynthesizer:

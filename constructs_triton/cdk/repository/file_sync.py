@@ -12,7 +12,13 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
-from constructs_triton.cdk.repository.archive_assets import StackAssets
+from constructs_triton.cdk.repository.archive_assets import (
+    FILE_LABEL,
+    FILE_LIST_LABEL,
+    SMALL_FILES_LABEL,
+    StackAssets,
+    label_of,
+)
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.repository.sync_permissions import (
@@ -108,15 +114,17 @@ class _Assets:
     def __init__(self, scope: Construct, staged: StagedModel) -> None:
         assets = StackAssets(scope)
         self._large_keys = {
-            each.digest: assets.add_file(each.copy, each.digest, f"Model file {each.path}").object_key
+            each.digest: assets.add_file(each.copy, each.digest, f"{FILE_LABEL}{each.path}").object_key
             for each in {each.digest: each for each in staged.large}.values()
         }
         zip_key = None
         if staged.zip is not None:
-            zip_key = assets.add_file(staged.zip, staged.zip.stem, "Small model files").object_key
+            zip_key = assets.add_file(
+                staged.zip, staged.zip.stem, label_of(SMALL_FILES_LABEL, scope)
+            ).object_key
         manifest = FileManifest.of(self._listed(staged), zip_key)
         self.manifest_digest = manifest.digest
-        self.manifest = assets.add_json(manifest.to_json(), manifest.digest, "List of model files")
+        self.manifest = assets.add_json(manifest.to_json(), manifest.digest, label_of(FILE_LIST_LABEL, scope))
         self._small_keys = [key for key in (zip_key, self.manifest.object_key) if key is not None]
 
     def _listed(self, staged: StagedModel) -> list[ListedFile]:

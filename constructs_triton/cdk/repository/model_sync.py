@@ -13,7 +13,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
-from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets
+from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
@@ -96,7 +96,7 @@ class ModelSync(Construct):
         sync_function = ModelSyncFunction(self, "Function")
         given_buckets = _distinct([stored.bucket for _, stored in stored_archives.values()])
         manifest = _manifest(archives, stored_archives, given_buckets)
-        asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, LIST_LABEL, scope)
+        asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, label_of(LIST_LABEL, scope))
         properties = SyncProperties(
             source_bucket=asset.bucket_name,
             manifest_key=asset.object_key,
