@@ -174,38 +174,6 @@ class AssemblyBuilder:
             properties["EndpointName"] = name
         self.resources[logical_id] = {"Type": "AWS::SageMaker::Endpoint", "Properties": properties}
 
-    def shared_endpoint(self, logical_id: str, components: Files, *, name: str) -> None:
-        """Add an endpoint without models of its own, and its inference components by their models."""
-        self.endpoint(logical_id, {}, name=name)
-        variant = {"VariantName": "AllTraffic", "InstanceType": "ml.g5.12xlarge"}
-        self.resources[f"{logical_id}Config"]["Properties"]["ProductionVariants"] = [variant]
-        for component, model in components.items():
-            properties = {
-                "EndpointName": {"Fn::GetAtt": [logical_id, "EndpointName"]},
-                "VariantName": "AllTraffic",
-                "Specification": {"ModelName": {"Fn::GetAtt": [model, "ModelName"]}},
-                "RuntimeConfig": {"CopyCount": 1},
-            }
-            self.resources[component] = {
-                "Type": "AWS::SageMaker::InferenceComponent",
-                "Properties": properties,
-            }
-
-    def scale_to_zero(self, component: str) -> None:
-        """Let Application Auto Scaling bring a component down to zero copies."""
-        arn = {"Fn::GetAtt": [component, "InferenceComponentArn"]}
-        name = {"Fn::Select": [1, {"Fn::Split": ["inference-component/", arn]}]}
-        self.resources[f"{component}Target"] = {
-            "Type": "AWS::ApplicationAutoScaling::ScalableTarget",
-            "Properties": {
-                "MinCapacity": 0,
-                "MaxCapacity": 4,
-                "ResourceId": {"Fn::Join": ["", ["inference-component/", name]]},
-                "ScalableDimension": "sagemaker:inference-component:DesiredCopyCount",
-                "ServiceNamespace": "sagemaker",
-            },
-        }
-
     def template(self) -> dict[str, Any]:
         """The stack's template."""
         mapping = {"us-east-1": {"account": "763104351884"}}

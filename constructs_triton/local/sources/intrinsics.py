@@ -32,6 +32,8 @@ _NAME_PROPERTIES = {
 #: The type whose ``Ref`` is its ARN. Templates take the name from the ARN, because it is no attribute.
 _COMPONENT = "AWS::SageMaker::InferenceComponent"
 _COMPONENT_NAME_LIMIT = 63
+#: The hashes at the end of a logical ID: that of this package's components, and that of the CDK.
+_HASHES = re.compile(r"(?<=[A-Za-z])([0-9a-f]{8})?[0-9A-F]{8}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +121,20 @@ class Template:
         return parameter["Default"]
 
     def name_of(self, logical_id: str) -> str:
-        """Return the name of a resource: that of the template, else the logical ID."""
+        """Return the name of a resource: that of the template, else the logical ID.
+
+        The logical ID of a component has no hashes in its name, if that tells it from the others.
+        """
         resource = self.resources[logical_id]
         given = resource.get("Properties", {}).get(_NAME_PROPERTIES.get(resource.get("Type", ""), ""))
         if given is not None:
             return str(self.evaluate(given))
-        return logical_id[:_COMPONENT_NAME_LIMIT] if self._is_component(logical_id) else logical_id
+        return self._short_name(logical_id) if self._is_component(logical_id) else logical_id
+
+    def _short_name(self, logical_id: str) -> str:
+        names = [_HASHES.sub("", each) for each in self.resources_of_type(_COMPONENT)]
+        name = _HASHES.sub("", logical_id)
+        return (name if names.count(name) == 1 else logical_id)[:_COMPONENT_NAME_LIMIT]
 
     def _is_component(self, logical_id: str) -> bool:
         return self.resources.get(logical_id, {}).get("Type") == _COMPONENT

@@ -100,6 +100,23 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
         read_endpoints(_write(tmp_path, {"Resources": resources}))
 
 
+@pytest.mark.parametrize(
+    ("logical_ids", "names"),
+    [
+        (["DigitsComponent8c7bc9d1D77CAE6F", "AlertsD77CAE6F"], ["DigitsComponent", "Alerts"]),
+        (["Digits8C7BC9D1", "DigitsD77CAE6F"], ["Digits8C7BC9D1", "DigitsD77CAE6F"]),
+        (["Plain", "D77CAE6F"], ["Plain", "D77CAE6F"]),
+    ],
+)
+def test_generated_name_is_the_logical_id_without_its_hashes(
+    logical_ids: list[str], names: list[str]
+) -> None:
+    """If that is not clear, it is the whole logical ID."""
+    component = {"Type": "AWS::SageMaker::InferenceComponent"}
+    template = Template("Demo", {"Resources": dict.fromkeys(logical_ids, component)})
+    assert [template.name_of(each) for each in logical_ids] == names
+
+
 def test_arn_of_a_component_contains_its_name() -> None:
     """``Ref`` and the attribute are the ARN; a long logical ID is cut to the length of a name."""
     long = "D" * 80
