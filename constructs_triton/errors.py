@@ -14,6 +14,7 @@
     ├── InvocationError                       an endpoint returned an error; carries the status
     │   ├── EndpointThrottledError            too many requests (constructs_triton.client)
     │   ├── ModelNotReadyError                a multi-model endpoint is still loading the model (same place)
+    │   ├── NoCapacityError                   an inference component has no copy yet (same place)
     │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones (same place)
     ├── LocalEndpointError                    a local endpoint cannot start or continue
     │   └── ContainerExitError                the image's start script exits (constructs_triton.local)

@@ -62,6 +62,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="archive of a multi-model endpoint, or a model name with --index",
     )
+    parser.add_argument(
+        "--inference-component", metavar="NAME", help="inference component, on an endpoint that has them"
+    )
+    parser.add_argument(
+        "--wake-timeout",
+        type=float,
+        default=0,
+        metavar="SECONDS",
+        help="how long to wait for the first copy of a component that scales to zero (default: 0)",
+    )
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
     parser.add_argument(
@@ -192,6 +202,8 @@ def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
         "region_name": arguments.region,
         "target_model": arguments.target_model,
         "index": arguments.index,
+        "inference_component": arguments.inference_component,
+        "wake_timeout": arguments.wake_timeout,
     }
 
 

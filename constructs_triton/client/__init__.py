@@ -10,6 +10,7 @@ from constructs_triton.client.invocation_errors import (
     EndpointThrottledError,
     ModelNotReadyError,
     ModelOutOfMemoryError,
+    NoCapacityError,
 )
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.client.recorded_requests import (
@@ -34,6 +35,7 @@ __all__ = [
     "ModelIndex",
     "ModelNotReadyError",
     "ModelOutOfMemoryError",
+    "NoCapacityError",
     "PendingInference",
     "RecordedCall",
     "RecordedRequest",

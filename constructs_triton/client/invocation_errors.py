@@ -4,11 +4,12 @@
 
     InvocationError
     ├── EndpointThrottledError   too many requests for the account or the endpoint: wait, or add instances
+    ├── NoCapacityError          an inference component has no copy yet: wait until the first one has started
     ├── ModelNotReadyError       a multi-model endpoint is still loading the model: try again soon
     └── ModelOutOfMemoryError    the container answered 507: the model does not fit beside the others
 
 Source: botocore sagemaker-runtime service model, "InvokeEndpoint" errors; triton server
-``src/sagemaker_server.cc`` for 507.
+``src/sagemaker_server.cc`` for 507; AWS's examples of inference components for messages about them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = [
     "EndpointThrottledError",
     "ModelNotReadyError",
     "ModelOutOfMemoryError",
+    "NoCapacityError",
     "build_invocation_error",
     "read_model_message",
 ]
@@ -31,6 +33,18 @@ INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 _NO_ENDPOINT = re.compile(r"^Endpoint \S+ .*not found", re.IGNORECASE)
+# SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
+_NO_CAPACITY = "has no capacity to process this request"
+_NO_CAPACITY_HINT = (
+    "a component that scales from zero starts its first copy within minutes; try again, or set wake_timeout "
+    "on the client"
+)
+_COMPONENT_HINTS = {
+    "Inference Component Name header is required": "set inference_component to one of the endpoint",
+    "Inference Component Name header is not allowed": "remove inference_component: the endpoint has none",
+    "Could not find inference component": "check the name; `aws sagemaker list-inference-components` lists "
+    "components",
+}
 # The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
@@ -63,6 +77,10 @@ class ModelOutOfMemoryError(InvocationError):
     """The container does not have enough memory to load or run the model (status 507)."""
 
 
+class NoCapacityError(InvocationError):
+    """An inference component has no copy. The request starts the first one, which takes minutes."""
+
+
 def build_invocation_error(
     endpoint: str,
     what: str,
@@ -86,18 +104,24 @@ def build_invocation_error(
 def _classify(code: str, status: int | None, said: str) -> tuple[type[InvocationError], str]:
     if status == INSUFFICIENT_STORAGE:
         return ModelOutOfMemoryError, "use a larger instance type, or fewer or smaller models on the endpoint"
+    if _NO_CAPACITY in said:
+        return NoCapacityError, _NO_CAPACITY_HINT
     if code == "ModelNotReadyException":
         return ModelNotReadyError, "the model is still loading, which may take up to 360 s; try again"
     if code in _THROTTLED_CODES or status == 429:
         return EndpointThrottledError, "send fewer requests at a time, or add instances"
+    return InvocationError, _hint(code, status, said)
+
+
+def _hint(code: str, status: int | None, said: str) -> str:
+    for message, hint in _COMPONENT_HINTS.items():
+        if message in said:
+            return hint
     if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
-        return (
-            InvocationError,
-            "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints",
-        )
+        return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:
-        return InvocationError, "compare the request with the endpoint and the model's configuration"
-    return InvocationError, _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
+        return "compare the request with the endpoint and the model's configuration"
+    return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 
 def read_model_message(body: bytes) -> str:

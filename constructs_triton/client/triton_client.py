@@ -16,6 +16,7 @@ from constructs_triton.client.input_checks import ModelConfigLike, check_inputs
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.client.sagemaker_transport import SageMakerTransport
 from constructs_triton.client.transport import Invocation, Transport
+from constructs_triton.client.waking import check_wake_timeout, when_awake
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.wire import (
     EncodedRequest,
@@ -41,6 +42,14 @@ class TritonClient:
     ``target_model`` is the default ``TargetModel`` of a multi-model endpoint: the name of an archive or, with
     an ``index``, of a model. With a ``model_config`` (Triton's protobuf message or any object with the same
     attributes), inputs are checked before they are sent.
+
+    ``inference_component`` is the component that answers, on an endpoint that has components. A component
+    without copies answers the first request with an error and starts to wake up. For ``wake_timeout`` seconds
+    (default: 0) the client repeats the request; starting an instance and a container takes 5 to 10 minutes.
+
+    Raises:
+        InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
+            negative.
     """
 
     def __init__(
@@ -50,8 +59,18 @@ class TritonClient:
         target_model: str | None = None,
         index: ModelIndex | None = None,
         model_config: ModelConfigLike | None = None,
+        inference_component: str | None = None,
+        wake_timeout: float = 0,
     ) -> None:
+        check_wake_timeout(wake_timeout)
+        if inference_component is not None and target_model is not None:
+            raise InvalidValueError(
+                f'target_model: a component contains one model, got "{target_model}" with '
+                f'inference_component "{inference_component}"; remove one of them'
+            )
         self.transport = transport
+        self.inference_component = inference_component
+        self.wake_timeout = wake_timeout
         self.target_model = target_model
         self.index = index
         self.model_config = model_config
@@ -67,14 +86,17 @@ class TritonClient:
         target_model: str | None = None,
         index: ModelIndex | str | None = None,
         model_config: ModelConfigLike | None = None,
+        inference_component: str | None = None,
+        wake_timeout: float = 0,
         config: Config | None = None,
     ) -> TritonClient:
         """Create a client of the SageMaker endpoint ``name``.
 
         No request is sent, except that an ``index`` given as the S3 URI of an ``index.json`` is read.
         ``session`` and ``region_name`` default to boto3's. ``endpoint_url`` is the address of the runtime
-        API if it is not that of AWS. ``config`` is botocore's (default: ``default_config()``, with a read
-        timeout of 70 s and up to 4 attempts).
+        API if it is not that of AWS. ``inference_component`` is the name of a component of the endpoint, and
+        ``wake_timeout`` the seconds to wait for its first copy. ``config`` is botocore's (default:
+        ``default_config()``, with a read timeout of 70 s and up to 4 attempts).
 
         Raises:
             InvalidValueError: ``endpoint_url`` or the index is malformed.
@@ -85,7 +107,14 @@ class TritonClient:
         )
         if isinstance(index, str):
             index = transport.read_index(index)
-        return cls(transport, target_model=target_model, index=index, model_config=model_config)
+        return cls(
+            transport,
+            target_model=target_model,
+            index=index,
+            model_config=model_config,
+            inference_component=inference_component,
+            wake_timeout=wake_timeout,
+        )
 
     def infer(
         self,
@@ -176,8 +205,8 @@ class TritonClient:
                 f'"{invoke_options.get("TargetModel", self.target_model)}"; use infer instead'
             )
         request = encode_generation(fields)
-        invocation = Invocation(request.body, request.content_type, invoke_options)
-        return read_generation(self.transport.stream(invocation))
+        invocation = Invocation(request.body, request.content_type, self._with_component(invoke_options))
+        return read_generation(self._stream(invocation))
 
     def infer_async(
         self,
@@ -198,6 +227,11 @@ class TritonClient:
             InvalidValueError: the transport is not SageMaker's, or ``input_location`` is malformed.
             InvocationError: S3 or the endpoint returned an error.
         """
+        if self.inference_component is not None:
+            raise InvalidValueError(
+                "inference_component: InvokeEndpointAsync does not support components, got "
+                f'"{self.inference_component}"; use infer, or an endpoint with async_inference'
+            )
         if not isinstance(self.transport, SageMakerTransport):
             raise InvalidValueError(
                 f"transport: asynchronous inference needs SageMaker, got {type(self.transport).__name__}; "
@@ -212,15 +246,33 @@ class TritonClient:
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
         invocation = Invocation(request.body, request.content_type, self._resolve(options))
         started = time.perf_counter()
-        reply = self.transport.invoke(invocation)
+        reply = when_awake(lambda: self.transport.invoke(invocation), self.wake_timeout)
         latency_seconds = time.perf_counter() - started
         result = decode_response(reply.body, reply.content_type)
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
 
-    def _resolve(self, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Yield the parts of a stream; only its beginning waits for a first copy."""
+
+        def begin() -> tuple[bytes | None, Iterator[bytes]]:
+            parts = iter(self.transport.stream(invocation))
+            return next(parts, None), parts
+
+        first, rest = when_awake(begin, self.wake_timeout)
+        if first is not None:
+            yield first
+            yield from rest
+
+    def _with_component(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        if self.inference_component is None:
+            return dict(options)
+        return {"InferenceComponentName": self.inference_component, **options}
+
+    def _resolve(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        options = self._with_component(given)
         target_model = options.get("TargetModel", self.target_model)
         if target_model is None:
-            return dict(options)
+            return options
         if not isinstance(target_model, str) or not target_model:
             raise InvalidValueError(
                 f"target_model: must be the name of a model or archive, got {target_model!r}; "

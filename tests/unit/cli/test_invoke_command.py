@@ -130,17 +130,21 @@ class _Client:
         (["--region", "eu-west-1"], {"region_name": "eu-west-1"}),
         (["--target-model", "a.tar.gz"], {"target_model": "a.tar.gz"}),
         (["--index", "s3://b/index.json"], {"index": "s3://b/index.json"}),
+        (
+            ["--inference-component", "a", "--wake-timeout", "900"],
+            {"inference_component": "a", "wake_timeout": 900},
+        ),
     ],
 )
 def test_each_option_reaches_the_client(
-    monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch, options: list[str], changed: dict[str, Any]
 ) -> None:
     """An option that is not given is None, so that boto3 decides."""
     monkeypatch.setattr(client, "TritonClient", _Client)
     _Client.calls.clear()
     assert main(["invoke", "e", "--input", "x=1:FP32", *options]) == 1
-    names = ("endpoint_url", "region_name", "target_model", "index")
-    assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), **changed})
+    names = ("endpoint_url", "region_name", "target_model", "index", "inference_component")
+    assert _Client.calls[0] == ("made", ("e",), {**dict.fromkeys(names), "wake_timeout": 0, **changed})
 
 
 def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
