@@ -20,6 +20,7 @@ from constructs_triton import (
     TritonEndpoint,
     TritonEnsembleEndpoint,
     TritonImage,
+    TritonInferenceComponent,
     TritonModelRepository,
     TritonMultiModelEndpoint,
     TritonVariant,
@@ -148,6 +149,8 @@ def changed(change: str | None, directory: Path) -> Iterator[None]:
         patches.enter_context(_edited(TritonModelRepository, repository))
         for each in ENDPOINTS:
             patches.enter_context(_edited(each, endpoint))
+        if "image" in change:
+            patches.enter_context(_edited(TritonInferenceComponent, endpoint))
         if change == "model content":
             source = other_content(directory / "models")
             patches.enter_context(mock.patch.object(ModelSource, "from_directory", source))

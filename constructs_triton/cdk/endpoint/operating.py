@@ -56,8 +56,8 @@ def operating_statements(
 
 def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
     """Return the permission to read the logs of an inference component, or of all with ``*``."""
+    # Without an id: one principal may have it for several components.
     return iam.PolicyStatement(
-        sid="ReadComponentLogs",
         actions=_READ_LOGS,
         resources=[_log_group(stack, component_log_group_name(inference_component_name))],
     )

@@ -17,21 +17,28 @@ from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_mo
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
-from constructs_triton.cdk.inference_component.component_deployment import ComponentDeployment
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_models import ComponentContainer, component_models
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.fleet import ComponentCopies
+from constructs_triton.cdk.inference_component.fleet_warnings import PlacedComponent
+from constructs_triton.cdk.inference_component.imported import (
+    ImportedInferenceComponent,
+    component_name_and_arn,
+)
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
     checked_component_options,
 )
 from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
+from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
 __all__ = ["TritonInferenceComponent"]
@@ -82,8 +89,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         image = checked["image"] or endpoint.image
         reserved = requirements.part_of(endpoint.instance_type)
         container = ComponentContainer.of(scope, models, checked, image=image, instance_type=reserved)
-        copies = checked["copy_count"] or 1
-        endpoint.check_component(id, requirements, copies)
+        copies = ComponentCopies(id, requirements, checked["copy_count"] or 1)
+        endpoint.check_component(copies)
         deployment = checked["deployment"] or ComponentDeployment.rolling()
         alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
         shared_role = endpoint.shared_role
@@ -105,8 +112,38 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         self._keep_on_removal()
-        endpoint.add_component(id, requirements, copies, container.image)
-        annotate(self, [*requirements.warnings(endpoint.instance_type), *container.resolved.findings])
+        endpoint.add_component(
+            PlacedComponent(copies, deployment.batch_of(copies.copies), self), container.image
+        )
+        annotate(self, [*self._warnings(), *container.resolved.findings])
+
+    # Components that exist already.
+
+    @classmethod
+    def from_inference_component_name(
+        cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
+    ) -> ImportedInferenceComponent:
+        """Refer to a component of this account and Region, and its endpoint, new or imported."""
+        name, arn = component_name_and_arn(scope, inference_component_name, None)
+        return ImportedInferenceComponent(
+            scope, id, inference_component_name=name, inference_component_arn=arn, endpoint=endpoint
+        )
+
+    @classmethod
+    def from_inference_component_arn(
+        cls, scope: Construct, id: str, inference_component_arn: str, *, endpoint: ComponentEndpointBase
+    ) -> ImportedInferenceComponent:
+        """Refer to a component by its ARN, also in another account or Region.
+
+        Raises:
+            InvalidValueError: the ARN is not that of a component.
+        """
+        name, arn = component_name_and_arn(scope, None, inference_component_arn)
+        return ImportedInferenceComponent(
+            scope, id, inference_component_name=name, inference_component_arn=arn, endpoint=endpoint
+        )
+
+    # Its parts.
 
     @property
     def cfn_inference_component(self) -> sagemaker.CfnInferenceComponent:
@@ -117,6 +154,11 @@ class TritonInferenceComponent(InferenceComponentBase):
     def cfn_model(self) -> sagemaker.CfnModel:
         """The ``AWS::SageMaker::Model``. It has no name, since changes replace it."""
         return self._cfn_model
+
+    @property
+    def uses_gpus(self) -> bool:
+        """Whether the copies reserve GPUs."""
+        return is_token(self._requirements.gpus) or self._requirements.gpus > 0
 
     def add_rollback_alarms(self, *alarms: cloudwatch.IAlarm) -> None:
         """Roll an update back when one of at most 10 alarms goes into alarm.
@@ -139,6 +181,11 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._cfn_inference_component.deployment_config = self._deployment.render(names)
 
     # Creation.
+
+    def _warnings(self) -> list[Finding]:
+        found = self._requirements.warnings(self._endpoint.instance_type)
+        name = self._options["inference_component_name"]
+        return found if name is None else [*found, _fixed_name(name)]
 
     def _bind(self, container: ComponentContainer) -> BoundVariant:
         resolved = container.resolved
@@ -249,6 +296,17 @@ class TritonInferenceComponent(InferenceComponentBase):
         # An alarm on the literal name does not refer to the component, so it can be created first.
         name = self._options["inference_component_name"]
         return self._inference_component_name if name is None or is_token(name) else name
+
+
+def _fixed_name(name: str) -> Finding:
+    return Finding(
+        "component-name-fixed",
+        Severity.WARNING,
+        "inference_component_name",
+        f'a new endpoint or variant replaces the component, and the new one cannot have the name "{name}" '
+        "while the old one exists",
+        "remove it, or acknowledge this and change the name together with the endpoint or the variant",
+    )
 
 
 def _check_endpoint(endpoint: object) -> None:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from aws_cdk import Resource, Stack
+from collections.abc import Sequence
+from typing import Unpack
+
+from aws_cdk import Duration, Resource, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.scalable_copy_count import (
+from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
+from constructs_triton.cdk.monitoring.component_alarms import (
+    ComponentAlarmThresholds,
+    TritonComponentAlarms,
+)
+from constructs_triton.cdk.monitoring.component_dashboard import TritonComponentDashboard
+from constructs_triton.cdk.scaling.scalable_copy_count import (
     TritonScalableCopyCount,
     check_copies,
 )
-from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
@@ -46,6 +55,11 @@ class InferenceComponentBase(ComponentMetrics, Resource):
     def log_group_name(self) -> str:
         """The name of the CloudWatch log group that the containers write to."""
         return component_log_group_name(self._inference_component_name)
+
+    @property
+    def uses_gpus(self) -> bool | None:
+        """Whether the copies reserve GPUs; ``None`` for an imported component."""
+        return None
 
     @property
     def scalable_copy_count(self) -> TritonScalableCopyCount | None:
@@ -102,6 +116,31 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             max_capacity=max_capacity,
         )
         return self._scalable
+
+    def add_alarms(
+        self,
+        id: str = "Alarms",
+        *,
+        actions: Sequence[cloudwatch.IAlarmAction] = (),
+        alarm_name_prefix: str | None = None,
+        **thresholds: Unpack[ComponentAlarmThresholds],
+    ) -> TritonComponentAlarms:
+        """Add alarms; the properties are those of :class:`TritonComponentAlarms`."""
+        return TritonComponentAlarms(
+            self, id, component=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
+        )
+
+    def add_dashboard(
+        self,
+        id: str = "Dashboard",
+        *,
+        dashboard_name: str | None = None,
+        default_interval: Duration | None = None,
+    ) -> TritonComponentDashboard:
+        """Add a dashboard, after scaling is set up; see :class:`TritonComponentDashboard`."""
+        return TritonComponentDashboard(
+            self, id, components=[self], dashboard_name=dashboard_name, default_interval=default_interval
+        )
 
     def _initial_copy_count(self) -> float | None:
         """The number of copies at the first deployment; ``None`` if it is not known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack, cast
 
 import jsii
-from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import Aspects, CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
@@ -18,20 +18,28 @@ from constructs_triton.cdk.endpoint.execution_role import (
     network_statements,
     observability_statements,
 )
+from constructs_triton.cdk.endpoint.imported_endpoint import name_and_arn
 from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.endpoint_properties import (
     ComponentEndpointOptions,
     checked_endpoint_options,
 )
 from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
+from constructs_triton.cdk.inference_component.fleet_warnings import (
+    FleetWarnings,
+    PlacedComponent,
+    region_warnings,
+)
+from constructs_triton.cdk.inference_component.imported import ImportedComponentEndpoint
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
+from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
 __all__ = ["TritonComponentEndpoint"]
@@ -56,7 +64,8 @@ class TritonComponentEndpoint(ComponentEndpointBase):
 
     def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
         checked = checked_endpoint_options(options)
-        findings = check_network(checked)
+        least = checked["min_instance_count"]
+        findings = [*check_network(checked), *region_warnings(scope, least)]
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
         self._options = checked
         self._variant_name = cast(str, checked["variant_name"])
@@ -65,13 +74,61 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         self._has_network_isolation = checked["enable_network_isolation"]
         self._connections = make_connections(self, checked)
         self._network_ids = network_ids(checked, self._connections)
-        self._components: list[ComponentCopies] = []
+        self._components: list[PlacedComponent] = []
         self._images: list[TritonImage] = [] if checked["image"] is None else [self._image]
         self._shared_role = self._make_role()
         self._cfn_endpoint_config = self._make_endpoint_config()
         self._cfn_endpoint = self._make_endpoint()
         self._keep_on_removal()
         annotate(self, findings)
+        Aspects.of(self).add(FleetWarnings(self, self.fleet, least, self._components))
+
+    # Endpoints that exist already.
+
+    @classmethod
+    def from_endpoint_name(cls, scope: Construct, id: str, endpoint_name: str) -> ImportedComponentEndpoint:
+        """Refer to an endpoint of this account and Region with the variant ``"AllTraffic"``."""
+        return cls.from_endpoint_attributes(scope, id, endpoint_name=endpoint_name)
+
+    @classmethod
+    def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedComponentEndpoint:
+        """Refer to an endpoint by its ARN, also in another account or Region."""
+        return cls.from_endpoint_attributes(scope, id, endpoint_arn=endpoint_arn)
+
+    @classmethod
+    def from_endpoint_attributes(
+        cls,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint_name: str | None = None,
+        endpoint_arn: str | None = None,
+        variant_name: str = "AllTraffic",
+        instance_type: InstanceType | None = None,
+        **host: Unpack[HostOptions],
+    ) -> ImportedComponentEndpoint:
+        """Refer to an endpoint by its name or its ARN.
+
+        To add components, set ``instance_type``, ``role`` and, as they are on the endpoint, ``vpc``,
+        ``vpc_subnets``, ``security_groups`` and ``enable_network_isolation``: the models of the components
+        must have the same.
+
+        Raises:
+            TypeError: there is no such property.
+            InvalidValueError: both or neither of name and ARN are given, or a value is invalid.
+        """
+        name, arn = name_and_arn(scope, endpoint_name, endpoint_arn)
+        return ImportedComponentEndpoint(
+            scope,
+            id,
+            endpoint_name=name,
+            endpoint_arn=arn,
+            variant_name=variant_name,
+            instance_type=instance_type,
+            host=host,
+        )
+
+    # Its parts.
 
     @property
     def endpoint_ref(self) -> sagemaker_references.EndpointReference:
@@ -123,28 +180,28 @@ class TritonComponentEndpoint(ComponentEndpointBase):
 
     # What components call.
 
-    def check_component(self, name: str, requirements: ComputeRequirements, copy_count: float) -> None:
+    def check_component(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others.
 
         Raises:
             InvalidValueError: the instances at their maximum number do not have enough for all copies.
         """
-        problem = self.fleet.problem([*self._components, ComponentCopies(name, requirements, copy_count)])
-        if problem is not None:
-            count = self._options["max_instance_count"]
+        shortage = self.fleet.shortage([*(each.first for each in self._components), component])
+        if shortage is not None:
             raise InvalidValueError(
-                f"{self.node.path}: max_instance_count is {count:g}, and the first copies of its components "
-                f"need more {problem}\nraise max_instance_count, use a larger instance type, or lower "
-                "copy_count or the reservations"
+                f"{self.node.path}: the first copies of its components need more {shortage.resources} than "
+                "max_instance_count instances have; raise max_instance_count, use a larger instance type, or "
+                f"lower copy_count or the reservations:\n{shortage.table}"
             )
 
-    def add_component(
-        self, name: str, requirements: ComputeRequirements, copy_count: float, image: TritonImage
-    ) -> None:
+    def add_component(self, component: PlacedComponent, image: TritonImage) -> None:
         """Note a component that was created on the endpoint, and choose the AMI for all images again."""
-        self._components.append(ComponentCopies(name, requirements, copy_count))
+        self._components.append(component)
         self._images.append(image)
         self._cfn_endpoint_config.production_variants = [self._production_variant()]
+        if "inference_ami_version" not in self._options:
+            choice = default_inference_ami(image.version, self._instance_type)
+            annotate(self, [] if choice.finding is None else [choice.finding])
 
     # Creation.
 

@@ -10,7 +10,8 @@ from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
 from constructs_triton.cdk.endpoint.operating import component_log_statement, operating_statements
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.fleet import ComponentCopies
+from constructs_triton.cdk.inference_component.fleet_warnings import PlacedComponent
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.options.image import TritonImage
@@ -97,12 +98,10 @@ class ComponentEndpointBase(VariantMetrics, Resource):
         """The network isolation that the models of the components must have too."""
         return self._has_network_isolation
 
-    def check_component(self, name: str, requirements: ComputeRequirements, copy_count: float) -> None:
+    def check_component(self, component: ComponentCopies) -> None:
         """Check that a further component fits. The instances of an imported endpoint are not known."""
 
-    def add_component(
-        self, name: str, requirements: ComputeRequirements, copy_count: float, image: TritonImage
-    ) -> None:
+    def add_component(self, component: PlacedComponent, image: TritonImage) -> None:
         """Note a component that was created on the endpoint."""
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:

@@ -9,7 +9,7 @@ from constructs_triton.cdk.inference_component.compute_requirements import Compu
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ComponentCopies", "Fleet"]
+__all__ = ["ComponentCopies", "Fleet", "Shortage"]
 
 _HEAD = ("component", "copies", "GPUs", "vCPUs", "memory")
 
@@ -32,14 +32,22 @@ class ComponentCopies:
 
 
 @dataclass(frozen=True, slots=True)
+class Shortage:
+    """The names of the resources that are short, and a table of what each component needs."""
+
+    resources: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True)
 class Fleet:
     """Instances of one type, all of which components may use."""
 
     instance_type: InstanceType
     count: float
 
-    def problem(self, components: Sequence[ComponentCopies]) -> str | None:
-        """Return what is missing, with a table of what each component needs; ``None`` if all may fit.
+    def shortage(self, components: Sequence[ComponentCopies]) -> Shortage | None:
+        """Return what the instances do not have enough of; ``None`` if all copies may fit.
 
         Components with numbers that are tokens are not counted.
         """
@@ -47,7 +55,7 @@ class Fleet:
         if is_token(self.count) or not known:
             return None
         short = [name for name, needed, room in self._totals(known) if room is not None and needed > room]
-        return f"{' and '.join(short)}:\n{self._table(known)}" if short else None
+        return Shortage(" and ".join(short), self._table(known)) if short else None
 
     def _totals(self, components: Sequence[ComponentCopies]) -> list[tuple[str, float, float | None]]:
         """What all copies need of each resource, and what the instances have; ``None`` if not known."""

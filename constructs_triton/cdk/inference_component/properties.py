@@ -8,8 +8,8 @@ from typing import Annotated, Literal, Required, TypedDict
 from aws_cdk import Duration, RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
 
-from constructs_triton.cdk.inference_component.component_deployment import ComponentDeployment
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
+from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.validation.enum_values import check_spelling

@@ -24,7 +24,7 @@ from constructs_triton.cdk.validation.property_types import check_has, check_kno
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit
 
-__all__ = ["AlarmThresholds", "TritonAlarms"]
+__all__ = ["AlarmThresholds", "TritonAlarms", "check_alarm_options"]
 
 # botocore, cloudwatch, PutMetricAlarm: ResourceList, AlarmName.
 _ACTIONS = RangeLimit(0, 5, "actions")
@@ -59,12 +59,8 @@ class TritonAlarms(Construct):
         alarm_name_prefix: str | None = None,
         **thresholds: Unpack[AlarmThresholds],
     ) -> None:
-        check_count("actions", actions, _ACTIONS)
-        for action in actions:
-            check_has("actions", action, "bind", "SnsAction(topic)")
+        check_alarm_options(actions, alarm_name_prefix)
         _check_thresholds(thresholds)
-        if alarm_name_prefix is not None:
-            check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
         literal_name = literal_endpoint_name(endpoint)
         # A literal name does not refer to the endpoint's resource, so the endpoint may refer to the alarm.
         name = endpoint.endpoint_name if literal_name is None else literal_name
@@ -101,6 +97,19 @@ class TritonAlarms(Construct):
 
     def _name(self, rule: str) -> str | None:
         return None if self._prefix is None else f"{self._prefix}-{rule}"
+
+
+def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_prefix: str | None) -> None:
+    """Check the actions and the prefix of alarms.
+
+    Raises:
+        InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too long.
+    """
+    check_count("actions", actions, _ACTIONS)
+    for action in actions:
+        check_has("actions", action, "bind", "SnsAction(topic)")
+    if alarm_name_prefix is not None:
+        check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
 
 
 def _check_thresholds(thresholds: AlarmThresholds) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from constructs_triton.client import Invocation, NoCapacityError, Reply, TritonClient, waking
+from constructs_triton.client import Invocation, NoCapacityError, Reply, TritonClient
 from constructs_triton.client.invocation_errors import build_invocation_error
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.wire import encode_response
@@ -53,8 +54,8 @@ class Sleeping:
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits; the time passes only in them."""
     waits: list[float] = []
-    monkeypatch.setattr(waking.time, "sleep", waits.append)
-    monkeypatch.setattr(waking.time, "monotonic", lambda: sum(waits))
+    monkeypatch.setattr(time, "sleep", waits.append)
+    monkeypatch.setattr(time, "monotonic", lambda: sum(waits))
     return waits
 
 

@@ -10,7 +10,6 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.inference_component.wake_up import add_wake_up
 from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
@@ -21,6 +20,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
+from constructs_triton.cdk.scaling.wake_up import add_wake_up
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 

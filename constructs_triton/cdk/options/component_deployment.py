@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +14,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
 from constructs_triton.facts import limits
+from constructs_triton.tokens import is_token
 
 __all__ = ["ComponentDeployment", "CopySize"]
 
@@ -113,6 +115,13 @@ class ComponentDeployment:
             limits.MAXIMUM_EXECUTION_TIMEOUT_SECONDS,
         )
         check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
+
+    def batch_of(self, copies: float) -> float:
+        """Return how many copies an update starts beside ``copies``, at least 1."""
+        size = self.maximum_batch_size
+        if size is None or is_token(copies) or is_token(size.value):
+            return copies
+        return size.value if size.type == "COPY_COUNT" else math.ceil(copies * size.value / 100)
 
     def render(
         self, alarm_names: Sequence[str]

@@ -1,0 +1,139 @@
+"""Warnings about all components of an endpoint together, given at synthesis when all are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import jsii
+from aws_cdk import IAspect, Stack
+from constructs import Construct, IConstruct
+
+from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
+from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
+
+__all__ = ["FleetWarnings", "PlacedComponent", "region_warnings"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedComponent:
+    """A component that was created on the endpoint. ``batch`` is how many copies an update adds."""
+
+    first: ComponentCopies
+    batch: float
+    construct: IInferenceComponent
+
+    @property
+    def at_most(self) -> ComponentCopies:
+        """The component with the copies that scaling may reach."""
+        scalable = self.construct.scalable_copy_count
+        return self.first if scalable is None else replace(self.first, copies=scalable.max_capacity)
+
+    @property
+    def reaches_zero(self) -> bool:
+        """Whether scaling may remove the last copy."""
+        scalable = self.construct.scalable_copy_count
+        return scalable is not None and scalable.reaches_zero
+
+
+@jsii.implements(IAspect)
+class FleetWarnings:
+    """Annotates an endpoint with what its components need together."""
+
+    def __init__(
+        self,
+        endpoint: Construct,
+        fleet: Fleet,
+        min_instance_count: float,
+        components: Sequence[PlacedComponent],
+    ) -> None:
+        self._endpoint = endpoint
+        self._path = endpoint.node.path
+        self._fleet = fleet
+        self._min_instance_count = min_instance_count
+        self._components = components
+
+    def visit(self, node: IConstruct) -> None:
+        """Annotate the endpoint; other constructs below it are passed by."""
+        if node.node.path == self._path and self._components:
+            annotate(self._endpoint, list(self.findings()))
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield what is wrong with the components together."""
+        yield from self._too_many_copies()
+        yield from self._no_room_for_an_update()
+        yield from self._never_empty()
+
+    def _too_many_copies(self) -> Iterator[Finding]:
+        shortage = self._fleet.shortage([each.at_most for each in self._components])
+        if shortage is not None:
+            yield Finding(
+                "component-copies-exceed-fleet",
+                Severity.WARNING,
+                "max_instance_count",
+                f"the copies that scaling may ask for need more {shortage.resources}",
+                "raise max_instance_count or lower max_capacity, or acknowledge this if the components are "
+                f"not busy at the same time:\n{shortage.table}",
+            )
+
+    def _no_room_for_an_update(self) -> Iterator[Finding]:
+        names = [each.first.name for each in self._components if not self._has_room_to_update(each)]
+        if names:
+            yield Finding(
+                "component-update-without-room",
+                Severity.WARNING,
+                "max_instance_count",
+                f"an update starts new copies beside the old ones, and there is no room for those of "
+                f"{', '.join(names)}",
+                "raise max_instance_count, or acknowledge this if you delete the component before you "
+                "change it",
+                source="AWS Machine Learning Blog, 2025-03-26: rolling updates of inference components",
+            )
+
+    def _has_room_to_update(self, updated: PlacedComponent) -> bool:
+        copies = [
+            replace(each.first, copies=each.first.copies + each.batch) if each is updated else each.first
+            for each in self._components
+        ]
+        return self._fleet.shortage(copies) is None
+
+    def _never_empty(self) -> Iterator[Finding]:
+        names = [each.first.name for each in self._components if not each.reaches_zero]
+        if self._min_instance_count == 0 and names:
+            yield Finding(
+                "component-keeps-instances",
+                Severity.WARNING,
+                "min_instance_count",
+                f"0 instances are never reached, because {', '.join(names)} always has a copy",
+                "call auto_scale_copy_count(min_capacity=0) on each component, or set min_instance_count=1",
+                source="SageMaker developer guide: scale an endpoint to zero instances",
+            )
+
+
+def region_warnings(scope: Construct, min_instance_count: float) -> Iterator[Finding]:
+    """Yield warnings about the Region of an endpoint, if it is known."""
+    region = Stack.of(scope).region
+    if is_token(region):
+        return
+    if region not in cloudformation_regions():
+        yield Finding(
+            "component-region",
+            Severity.WARNING,
+            "region",
+            f"CloudFormation had no inference components in {region} when this library was released",
+            "use another Region, or acknowledge this if CloudFormation has them now",
+            source="cfn-lint: Regions of AWS::SageMaker::InferenceComponent",
+        )
+    if is_without_zero_instances(region) and min_instance_count == 0:
+        yield Finding(
+            "component-region-without-zero",
+            Severity.WARNING,
+            "min_instance_count",
+            f"SageMaker refused a minimum of 0 instances in {region}",
+            "set min_instance_count=1, or acknowledge this if SageMaker accepts 0 now",
+            source="stdapi-ai/stdapi.ai#43, measured on 2026-08-27",
+        )

@@ -1,0 +1,118 @@
+"""Component endpoints and components that another stack or another tool has created."""
+
+from __future__ import annotations
+
+import jsii
+from aws_cdk import ArnFormat, Stack
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
+from constructs_triton.cdk.endpoint.network import make_connections, network_ids
+from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.shared_role import SharedRole
+from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.validation.limit_checks import check_name
+from constructs_triton.cdk.validation.properties import check_options, with_defaults
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.tokens import is_token
+
+__all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent", "component_name_and_arn"]
+
+_UNKNOWN = InstanceType("", is_known=False)
+
+
+@jsii.implements(sagemaker.IEndpoint)
+class ImportedComponentEndpoint(ComponentEndpointBase):
+    """A component endpoint that exists already. Components can be added to it if its role is known.
+
+    ``TritonComponentEndpoint.from_endpoint_name`` and ``from_endpoint_attributes`` return it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint_name: str,
+        endpoint_arn: str,
+        variant_name: str,
+        instance_type: InstanceType | None,
+        host: HostOptions,
+    ) -> None:
+        check_name("endpoint_name", endpoint_name, limits.ENDPOINT_NAME)
+        check_name("variant_name", variant_name, limits.VARIANT_NAME)
+        check_options("from_endpoint_attributes()", host, HostOptions)
+        options = with_defaults(host, HostOptions)
+        check_subnets_need_vpc(options)
+        super().__init__(scope, id, environment_from_arn=endpoint_arn)
+        self._endpoint_name = endpoint_name
+        self._endpoint_arn = endpoint_arn
+        self._variant_name = variant_name
+        self._instance_type = _UNKNOWN if instance_type is None else instance_type
+        self._image = TritonImage.dlc()
+        self._has_network_isolation = options["enable_network_isolation"]
+        self._network_ids = network_ids(options, make_connections(self, options))
+        role = options["role"]
+        # The permissions of each component are added with the component.
+        self._shared_role = None if role is None else SharedRole(self, ExecutionRole(role, None))
+
+    @property
+    def instance_type(self) -> InstanceType:
+        """The type of the instances.
+
+        Raises:
+            InvalidValueError: it is not known.
+        """
+        if self._instance_type is _UNKNOWN:
+            raise InvalidValueError(
+                f"{self.node.path}: the instance type decides what fits, and is not known; set instance_type "
+                "in TritonComponentEndpoint.from_endpoint_attributes"
+            )
+        return self._instance_type
+
+
+class ImportedInferenceComponent(InferenceComponentBase):
+    """An inference component that exists already, with grants, metrics and scaling.
+
+    ``TritonInferenceComponent.from_inference_component_name`` and ``from_inference_component_arn`` return it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        inference_component_name: str,
+        inference_component_arn: str,
+        endpoint: ComponentEndpointBase,
+    ) -> None:
+        check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
+        super().__init__(scope, id, environment_from_arn=inference_component_arn)
+        self._inference_component_name = inference_component_name
+        self._inference_component_arn = inference_component_arn
+        self._endpoint = endpoint
+
+
+def component_name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[str, str]:
+    """Return name and ARN of a component by one of the two.
+
+    Raises:
+        InvalidValueError: the ARN is not that of a component.
+    """
+    stack = Stack.of(scope)
+    if name is not None:
+        return name, stack.format_arn(service="sagemaker", resource="inference-component", resource_name=name)
+    assert arn is not None
+    if not is_token(arn) and ":inference-component/" not in arn:
+        raise InvalidValueError(
+            f'inference_component_arn: must be the ARN of an inference component, got "{arn}"; write for '
+            'example "arn:aws:sagemaker:eu-west-1:123456789012:inference-component/digits"'
+        )
+    found = stack.split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
+    assert found is not None  # the format says that there is one
+    return found, arn

@@ -1,0 +1,292 @@
+"""Scaling, metrics, alarms, dashboards, warnings and imports of components."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import Duration, Size
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sns as sns
+from cdk_apps import flat, make_stack, only, resources, statements, synthesize
+from component_apps import CPU, G5, add_component, add_endpoint, warnings_of
+
+from constructs_triton import (
+    ComponentDeployment,
+    IInferenceComponent,
+    TritonComponentDashboard,
+    TritonComponentEndpoint,
+    TritonInferenceComponent,
+    TritonModelRepository,
+)
+from constructs_triton.errors import InvalidValueError
+
+TARGET, POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
+ALARM, COMPONENT = "AWS::CloudWatch::Alarm", "AWS::SageMaker::InferenceComponent"
+
+
+def test_policies_have_the_metrics_of_copies(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The predefined metrics are those of components, and the utilization is normalized."""
+    component = add_component(add_endpoint(stack), tmp_path)
+    count = component.auto_scale_copy_count(min_capacity=1, max_capacity=4)
+    count.scale_on_invocations_per_copy("Calls", max_requests_per_second=10)
+    count.scale_on_concurrent_requests_per_copy("Requests", target_concurrent_requests=5)
+    count.scale_on_gpu_utilization("Gpu")
+    own = component.metric_model_latency(statistic="Average")
+    count.scale_to_track_metric("Latency", metric=own, target_value=300_000)
+    count.scale_on_schedule(
+        "Morning", schedule=appscaling.Schedule.cron(hour="7", minute="0"), min_capacity=2
+    )
+    template = synthesize(stack)
+    target = only(template, TARGET)
+    assert "RoleARN" not in target
+    assert target["ScalableDimension"] == "sagemaker:inference-component:DesiredCopyCount"
+    assert target["ScheduledActions"][0]["ScalableTargetAction"] == {"MinCapacity": 2}
+    found = {}
+    for each in resources(template, POLICY).values():
+        tracking = each["Properties"]["TargetTrackingScalingPolicyConfiguration"]
+        predefined = tracking.get("PredefinedMetricSpecification", {}).get("PredefinedMetricType")
+        custom = tracking.get("CustomizedMetricSpecification", {})
+        found[predefined or custom["MetricName"]] = (tracking["TargetValue"], custom.get("Namespace"))
+    assert found == {
+        "SageMakerInferenceComponentInvocationsPerCopy": (300, None),
+        "SageMakerInferenceComponentConcurrentRequestsPerCopyHighResolution": (5, None),
+        "GPUUtilizationNormalized": (60, "/aws/sagemaker/InferenceComponents"),
+        "ModelLatency": (300_000, "AWS/SageMaker"),
+    }
+    assert not resources(template, ALARM)
+    assert count.tracked_metrics[0].metric_name == "InvocationsPerCopy"
+
+
+def wake_up(template: dict[str, Any]) -> dict[str, Any]:
+    """The step policy, after a check that the alarm fires it."""
+    steps = {
+        name: each["Properties"]["StepScalingPolicyConfiguration"]
+        for name, each in resources(template, POLICY).items()
+        if each["Properties"]["PolicyType"] == "StepScaling"
+    }
+    ((name, step),) = steps.items()
+    alarm = only(template, ALARM)
+    assert alarm["AlarmActions"] == [{"Ref": name}]
+    assert alarm["MetricName"] == "NoCapacityInvocationFailures"
+    assert [each["Name"] for each in alarm["Dimensions"]] == ["InferenceComponentName"]
+    names = ("Statistic", "Period", "EvaluationPeriods", "DatapointsToAlarm", "Threshold", "TreatMissingData")
+    assert [alarm[each] for each in names] == ["Sum", 60, 1, 1, 1, "missing"]
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    return dict(step)
+
+
+def test_zero_copies_have_a_way_back(tmp_path: Path) -> None:
+    """A minimum of 0, also by a schedule, adds the step policy and its alarm once."""
+    templates = []
+    for by_schedule in (False, True):
+        stack = make_stack()
+        component = add_component(add_endpoint(stack), tmp_path)
+        count = component.auto_scale_copy_count(min_capacity=int(by_schedule), max_capacity=2)
+        for name in ("Night", "Weekend") if by_schedule else ():
+            schedule = appscaling.Schedule.cron(hour="20", minute="0")
+            count.scale_on_schedule(name, schedule=schedule, min_capacity=0)
+        assert count.reaches_zero
+        templates.append(synthesize(stack))
+    first, second = (wake_up(each) for each in templates)
+    assert first == second
+    assert first["StepAdjustments"] == [{"MetricIntervalLowerBound": 0, "ScalingAdjustment": 1}]
+    assert (first["Cooldown"], first["MetricAggregationType"]) == (60, "Maximum")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "said"),
+    [
+        ((-1, 1), "min_capacity: must be at least 0"),
+        ((0, 0), "max_capacity: must be at least 1"),
+        ((3, 2), "min_capacity: must not be above max_capacity 2, got 3"),
+        ((0.5, 2), "min_capacity: must be a whole number of copies"),
+        ((2, 3), "copy_count: must be within the scaling bounds 2 to 3, got 1"),
+    ],
+)
+def test_bounds_of_copies_are_checked(
+    stack: cdk.Stack, tmp_path: Path, bounds: tuple[float, float], said: str
+) -> None:
+    """Bounds that Application Auto Scaling refuses, or that exclude the first copies, are errors."""
+    component = add_component(add_endpoint(stack), tmp_path)
+    with pytest.raises(InvalidValueError, match=said):
+        component.auto_scale_copy_count(min_capacity=bounds[0], max_capacity=bounds[1])
+    component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+    with pytest.raises(InvalidValueError, match="add policies to the result of the first call"):
+        component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+
+
+def test_warnings_are_about_all_components_together(stack: cdk.Stack, tmp_path: Path) -> None:
+    """At synthesis the endpoint says what does not fit, and why it never has 0 instances."""
+    endpoint = add_endpoint(stack, min_instance_count=0, max_instance_count=1)
+    first = add_component(endpoint, tmp_path, "First", number_of_accelerator_devices=2)
+    add_component(endpoint, tmp_path, "Second", number_of_accelerator_devices=1)
+    first.auto_scale_copy_count(min_capacity=0, max_capacity=4).scale_on_gpu_utilization("Gpu")
+    found = warnings_of(stack)
+    prefix = "constructs-triton:"
+    assert found.keys() == {
+        f"{prefix}component-copies-exceed-fleet",
+        f"{prefix}component-update-without-room",
+        f"{prefix}component-keeps-instances",
+        f"{prefix}no-utilization-at-zero",
+    }
+    table = found[f"{prefix}component-copies-exceed-fleet"]
+    assert "need more GPUs" in table
+    assert "First" in table.splitlines()[2]
+    assert "no room for those of First" in found[f"{prefix}component-update-without-room"]
+    assert "because Second always has a copy" in found[f"{prefix}component-keeps-instances"]
+
+
+def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> None:
+    """The only published measurement is cited, and less than a quarter is silent."""
+    warned = {}
+    for gibibytes in (7, 8):
+        stack = make_stack()
+        add_component(add_endpoint(stack, instance_type=CPU), tmp_path, min_memory=Size.gibibytes(gibibytes))
+        warned[gibibytes] = warnings_of(stack)
+    assert warned[7] == {}
+    (text,) = warned[8].values()
+    assert "8192 MiB of the 32768 MiB of ml.c5.4xlarge" in text
+    assert "accepted 1024 MiB of 16 GiB for a component and refused 4096 MiB" in text
+
+
+@pytest.mark.parametrize(
+    ("region", "least", "expected"),
+    [
+        ("eu-west-1", 0, set()),
+        ("eu-west-3", 1, {"component-region"}),
+        ("eu-west-3", 0, {"component-region", "component-region-without-zero"}),
+    ],
+)
+def test_regions_without_components_are_a_warning(region: str, least: int, expected: set[str]) -> None:
+    """CloudFormation has components in some Regions, and one is known to refuse 0 instances."""
+    stack = make_stack(cdk.Environment(account="123456789012", region=region))
+    add_endpoint(stack, min_instance_count=least)
+    assert {each.removeprefix("constructs-triton:") for each in warnings_of(stack)} == expected
+
+
+def test_fixed_name_is_a_warning(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A component with a fixed name cannot be replaced while the old one exists."""
+    component = add_component(add_endpoint(stack), tmp_path, inference_component_name="fixed")
+    assert warnings_of(stack).keys() == {"constructs-triton:component-name-fixed"}
+    assert stack.resolve(component.metric_invocations().dimensions) == {"InferenceComponentName": "fixed"}
+    assert "fixed" not in stack.resolve(component.inference_component_name)
+
+
+def test_alarms_and_dashboard_are_about_the_component(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Each has the component as its only dimension; alarms roll an update back by their names."""
+    endpoint = add_endpoint(stack)
+    component = add_component(endpoint, tmp_path)
+    on_cpu = add_component(endpoint, tmp_path, "Cpu", number_of_accelerator_devices=0)
+    component.auto_scale_copy_count(min_capacity=1, max_capacity=3)
+    topic = actions.SnsAction(sns.Topic(stack, "Topic"))
+    alarms = component.add_alarms(
+        actions=[topic], alarm_name_prefix="pipeline", model_latency_objective=Duration.millis(200)
+    )
+    assert set(alarms.alarms) == {"ServerErrors", "ModelErrors", "ModelLatency", "GpuMemory", "NoCapacity"}
+    assert set(on_cpu.add_alarms(no_capacity_minutes=None).alarms) == {"ServerErrors", "ModelErrors"}
+    component.add_rollback_alarms(*alarms.rollback_alarms)
+    component.add_dashboard()
+    TritonComponentDashboard(stack, "Both", components=[component, on_cpu])
+    template = synthesize(stack)
+    for each in resources(template, ALARM).values():
+        assert [one["Name"] for one in each["Properties"]["Dimensions"]] == ["InferenceComponentName"]
+    found = next(each for name, each in resources(template, COMPONENT).items() if name.startswith("Pipe"))
+    rollback = found["Properties"]["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+    names = ["ServerErrors", "ModelErrors", "ModelLatency"]
+    assert [each["AlarmName"] for each in rollback] == [f"pipeline-{name}" for name in names]
+    assert len(statements(template)["ReadAlarms"]["Resource"]) == 3
+    graphs = [
+        flat(each["Properties"]["DashboardBody"])
+        for each in resources(template, "AWS::CloudWatch::Dashboard").values()
+    ]
+    assert all("InvocationsPerCopy" in each and "GPUMemoryUtilizationNormalized" in each for each in graphs)
+    with pytest.raises(InvalidValueError, match="at least one component"):
+        TritonComponentDashboard(stack, "None", components=[])
+
+
+def test_every_metric_has_the_namespace_of_its_documentation(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Invocations are in AWS/SageMaker, and utilizations in the namespace of components."""
+    component = add_component(add_endpoint(stack), tmp_path)
+    methods = [name for name in dir(component) if name.startswith("metric_") and name != "metric_copy_count"]
+    found = {name: getattr(component, name)() for name in methods}
+    spaces = {name: each.namespace for name, each in found.items()}
+    assert {spaces[name] for name in spaces if name.endswith("utilization")} == {
+        "/aws/sagemaker/InferenceComponents"
+    }
+    assert {spaces[name] for name in spaces if not name.endswith("utilization")} == {"AWS/SageMaker"}
+    assert found["metric_model_latency"].statistic == "p99"
+    assert "total / share" in component.metric_copy_count().expression
+
+
+def test_imported_component_has_grants_metrics_and_scaling(stack: cdk.Stack) -> None:
+    """A component that exists already can be called, watched and scaled."""
+    endpoint = TritonComponentEndpoint.from_endpoint_name(stack, "Shared", "shared")
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:inference-component/digits"
+    component = TritonInferenceComponent.from_inference_component_arn(stack, "Digits", arn, endpoint=endpoint)
+    named = TritonInferenceComponent.from_inference_component_name(stack, "Other", "other", endpoint=endpoint)
+    role = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+    component.grant_invoke(role)
+    component.auto_scale_copy_count(min_capacity=0, max_capacity=2)
+    component.add_alarms()
+    component.add_dashboard()
+    assert isinstance(component, IInferenceComponent)
+    assert component.log_group_name == "/aws/sagemaker/InferenceComponents/digits"
+    assert flat(stack.resolve(named.inference_component_arn)).endswith(":inference-component/other")
+    template = synthesize(stack)
+    assert only(template, TARGET)["ResourceId"] == "inference-component/digits"
+    (granted,) = only(template, "AWS::IAM::Policy")["PolicyDocument"]["Statement"]
+    assert arn in granted["Resource"]
+    with pytest.raises(InvalidValueError, match="must be the ARN of an inference component"):
+        TritonInferenceComponent.from_inference_component_arn(
+            stack, "Wrong", "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/x", endpoint=endpoint
+        )
+
+
+def test_components_are_added_to_an_imported_endpoint(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With instance type and role it takes components; without them the error says what to set."""
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/shared"
+    imported = TritonComponentEndpoint.from_endpoint_attributes
+    endpoint = imported(stack, "Shared", endpoint_arn=arn, instance_type=G5, role=role)
+    add_component(endpoint, tmp_path, "First")
+    add_component(endpoint, tmp_path, "Second")
+    template = synthesize(stack)
+    names = {each["Properties"]["EndpointName"] for each in resources(template, COMPONENT).values()}
+    assert names == {"shared"}
+    assert len(resources(template, "AWS::IAM::ManagedPolicy")) == 2
+
+    for instance_type, said in ((None, "set instance_type in"), (G5, "set role in")):
+        known = imported(stack, said, endpoint_name="shared", instance_type=instance_type)
+        with pytest.raises(InvalidValueError, match=said):
+            TritonInferenceComponent(
+                stack,
+                "None",
+                endpoint=known,
+                model_repository=cast(TritonModelRepository, stack.node.find_child("Models")),
+                ensemble="pipeline",
+                min_memory=Size.gibibytes(1),
+                number_of_accelerator_devices=1,
+            )
+
+
+def test_update_alarms_of_a_composite_need_every_alarm(stack: cdk.Stack, tmp_path: Path) -> None:
+    """DescribeAlarms of a composite alarm supports no narrower resource."""
+    part = cloudwatch.Alarm.from_alarm_name(stack, "Part", "part")
+    composite = cloudwatch.CompositeAlarm(
+        stack,
+        "Any",
+        alarm_rule=cloudwatch.AlarmRule.from_alarm(part, cloudwatch.AlarmState.ALARM),
+        composite_alarm_name="any",
+    )
+    add_component(add_endpoint(stack), tmp_path, deployment=ComponentDeployment.rolling(alarms=[composite]))
+    template = synthesize(stack)
+    assert statements(template)["ReadAlarms"]["Resource"] == "*"
+    found = only(template, COMPONENT)["DeploymentConfig"]["AutoRollbackConfiguration"]
+    assert json.dumps(found) == '{"Alarms": [{"AlarmName": "any"}]}'
