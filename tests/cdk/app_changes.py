@@ -62,7 +62,9 @@ def other_ecr_image(scope: Construct, properties: Properties) -> None:
 def repository_bucket(scope: Construct, properties: Properties) -> None:
     for name in ("encryption_key", "versioned", "removal_policy"):
         properties.pop(name, None)
-    properties["bucket"] = s3.Bucket.from_bucket_name(scope, "OtherModels", "other-models")
+    found = scope.node.try_find_child("OtherModels")
+    bucket = found or s3.Bucket.from_bucket_name(scope, "OtherModels", "other-models")
+    properties["bucket"] = bucket
 
 
 def feature_bucket(scope: Construct, properties: Properties) -> None:
