@@ -32,6 +32,7 @@ class Command:
 
 
 COMMANDS = {
+    "project": Command("project", "create a project with an app, a model and tests"),
     "check": Command("check", "find the errors in a model repository"),
     "pack": Command("pack", "write a model repository as .tar.gz archives"),
     "model": Command("model", "create a model's folder from a model file, such as model.onnx"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -106,3 +107,17 @@ def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
         "except Exception as error:\n    print(error)"
     )
     assert "constructs-triton[client]" in run(programs / "python", "-c", code, cwd=tmp_path)
+
+
+def test_new_project_passes_its_own_tests(wheel: Path, tmp_path: Path) -> None:
+    """In an empty folder, the two commands of a new project's README pass."""
+    uv = (sys.executable, "-m", "uv")
+    venv = tmp_path / "venv"
+    run(*uv, "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=tmp_path)
+    run(*uv, "pip", "install", "--quiet", "--python", venv / "bin" / "python", wheel, cwd=tmp_path)
+    run(venv / "bin" / "constructs-triton", "project", "new", "shop", cwd=tmp_path)
+    shop = tmp_path / "shop"
+    commands = re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
+    printed = [run(venv / "bin" / "python", *command.split()[1:], cwd=shop) for command in commands]
+    assert len(commands) == 2
+    assert "5 passed" in printed[1]

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parents[2] / "constructs_triton"
+# The files of a user's project, which nothing imports.
+TEMPLATE = PACKAGE / "cli" / "project" / "template"
 
 # In each folder, a module imports only from entries above its own entry.
 LAYERS: dict[str, tuple[str, ...]] = {
@@ -73,7 +75,8 @@ SIBLINGS = {("local", "cdk"), ("cli", "testing")}
 
 def _modules(folder: str) -> list[Path]:
     root = PACKAGE / folder
-    return sorted(path for path in root.rglob("*.py") if path != root / "__init__.py")
+    found = (path for path in root.rglob("*.py") if not path.is_relative_to(TEMPLATE))
+    return sorted(path for path in found if path != root / "__init__.py")
 
 
 def _layer(path: Path, folder: str) -> str:

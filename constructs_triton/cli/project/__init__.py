@@ -1,0 +1,73 @@
+"""``constructs-triton project new``: write a small project with an endpoint and its tests."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from constructs_triton.errors import InvalidValueError
+
+_TEMPLATE = Path(__file__).parent / "template"
+#: The name of the project in the template.
+_NAME = "triton-project"
+_NAMED_FILES = ("README.md", "app.py", "package.json")
+# Without the dot, Git and the build of the package would obey these files.
+_WITH_DOT = ("github", "gitignore")
+_LONGEST_STACK_NAME = 128
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``project`` and its only action, ``new``."""
+    parser.description = "Create a project with a CDK app."
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    new = actions.add_parser(
+        "new",
+        help="create a folder with an app, a model and tests",
+        description="Create a folder with a CDK app of one endpoint, a model, tests with a snapshot and a "
+        "local endpoint, and a workflow for GitHub. Its README has the two commands that run the tests.",
+    )
+    new.add_argument("directory", type=Path, metavar="DIR", help="the folder; it must be empty or not exist")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the project, and print its files and the next commands."""
+    directory: Path = arguments.directory
+    name = _stack_name(directory)
+    _refuse_content(directory)
+    for source, target in _files():
+        content = source.read_bytes()
+        if str(target) in _NAMED_FILES:
+            content = content.replace(_NAME.encode(), name.encode())
+        (directory / target).parent.mkdir(parents=True, exist_ok=True)
+        (directory / target).write_bytes(content)
+        print(directory / target)
+    print(f"\nnext: cd {directory}\n      python -m pip install -r requirements.txt\n      python -m pytest")
+    return 0
+
+
+def _stack_name(directory: Path) -> str:
+    """Return the name of the folder as CloudFormation and npm accept it."""
+    name = re.sub(r"[^A-Za-z0-9]+", "-", directory.resolve().name).strip("-").lower()
+    if not name[:1].isalpha() or len(name) > _LONGEST_STACK_NAME:
+        raise InvalidValueError(
+            f"{directory}: the name of the folder becomes the name of the stack, so it must begin with a "
+            f'letter and have at most {_LONGEST_STACK_NAME} characters, got "{name}"; choose another name'
+        )
+    return name
+
+
+def _refuse_content(directory: Path) -> None:
+    if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise InvalidValueError(f"{directory}: exists and is not an empty folder; choose another name")
+
+
+def _files() -> Iterator[tuple[Path, Path]]:
+    """Yield each file of the template with its path in the project."""
+    for source in sorted(_TEMPLATE.rglob("*")):
+        path = source.relative_to(_TEMPLATE)
+        if not source.is_file() or "__pycache__" in path.parts:
+            continue
+        first, *rest = path.parts
+        yield source, Path(f".{first}" if first in _WITH_DOT else first, *rest)

@@ -1,0 +1,77 @@
+"""``constructs-triton project new``."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from constructs_triton.cli import main
+
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A new project."""
+    directory = tmp_path / "My shop_2"
+    assert main(["project", "new", str(directory)]) == 0
+    assert f"next: cd {directory}" in capsys.readouterr().out
+    return directory
+
+
+def test_files_are_short_and_have_the_project_name(shop: Path) -> None:
+    """The project's name is that of the folder, as CloudFormation accepts it; no file is long."""
+    texts = {str(path.relative_to(shop)): path.read_text() for path in shop.rglob("*") if path.is_file()}
+    assert 'stack_name="my-shop-2"' in texts["app.py"]
+    assert "# my-shop-2\n" in texts["README.md"]
+    assert json.loads(texts["package.json"])["name"] == "my-shop-2"
+    assert not [name for name, text in texts.items() if "triton-project" in text]
+    lengths = {name: text.count("\n") for name, text in texts.items() if "__snapshots__" not in name}
+    assert max(lengths.values()) <= 50
+    assert {".gitignore", ".github/workflows/test.yml", "tests/requests.json"} <= texts.keys()
+
+
+def test_versions_are_those_of_this_project(shop: Path) -> None:
+    """The project has our version, and the CDK and its command line in the versions that we test."""
+    settings: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    tested = re.search(r"^aws-cdk-lib==\S+$", (PROJECT / "constraints.txt").read_text(), re.MULTILINE)
+    assert tested is not None
+    required = (shop / "requirements.txt").read_text().splitlines()
+    assert tested[0] in required
+    assert f"constructs-triton[local,testing]=={settings['project']['version']}" in required
+    pinned = [json.loads((folder / "package.json").read_text()) for folder in (shop, PROJECT)]
+    assert pinned[0]["devDependencies"]["aws-cdk"] == pinned[1]["devDependencies"]["aws-cdk"]
+
+
+def test_workflow_reads_only_and_runs_the_two_commands(shop: Path) -> None:
+    """The workflow may only read the repository, and runs the commands of the README."""
+    workflow = yaml.safe_load((shop / ".github" / "workflows" / "test.yml").read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    (job,) = workflow["jobs"].values()
+    assert "permissions" not in job
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands == re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)
+    assert len(commands) == 2
+
+
+def test_existing_files_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder with files is refused, as is a file; an empty folder is used."""
+    (tmp_path / "app.py").write_text("mine")
+    for path in (tmp_path, tmp_path / "app.py"):
+        assert main(["project", "new", str(path)]) == 1
+        assert "exists and is not an empty folder" in capsys.readouterr().err
+    (tmp_path / "shop").mkdir()
+    assert main(["project", "new", str(tmp_path / "shop")]) == 0
+
+
+def test_name_must_be_that_of_a_stack(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder whose name cannot be the name of a stack is refused, and nothing is written."""
+    assert main(["project", "new", str(tmp_path / "2nd")]) == 1
+    assert 'must begin with a letter and have at most 128 characters, got "2nd"' in capsys.readouterr().err
+    assert not (tmp_path / "2nd").exists()
