@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo docs test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo docs docs-update dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -47,7 +47,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 test: lint types pytest numpy2 ## lint, types and all tests but the slowest, in under ten minutes
 
 SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
-	README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -74,6 +74,16 @@ acceptance: coverage ## the slow tests that `make test` leaves out, in under 40 
 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
+
+# PAGES names single pages. The commands of the tutorial use port 8080.
+docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.update $(PAGES)
+
+# VERSION_TAG=v0.1.0 fails if the tag is not that of the version in pyproject.toml.
+dist: $(INSTALLED) ## build the wheel and the source distribution in dist/
+	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist
+	test -z "$(VERSION_TAG)" || test -f "dist/constructs_triton-$(patsubst v%,%,$(VERSION_TAG)).tar.gz"
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 3 dollars
@@ -116,4 +126,4 @@ lock: $(INSTALLED) ## resolve constraints.txt again
 		pyproject.toml -o constraints.txt
 
 clean: ## remove what the other targets created
-	rm -rf $(VENV) node_modules cdk.out build
+	rm -rf $(VENV) node_modules cdk.out build dist

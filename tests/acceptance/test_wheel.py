@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import email
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[2]
-BUDGET_MINUTES = 3
+BUDGET_MINUTES = 5
 pytestmark = pytest.mark.usefixtures("budget")
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
 APP = """
@@ -54,25 +56,42 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source distribution as for a release."""
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, and the wheel that is built from it as for a release."""
     folder = tmp_path_factory.mktemp("dist")
     run(sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", folder, PROJECT, cwd=folder)
-    (built,) = folder.glob("*.whl")
-    return built
+    return folder
 
 
 @pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(distributions: Path) -> Path:
+    """The wheel."""
+    (built,) = distributions.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module", params=["3.11", "3.12", "3.13"])
+def programs(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment with the wheel and what it requires, without extras."""
+    interpreter = interpreter_of(request.param)
+    if interpreter is None:
+        pytest.skip(f"Python {request.param} is not installed")
     folder = tmp_path_factory.mktemp("environment")
-    run(
-        sys.executable, "-m", "uv", "venv", "--quiet", "--python", sys.executable, folder / "venv", cwd=folder
-    )
+    run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", interpreter, folder / "venv", cwd=folder)
     python = folder / "venv" / "bin" / "python"
     install = ("uv", "pip", "install", "--quiet", "--python", python, "-c", PROJECT / "constraints.txt")
     run(sys.executable, "-m", *install, wheel, cwd=folder)
     return python.parent
+
+
+def interpreter_of(version: str) -> str | None:
+    """Return the interpreter of a Python version, on the PATH or installed with pyenv."""
+    command = [sys.executable, "-m", "uv", "python", "find", "--no-python-downloads", version]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    return next((str(each) for each in sorted(versions.glob(f"{version}.*/bin/python"))), None)
 
 
 def test_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
@@ -81,6 +100,31 @@ def test_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert packed == set(listed)
+
+
+def test_source_distribution_contains_the_package_and_its_documents(distributions: Path) -> None:
+    """The source distribution has the package, the README, the changelog and the license."""
+    (built,) = distributions.glob("*.tar.gz")
+    listed = run("git", "ls-files", "constructs_triton", cwd=PROJECT).split()
+    documents = {".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
+    with tarfile.open(built) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert packed == {*listed, *documents}
+
+
+def test_metadata_is_complete(wheel: Path) -> None:
+    """The wheel is typed, and its metadata has the license, the Python versions and the extras."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
+        metadata = email.message_from_bytes(archive.read(name))
+        assert "constructs_triton/py.typed" in archive.namelist()
+    assert (metadata["Name"], metadata["License-Expression"]) == ("constructs-triton", "Apache-2.0")
+    assert metadata["Requires-Python"] == "<3.14,>=3.11"
+    assert {"all", "client", "local", "onnx", "load", "plots"} <= set(
+        metadata.get_all("Provides-Extra") or ()
+    )
+    # PyPI refuses a license classifier beside a license expression.
+    assert not [each for each in metadata.get_all("Classifier") or () if each.startswith("License")]
 
 
 def test_command_line_starts(programs: Path, tmp_path: Path) -> None:

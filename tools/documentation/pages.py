@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 PROJECT = Path(__file__).parents[2]
 #: Files of the project that are pages of the site as well.
-PROJECT_FILES = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+PROJECT_FILES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {
     ".py": "python",

@@ -1,0 +1,24 @@
+import aws_cdk as cdk
+from constructs import Construct
+
+from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+
+
+class DigitsStack(cdk.Stack):
+    def __init__(self, scope: Construct, id: str, **kwargs) -> None:
+        super().__init__(scope, id, **kwargs)
+        models = TritonModelRepository(self, "Models", source=ModelSource.from_directory("models"))
+        self.endpoint = TritonEndpoint(
+            self,
+            "Endpoint",
+            model_repository=models,
+            model="digits",
+            instance_type=InstanceType.of("ml.c6i.large"),
+            endpoint_name="digits",
+        )
+
+
+if __name__ == "__main__":
+    app = cdk.App()
+    DigitsStack(app, "Digits")
+    app.synth()

@@ -1,0 +1,30 @@
+"""The workflow files call the Makefile, with no more permissions than they need."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[2]
+WORKFLOWS = sorted((PROJECT / ".github" / "workflows").glob("*.yml"))
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (PROJECT / "Makefile").read_text(), re.MULTILINE))
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_runs_only_targets_of_the_makefile(workflow: Path) -> None:
+    """Each command is a target, so that everyone can run what the workflow runs."""
+    commands = re.findall(r"^ +- run: (.+)$", workflow.read_text(), re.MULTILINE)
+    assert [each for each in commands if not each.startswith("make ") or each.split()[1] not in TARGETS] == []
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflow_may_only_read(workflow: Path) -> None:
+    """Jobs may read the content; only those that publish may write, and they run no code of the project."""
+    text = workflow.read_text()
+    assert "\npermissions:\n  contents: read\n" in text
+    assert "contents: write" not in text
+    for job in re.split(r"\n  (?=\w+:\n)", text.partition("\njobs:\n")[2]):
+        assert ": write" not in job or "- run:" not in job
+    assert text.count("actions/checkout@") == text.count("persist-credentials: false")

@@ -1,0 +1,163 @@
+"""Runs the commands of a page and prints them with their output, for the blocks that ``cog`` writes.
+
+A block of a page::
+
+    <!-- [[[cog
+    console.run("constructs-triton check models")
+    ]]] -->
+    <!-- [[[end]]] -->
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import mkdtemp
+
+PROJECT = Path(__file__).parents[2]
+#: Values that differ from run to run. The check of a page compares what is left without them.
+CHANGING = re.compile(
+    r"\d\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d|\b\d{1,2}:\d\d:\d\d [AP]M\b"
+    r"|\| +\d+(?:/\d+)? \|"
+    r"|-[A-Z0-9]{12}\b"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"
+    r"|\b\d+(?:\.\d+)? ?(?:ms|s|seconds|MiB)\b"
+    r"|-?\d+\.\d+(?:e-?\d+)?"
+)
+_COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_START_SECONDS = 90
+
+
+class Console:
+    """A shell in a new folder. Each call prints one block of the page.
+
+    ``files`` is a folder with the files that :meth:`show` copies.
+    """
+
+    def __init__(self, files: str | None = None, *, folder: str = "work") -> None:
+        self._files = PROJECT / files if files else PROJECT
+        self.folder = Path(mkdtemp(prefix="documentation-")) / folder
+        self.folder.mkdir()
+        self.environment = _environment()
+        self._started: list[subprocess.Popen[str]] = []
+        self._closing: list[Callable[[], object]] = []
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End everything that was started, and delete the folder."""
+        self.stop()
+        for close in self._closing:
+            close()
+        self._closing.clear()
+        shutil.rmtree(self.folder.parent, ignore_errors=True)
+
+    def show(self, name: str, *, source: str = "") -> None:
+        """Copy a file into the folder and print it. ``source`` is its name in ``files`` where it differs."""
+        text = (self._files / (source or name)).read_text(encoding="utf-8")
+        (self.folder / name).write_text(text, encoding="utf-8")
+        language = {".py": "python", ".json": "json"}.get(Path(name).suffix, "text")
+        print(f'\n```{language} title="{name}"\n{text.rstrip()}\n```\n')
+
+    def run(self, command: str, *, keep: str = "", status: int = 0, shown: str = "") -> None:
+        """Run a command and print it with its output.
+
+        ``keep`` is a pattern of the lines to print. ``status`` is the expected exit code. ``shown`` is what
+        the page shows in place of the command.
+        """
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=self.folder,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=300,
+        )
+        if done.returncode != status:
+            raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stdout}")
+        self._print(shown or command, done.stdout, keep)
+
+    def start(self, command: str, *, until: str) -> None:
+        """Start a command, print what it writes until a line contains ``until``, and leave it running."""
+        log = self.folder.parent / f"{len(self._started)}.log"
+        with log.open("w", encoding="utf-8") as output:
+            process = subprocess.Popen(
+                shlex.split(command),
+                cwd=self.folder,
+                env=self.environment,
+                text=True,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self._started.append(process)
+        self._print(command, _read_until(log, until, process), "")
+
+    def stop(self) -> None:
+        """End what was started, as Ctrl-C does."""
+        for process in self._started:
+            process.send_signal(signal.SIGINT)
+        for process in self._started:
+            process.wait(60)
+        self._started.clear()
+
+    def use_simulated_account(self) -> None:
+        """Let the next commands call an AWS account that is simulated on this machine."""
+        sys.path.insert(0, str(PROJECT / "tests" / "e2e"))
+        from loopback_aws import LoopbackAws  # noqa: PLC0415 - it starts moto
+
+        account = LoopbackAws()
+        account.__enter__()
+        self._closing.append(lambda: account.__exit__(None, None, None))
+        self.environment = _environment(account.environment())
+        bootstrap = ["cdk", "bootstrap", f"aws://{account.api.account}/us-east-1"]
+        subprocess.run(bootstrap, cwd=self.folder, env=self.environment, capture_output=True, check=True)
+
+    def _print(self, command: str, output: str, keep: str) -> None:
+        text = _COLORS.sub("", output).replace(str(self.folder), "~/digits").rstrip()
+        lines = [line.rstrip() for line in text.splitlines()]
+        kept = [line for line in lines if re.search(keep, line)]
+        while kept and not kept[0]:
+            kept = kept[1:]
+        print("\n".join(["", "```console", f"$ {command}", *kept, "```", ""]))
+
+
+def same(first: str, second: str) -> bool:
+    """Return whether two pages differ only in what changes from run to run, such as times."""
+    return _stable(first) == _stable(second)
+
+
+def _stable(text: str) -> list[str]:
+    return sorted(re.sub(r"[ ─━]+", " ", CHANGING.sub("?", line)) for line in text.splitlines())
+
+
+def _environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
+    paths = [str(Path(sys.executable).parent), str(PROJECT / "node_modules" / ".bin"), base.get("PATH", "")]
+    return {
+        **{name: value for name, value in base.items() if not name.startswith("PYTEST")},
+        "PATH": os.pathsep.join(paths),
+        "PYTHONPATH": str(PROJECT),
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "CI": "true",
+    }
+
+
+def _read_until(log: Path, until: str, process: subprocess.Popen[str]) -> str:
+    deadline = time.monotonic() + _START_SECONDS
+    while until not in (text := log.read_text(encoding="utf-8")):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError(f"{process.args!r} did not print {until!r}:\n{text}")
+        time.sleep(0.1)
+    return text
