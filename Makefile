@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo docs docs-update dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo docs docs-update pictures dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -78,6 +78,9 @@ docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.update $(PAGES)
+
+pictures: $(INSTALLED) ## draw the picture of the README
+	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.pictures
 
 # VERSION_TAG=v0.1.0 fails if the tag is not that of the version in pyproject.toml.
 dist: $(INSTALLED) ## build the wheel and the source distribution in dist/

@@ -10,7 +10,9 @@ from documentation.api import PACKAGES, write_api
 from documentation.commands import write_commands
 from documentation.docstrings import read_docstring
 from documentation.limits import write_limits
+from documentation.pictures import COMMITTED, write_pictures
 from documentation.troubleshooting import write_troubleshooting
+from test_layers import LAYERS
 
 import constructs_triton
 from constructs_triton.cdk.validation.properties import declared_properties
@@ -77,3 +79,13 @@ def test_every_command_and_every_failure_has_a_section(tmp_path: Path) -> None:
     assert "| endpoint name | 1 to 63 characters" in (tmp_path / "limits.md").read_text()
     text = "".join(page.read_text() for page in tmp_path.glob("*.md"))
     assert [each.id for each in known_failures() if f"{{ #{each.id} }}" not in text] == []
+
+
+def test_pictures_are_drawn(tmp_path: Path) -> None:
+    """The picture of the README is current, and the picture of the layers shows all of them."""
+    write_pictures(tmp_path)
+    images = Path(__file__).resolve().parents[2] / "docs" / "images"
+    for name in COMMITTED:
+        assert (images / f"{name}.svg").read_text() == (tmp_path / f"{name}.svg").read_text(), "make pictures"
+    layers = (tmp_path / "layers.svg").read_text()
+    assert [each for each in LAYERS[""] if f">{each}</text>" not in layers] == []

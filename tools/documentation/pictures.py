@@ -1,0 +1,163 @@
+"""Draws the pictures of the pages, from the code where they show code."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+from aws_cdk.assertions import Template
+
+from constructs_triton import InstanceType, ModelSource, TritonModelRepository, TritonMultiModelEndpoint
+from documentation.picture import Picture
+
+PROJECT = Path(__file__).parents[2]
+#: Pictures that GitHub shows too. The build of the site draws the others.
+COMMITTED = ("road",)
+WIDTH = 480
+
+
+def road() -> str:
+    """Draw the road of a model, from its file to an answer."""
+    picture = Picture(WIDTH, "From a model file to an endpoint in AWS or on your machine")
+    steps = (
+        ("Model file", "model.onnx, model.pt, model.plan, ...", "constructs-triton model new"),
+        ("Model repository", "one folder per model: config.pbtxt, versions", "checks: file, line and fix"),
+        ("Archives", "reproducible .tar.gz, named by their content", "cdk synth"),
+        ("cdk.out", "the template that is deployed", ""),
+    )
+    y = 4.0
+    for title, line, label in steps:
+        bottom = picture.box(90, y, 300, title, line)
+        if label:
+            picture.arrow((240, bottom), (240, bottom + 34), label)
+        y = bottom + 34
+    _two_ends(picture, y)
+    return picture.svg()
+
+
+def _two_ends(picture: Picture, y: float) -> None:
+    picture.arrow((170, y - 34), (120, y + 14))
+    picture.arrow((310, y - 34), (360, y + 14))
+    picture.label(20, y - 2, "cdk deploy")
+    picture.label(460, y - 2, "local up", anchor="end")
+    picture.box(
+        10, y + 14, 220, "Endpoint in AWS", "SageMaker runs Triton", "scaling, alarms, grants", fill="aws"
+    )
+    here = ("Endpoint on your machine", "Triton from the wheel,", "or the image")
+    bottom = picture.box(250, y + 14, 220, *here, fill="side")
+    picture.arrow((150, bottom + 40), (120, bottom))
+    picture.arrow((330, bottom + 40), (360, bottom))
+    picture.box(90, bottom + 40, 300, "TritonClient", "NumPy arrays, the same call to either", fill="good")
+
+
+def layers() -> str:
+    """Draw the layers of the package, as the test of the imports lists them."""
+    picture = Picture(720, "The layers of the package: a module imports only from layers below it")
+    y = 4.0
+    for name in reversed(_layers()):
+        picture.box(4, y, 214, name, fill="main" if name in ("cdk", "local", "cli") else "side")
+        picture.label(228, y + 18, _summary(name))
+        y += 34
+    return picture.svg()
+
+
+def update() -> str:
+    """Draw the steps of an update, in the order in which CloudFormation takes them."""
+    picture = Picture(WIDTH, "The steps of an update")
+    steps = (
+        ("1. Archives", "uploaded or copied; a changed model has a new name", "main"),
+        ("2. New permissions", "a new managed policy on the role", "main"),
+        ("3. New model and endpoint configuration", "created beside the old ones", "main"),
+        ("4. New instances", "SageMaker downloads the models and starts Triton", "aws"),
+        ("5. Traffic moves", "all at once, canary, linear or in batches", "aws"),
+        ("6. Checks", "alarms, update check, recorded requests", "good"),
+        ("7. Cleanup", "old instances, configuration, model and policy", "main"),
+    )
+    y = 4.0
+    for title, line, fill in steps:
+        bottom = picture.box(60, y, 360, title, line, fill=fill)
+        if title != steps[-1][0]:
+            picture.arrow((240, bottom), (240, bottom + 22))
+        y = bottom + 22
+    note = "an alarm or a failure in 4 to 6: back to the old configuration"
+    picture.label(240, y + 2, note, anchor="middle")
+    return picture.svg()
+
+
+def dashboard() -> str:
+    """Draw the widgets of ``add_dashboard`` in their places."""
+    picture = Picture(720, "The widgets of the dashboard of a multi-model endpoint")
+    for widget in _widgets():
+        properties: Mapping[str, Any] = widget["properties"]
+        if "title" in properties:
+            lines = _shown_metrics(properties.get("metrics", ()))[:5]
+            x, y = 4 + widget["x"] * 29.6, widget["y"] * 21 - 14
+            picture.box(x, y, widget["width"] * 29.6 - 8, properties["title"], *lines, fill="side")
+    return picture.svg()
+
+
+PICTURES: Mapping[str, Callable[[], str]] = {
+    "road": road,
+    "layers": layers,
+    "update": update,
+    "dashboard": dashboard,
+}
+
+
+def _layers() -> tuple[str, ...]:
+    tree = ast.parse((PROJECT / "tests" / "project" / "test_layers.py").read_text(encoding="utf-8"))
+    (found,) = (each for each in tree.body if isinstance(each, ast.AnnAssign))
+    assert found.value is not None
+    names: tuple[str, ...] = ast.literal_eval(found.value)[""]
+    return names
+
+
+def _summary(name: str) -> str:
+    """Return the beginning of a module's first sentence."""
+    folder = PROJECT / "constructs_triton" / name
+    path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
+    first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    text = " ".join(first.replace("``", "").split()).partition(". ")[0].rstrip(".")
+    for end in (": ", ", ", " during ", " and "):
+        text = text if len(text) < 72 else text.partition(end)[0]
+    return text
+
+
+def _widgets() -> list[dict[str, Any]]:
+    stack = cdk.Stack(cdk.App(), "Catalog")
+    models = ModelSource.from_directory(PROJECT / "assets" / "model_repositories" / "catalog")
+    endpoint = TritonMultiModelEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=TritonModelRepository(stack, "Models", source=models),
+        instance_type=InstanceType.of("ml.g5.xlarge"),
+    )
+    endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5).scale_on_gpu_utilization("Gpu")
+    endpoint.add_dashboard("Dashboard")
+    (found,) = Template.from_stack(stack).find_resources("AWS::CloudWatch::Dashboard").values()
+    parts = found["Properties"]["DashboardBody"]["Fn::Join"][1]
+    body = "".join(part if isinstance(part, str) else "x" for part in parts)
+    widgets: list[dict[str, Any]] = json.loads(body)["widgets"]
+    return widgets
+
+
+def _shown_metrics(metrics: Sequence[Sequence[Any]]) -> list[str]:
+    options = (metric[-1] for metric in metrics if isinstance(metric[-1], dict))
+    return list(
+        dict.fromkeys(each["label"] for each in options if each.get("visible", True) and "label" in each)
+    )
+
+
+def write_pictures(folder: Path, names: Iterable[str] = PICTURES) -> None:
+    """Write pictures to a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / f"{name}.svg").write_text(PICTURES[name](), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pictures(PROJECT / "docs" / "images", COMMITTED)
