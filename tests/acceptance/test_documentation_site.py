@@ -6,7 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from documentation.links import dead_links
+
+BUDGET_MINUTES = 3
+pytestmark = pytest.mark.usefixtures("budget")
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -22,6 +26,18 @@ def test_site_builds_without_a_warning() -> None:
     )
     assert built.returncode == 0, built.stdout + built.stderr
     assert "guides/scaling.html" in (PROJECT / "build" / "site" / "search.json").read_text()
+
+
+def test_shown_output_is_current() -> None:
+    """Each block of a page shows what its command prints today; ``make docs-update`` writes it."""
+    checked = subprocess.run(
+        [sys.executable, "-m", "documentation.update", "--check"],
+        cwd=PROJECT / "tools",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_dead_links_are_found(tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _NAMES = re.compile(r"^(``[\w*]+``)(, ``[\w*]+``)*$")
-_DEFAULT = re.compile(r"\s*Default: (?P<default>.+?)\.(?=\s|$)", re.DOTALL)
+_DEFAULT = re.compile(
+    r"\s*Default: (?P<default>.+?)\.(?=\s|$)|\s*\(default: (?P<short>[^)]+)\)\.?", re.DOTALL
+)
+SECTIONS = ("Args:", "Raises:")
 _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
@@ -34,7 +37,9 @@ def read_docstring(value: object) -> Docstring:
     text, entries, errors = [], {}, []
     for lines in _blocks(inspect.cleandoc(str(getattr(value, "__doc__", None) or ""))):
         if lines[0] == "Raises:":
-            errors += _errors(lines[1:])
+            errors += _described(lines[1:])
+        elif lines[0] == "Args:":
+            entries.update({name: _entry(text) for name, text in _described(lines[1:])})
         elif _NAMES.match(lines[0]) and len(lines) > 1:
             entry = _entry(" ".join(line.strip() for line in lines[1:]))
             entries.update(dict.fromkeys(re.findall(r"``\*{0,2}(\w+)``", lines[0]), entry))
@@ -52,7 +57,7 @@ def _blocks(docstring: str) -> Iterator[list[str]]:
     """Yield paragraphs. A described name begins a new one, and indented lines belong to it."""
     block: list[str] = []
     for line in docstring.splitlines():
-        is_new = bool(_NAMES.match(line)) or line == "Raises:" or (not line.strip() and not _is_open(block))
+        is_new = bool(_NAMES.match(line)) or line in SECTIONS or (not line.strip() and not _is_open(block))
         if is_new or (block and _is_open(block) and line and not line[0].isspace()):
             if any(each.strip() for each in block):
                 yield block
@@ -65,11 +70,11 @@ def _blocks(docstring: str) -> Iterator[list[str]]:
 
 def _is_open(block: list[str]) -> bool:
     """Return whether indented lines after an empty one still belong to the paragraph."""
-    return bool(block) and (bool(_NAMES.match(block[0])) or block[0] == "Raises:")
+    return bool(block) and (bool(_NAMES.match(block[0])) or block[0] in SECTIONS)
 
 
-def _errors(lines: Sequence[str]) -> list[tuple[str, str]]:
-    found = re.findall(r"^\s+(\w+): (.+?)(?=^\s+\w+: |\Z)", "\n".join(lines), re.MULTILINE | re.DOTALL)
+def _described(lines: Sequence[str]) -> list[tuple[str, str]]:
+    found = re.findall(r"^ {4}(\w+): (.+?)(?=^ {4}\w+: |\Z)", "\n".join(lines), re.MULTILINE | re.DOTALL)
     return [(name, markdown(" ".join(text.split()))) for name, text in found]
 
 
@@ -78,7 +83,7 @@ def _entry(text: str) -> Entry:
     found = _DEFAULT.search(text)
     if found is None:
         return Entry(text, "")
-    return Entry((text[: found.start()] + text[found.end() :]).strip(), found["default"])
+    return Entry((text[: found.start()] + text[found.end() :]).strip(), found["default"] or found["short"])
 
 
 def _literal_blocks(text: str) -> str:
