@@ -1,4 +1,4 @@
-"""Runs the scripts of an example, and compares an article's boto3 calls with a template."""
+"""Runs the scripts of an example, and reads the calls of its template."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -73,37 +72,6 @@ def endpoint_calls(template: Template, endpoint_name: str) -> dict[str, dict[str
     model = resources[_logical_id(variant["ModelName"])]["Properties"]
     calls = {"create_model": model, "create_endpoint_config": config, "create_endpoint": endpoint}
     return {name: _resolve(parameters) for name, parameters in calls.items()}
-
-
-def parameters_that_differ(
-    article: Mapping[str, Any], ours: Mapping[str, Any]
-) -> dict[str, tuple[object, object]]:
-    """Return each parameter that differs: its path, and the article's and our value (``None`` if missing).
-
-    A different name, role or address that the user chooses does not count.
-    """
-    theirs, mine = _flatten(article, ""), _flatten(ours, "")
-    for path in theirs.keys() & mine.keys():
-        if path.rpartition(".")[2] in _CHOSEN_FREELY:
-            mine[path] = theirs[path]
-    paths = sorted(theirs.keys() | mine.keys())
-    return {path: (theirs.get(path), mine.get(path)) for path in paths if theirs.get(path) != mine.get(path)}
-
-
-_CHOSEN_FREELY = ("ModelName", "EndpointConfigName", "EndpointName", "ExecutionRoleArn", "ModelDataUrl")
-
-
-def _flatten(value: Mapping[str, Any], path: str) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, part in value.items():
-        if key == "ProductionVariants":
-            for number, variant in enumerate(part):
-                flat |= _flatten(variant, f"{path}{key}.{number}.")
-        elif isinstance(part, Mapping) and key != "Environment":
-            flat |= _flatten(part, f"{path}{key}.")
-        else:
-            flat[f"{path}{key}"] = part
-    return flat
 
 
 def _logical_id(reference: Any) -> str:

@@ -14,21 +14,16 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
-from example_scripts import (
-    PUBLISHED_SYSTEMS,
-    Template,
-    endpoint_calls,
-    parameters_that_differ,
-    read_template,
-    run_script,
-    synthesize,
-)
+from article_calls import article_invocations
+from built_example import BuiltExample
+from example_scripts import PUBLISHED_SYSTEMS, endpoint_calls, run_script
 from local_assembly import BUCKET, AssemblyBuilder
 from syrupy.assertion import SnapshotAssertion
 from t5_reference import T5Reference
+from tokenizers import Tokenizer
 from triton_server import needs_server
 
-from constructs_triton.client import ModelIndex, TritonClient
+from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_repository import ModelRepository, pack
@@ -40,44 +35,27 @@ EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
 MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"
 MAX_NEW_TOKENS = 16
 VERSIONS = ("t5_gated", "t5_relu")
-ARTICLE_IMAGE = "785573368785.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:23.02-py3"
-IMAGE = "<account>.dkr.ecr.<AWS::Region>.<AWS::URLSuffix>/sagemaker-tritonserver:26.05-py3"
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("t5") / "models"
-    run_script(EXAMPLE, "build_models.py", "--output", directory)
-    return directory
+def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltExample:
+    return BuiltExample.build(EXAMPLE, STACK, tmp_path_factory.mktemp("t5"))
 
 
 @pytest.fixture(scope="module")
-def assembly(models: Path) -> Path:
-    return synthesize(EXAMPLE, models.parent / "cdk.out", models=str(models))
+def models(built: BuiltExample) -> Path:
+    return built.models
 
 
 @pytest.fixture(scope="module")
-def template(assembly: Path) -> Template:
-    return read_template(assembly, STACK)
-
-
-@pytest.fixture(scope="module")
-def target_models(template: Template) -> dict[str, str]:
-    """The ``TargetModel`` of each model, from the stack's output."""
-    targets: dict[str, str] = json.loads(template["Outputs"]["TargetModels"]["Value"])
-    return targets
-
-
-@pytest.fixture(scope="module")
-def local(assembly: Path) -> Iterator[LocalEndpoint]:
-    with LocalEndpoint.from_assembly(assembly) as local:
+def local(built: BuiltExample) -> Iterator[LocalEndpoint]:
+    with LocalEndpoint.from_assembly(built.assembly) as local:
         yield local
 
 
 @pytest.fixture(scope="module")
-def client(local: LocalEndpoint, target_models: dict[str, str]) -> TritonClient:
-    index = ModelIndex(target_models)
-    return TritonClient.for_endpoint(MULTI_MODEL, endpoint_url=local.endpoint_url, index=index)
+def client(built: BuiltExample, local: LocalEndpoint) -> TritonClient:
+    return built.client(local, MULTI_MODEL)
 
 
 def sentences(count: int, length: int) -> np.ndarray[Any, np.dtype[np.int32]]:
@@ -108,8 +86,9 @@ def test_tokens_equal_an_independent_forward_pass(client: TritonClient, models: 
     assert result["output"].tolist() == padded(expected)
 
 
-def test_articles_invocation(local: LocalEndpoint, target_models: dict[str, str], models: Path) -> None:
-    """JSON with boto3 as application/octet-stream, as in the article, returns the tokens of TargetModel."""
+def test_articles_invocation(local: LocalEndpoint, built: BuiltExample) -> None:
+    """The article's invocation, JSON with boto3, returns the tokens of TargetModel."""
+    (invocation,) = article_invocations(PUBLISHED_SYSTEMS / EXAMPLE)
     ids = sentences(1, 12)
     tensors = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
     payload = {
@@ -121,22 +100,26 @@ def test_articles_invocation(local: LocalEndpoint, target_models: dict[str, str]
     runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     response = runtime.invoke_endpoint(
         EndpointName=MULTI_MODEL,
-        ContentType="application/octet-stream",
         Body=json.dumps(payload),
-        TargetModel=target_models["t5_gated"],
+        **{**invocation, "TargetModel": built.target_models["t5_gated"]},
     )
     body = json.loads(response["Body"].read().decode("utf8"))
     output_ids = np.array(body["outputs"][0]["data"]).reshape(1, -1)
-    expected = T5Reference(models / "t5_gated" / "1").generate(ids[0].tolist(), MAX_NEW_TOKENS)
+    expected = T5Reference(built.models / "t5_gated" / "1").generate(ids[0].tolist(), MAX_NEW_TOKENS)
     assert output_ids.tolist() == [expected]
 
 
-def test_the_examples_own_invocation(local: LocalEndpoint, assembly: Path, models: Path) -> None:
-    """invoke.py prints the tokens of the reference, from a model of the multi-model endpoint."""
-    reference = T5Reference(models / "t5_relu" / "1")
-    options = ["--model", "t5_relu", "--endpoint-url", local.endpoint_url, "--assembly", assembly]
-    printed = run_script(EXAMPLE, "invoke.py", "13", "37", "42", *options)
-    assert [int(token) for token in printed.split()] == reference.generate([13, 37, 42], MAX_NEW_TOKENS)
+def test_the_examples_own_invocation(local: LocalEndpoint, built: BuiltExample) -> None:
+    """invoke.py translates sentences; with ``--tokens`` it prints those of the reference."""
+    reference = T5Reference(built.models / "t5_relu" / "1")
+    options = ["--model", "t5_relu", "--endpoint-url", local.endpoint_url, "--assembly", built.assembly]
+    file = built.models.parent / "tokenizer.json"
+    words = ["the house", "is", *options, "--tokenizer", file]
+    printed = run_script(EXAMPLE, "invoke.py", *words, "--tokens").splitlines()
+    tokenizer = Tokenizer.from_file(str(file))
+    expected = [reference.generate(tokenizer.encode(sentence).ids, MAX_NEW_TOKENS) for sentence in words[:2]]
+    assert [[int(token) for token in line.split()] for line in printed] == padded(expected)
+    assert run_script(EXAMPLE, "invoke.py", *words).splitlines() == tokenizer.decode_batch(expected)
 
 
 def test_the_single_model_endpoint_answers_alike(local: LocalEndpoint, client: TritonClient) -> None:
@@ -172,57 +155,16 @@ def test_a_token_that_does_not_exist_is_the_callers_error(client: TritonClient) 
 
 @pytest.mark.parametrize("name", [MULTI_MODEL, SINGLE_MODEL])
 def test_the_template_is_what_the_example_promises(
-    assembly: Path, snapshot: SnapshotAssertion, name: str
+    built: BuiltExample, snapshot: SnapshotAssertion, name: str
 ) -> None:
     """The template has both endpoints, their configurations and their models."""
-    template = stable_template(assembly / f"{STACK}.template.json")
+    template = stable_template(built.assembly / f"{STACK}.template.json")
     assert endpoint_calls(template, name) == snapshot(extension_class=TritonTemplateExtension)
 
 
-def test_differences_from_the_articles_calls(template: Template) -> None:
-    """The calls differ from the article's only in parameters that README.md explains."""
-    variant = {
-        "InstanceType": "ml.g5.2xlarge",
-        "InitialVariantWeight": 1,
-        "InitialInstanceCount": 1,
-        "ModelName": "sm-model",
-        "VariantName": "AllTraffic",
-    }
-    article = {
-        "create_model": {
-            "ModelName": "sm-model",
-            "ExecutionRoleArn": "role",
-            "PrimaryContainer": {
-                "Image": ARTICLE_IMAGE,
-                "ModelDataUrl": "s3://models/",
-                "Mode": "MultiModel",
-            },
-        },
-        "create_endpoint_config": {
-            "EndpointConfigName": "endpoint-config",
-            "ProductionVariants": [variant],
-        },
-        "create_endpoint": {"EndpointName": "endpoint", "EndpointConfigName": "endpoint-config"},
-    }
-    environment = {
-        "OMP_NUM_THREADS": "2",
-        "OPENBLAS_NUM_THREADS": "2",
-        "SAGEMAKER_TRITON_LOG_VERBOSE": "false",
-        "SAGEMAKER_TRITON_PING_MODE": "live",
-        "SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE": str(32 << 20),
-        "SAGEMAKER_TRITON_SHM_GROWTH_BYTE_SIZE": str(4 << 20),
-    }
-    variant_path = "create_endpoint_config.ProductionVariants.0"
-    found = parameters_that_differ(article, endpoint_calls(template, MULTI_MODEL))
-    assert found == {
-        "create_model.ModelName": ("sm-model", None),
-        "create_model.PrimaryContainer.Environment": (None, environment),
-        "create_model.PrimaryContainer.Image": (ARTICLE_IMAGE, IMAGE),
-        "create_endpoint_config.EndpointConfigName": ("endpoint-config", None),
-        f"{variant_path}.InferenceAmiVersion": (None, "al2023-ami-sagemaker-inference-gpu-4-1"),
-    }
-    readme = (PUBLISHED_SYSTEMS / EXAMPLE / "README.md").read_text()
-    assert not [path for path in found if path.rpartition(".")[2] not in readme]
+def test_every_difference_from_the_article_is_explained(built: BuiltExample) -> None:
+    """Each parameter of the article's calls is in the template, or the README's table has the reason."""
+    assert built.unexplained(MULTI_MODEL) == set()
 
 
 # --- the packed environment ---------------------------------------------------------------------------------

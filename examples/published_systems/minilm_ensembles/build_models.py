@@ -1,93 +1,125 @@
-"""Build the model repository: `python build_models.py [--encoder tensorrt --plan model.plan] [...]`.
+"""Build both ensembles: `python build_models.py [--plan model.plan] [--environment processing_env.tar.gz]`.
 
-Exits with 75 (EX_TEMPFAIL) if the weights cannot be downloaded.
+Writes `models/model_tf_dali` and `models/model_trt_python`, which become the article's two archives, and
+`substitutes/`, what runs in their place on a machine without DALI, TensorFlow and a GPU. Exits with 75
+(EX_TEMPFAIL) if the weights cannot be downloaded.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from model_configs import ENCODERS, ENVIRONMENT, Encoder, encoder, ensemble, pooling, tokenizer
+import model_configs
 from onnx_graph import write_encoder
 from weights import FetchError, WrongBytesError, fetch
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_config import ModelConfig
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
 
-HERE = Path(__file__).parent
-DIGITS = HERE.parents[2] / "assets" / "model_repositories" / "digits"
+HERE = Path(__file__).resolve().parent
+DALI = HERE.parent / "dali_inception"
+NETWORK = HERE.parent / "small_network"
+LABELS = "inception_labels.txt"
 
 
-def build(target: Path, *, kind: Encoder, environment: Path | None, plan: Path | None) -> None:
-    """Write both ensembles into the folder ``target``, replacing its content."""
+def write_picture_ensemble(target: Path) -> None:
+    """Write DALI and Inception v3, with their files if they exist: see the README."""
     builder = ModelRepositoryBuilder()
-    with tempfile.TemporaryDirectory() as scratch:
-        add_sentences(builder, Path(scratch), kind, environment, plan)
-        add_digits(builder)
-        repository = builder.write_to(target, overwrite=True)
-    sys.stdout.write(f"{target}: {', '.join(repository.models)}\n")
-
-
-def add_sentences(
-    builder: ModelRepositoryBuilder, scratch: Path, kind: Encoder, environment: Path | None, plan: Path | None
-) -> None:
-    """Add the tokenizer, the BERT encoder, the pooling, and their ensemble."""
-    model = fetch()
-    packed = {} if environment is None else {ENVIRONMENT: environment}
-    tokenize = tokenizer(has_environment=bool(packed))
-    bert = encoder(kind, has_environment=bool(packed))
-    pool = pooling()
+    builder.add_model(model_configs.decode_pictures(), _if_there(HERE / "model_files" / "model.dali"))
+    graph = model_configs.PICTURES / "inception_graphdef"
     builder.add_model(
-        tokenize,
-        HERE / "backend" / "tokenize.py",
-        files={"1/tokenizer.json": model / "tokenizer.json", **packed},
+        model_configs.recognize_pictures(),
+        _if_there(graph / "1" / "model.graphdef"),
+        files={LABELS: graph / LABELS},
     )
-    if kind == "tensorrt":
-        builder.add_model(bert, plan)
-    else:
-        graph = scratch / "model.onnx"
-        write_encoder(model, graph)
-        if kind == "onnxruntime":
-            builder.add_model(bert, graph)
-        else:
-            builder.add_model(bert, HERE / "backend" / "encode.py", files={"1/model.onnx": graph, **packed})
-    builder.add_model(pool, HERE / "backend" / "pool.py")
-    builder.add_model(ensemble(tokenize, bert, pool))
+    builder.add_model(model_configs.classify_pictures())
+    builder.write_to(target, overwrite=True)
 
 
-def add_digits(builder: ModelRepositoryBuilder) -> None:
-    """Add the second ensemble, one for pictures: the handwritten digits of this project's demo."""
-    for folder in sorted(DIGITS.iterdir()):
-        config = ModelConfig.read(folder)
-        builder.add_model(config, files={} if config.platform == "ensemble" else {"1": folder / "1"})
+def write_sentence_ensemble(
+    target: Path,
+    checkpoint: Path,
+    encoder: model_configs.Encoder,
+    plan: Path | None,
+    environment: Path | None,
+) -> None:
+    """Write the tokenizer, BERT and the pooling of a checkpoint."""
+    config = json.loads((checkpoint / "config.json").read_text(encoding="utf-8"))
+    hidden, length = int(config["hidden_size"]), int(config["max_position_embeddings"])
+    packed = {} if environment is None else {model_configs.ENVIRONMENT: environment}
+    # all-MiniLM-L6-v2 has positions for 512 tokens, and its model card says that it was trained with 256.
+    tokenize = model_configs.tokenize_sentences(min(length, 256), has_environment=bool(packed))
+    encode = model_configs.encode_tokens(encoder, hidden)
+    pool = model_configs.pool_tokens(hidden)
+    with tempfile.TemporaryDirectory() as scratch:
+        graph = Path(scratch, "model.onnx")
+        if encoder == "onnxruntime":
+            write_encoder(checkpoint, graph)
+        builder = ModelRepositoryBuilder()
+        files = {"1/tokenizer.json": checkpoint / "tokenizer.json", **packed}
+        builder.add_model(tokenize, HERE / "backend" / "tokenize.py", files=files)
+        builder.add_model(encode, graph if encoder == "onnxruntime" else plan)
+        builder.add_model(pool, HERE / "backend" / "pool.py")
+        builder.add_model(model_configs.embed_sentences(tokenize, encode, pool))
+        builder.write_to(target, overwrite=True)
+
+
+def write_substitutes(target: Path, checkpoint: Path) -> None:
+    """Write Pillow in the place of DALI, a small network in that of Inception, and BERT as ONNX."""
+    sys.path.insert(0, str(NETWORK))
+    import onnx  # noqa: PLC0415 - only for this
+    from network_as_onnx import inception  # noqa: PLC0415 - found by the line above
+
+    shutil.rmtree(target, ignore_errors=True)
+    (target / "dali").mkdir(parents=True)
+    shutil.copy(HERE / "backend" / "decode.py", target / "dali" / "model.py")
+    shutil.copy(NETWORK / "preprocessing.py", target / "dali")
+    onnx.save(inception(imagenet=True), str(target / "inception_graphdef.onnx"))
+    write_encoder(checkpoint, target / "bert-trt.onnx")
+
+
+def _if_there(path: Path) -> Path | None:
+    return path if path.exists() else None
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Write all folders, replacing existing ones."""
+    checkpoint = arguments.checkpoint or fetch()
+    write_picture_ensemble(arguments.output / "model_tf_dali")
+    target = arguments.output / "model_trt_python"
+    write_sentence_ensemble(target, checkpoint, arguments.encoder, arguments.plan, arguments.environment)
+    write_substitutes(arguments.substitutes, checkpoint)
+    sys.stdout.write(f"{arguments.output}: model_tf_dali, model_trt_python\n")
 
 
 def main() -> int:
-    """Read the command line; return 0 after writing the repository."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
-    parser.add_argument("--encoder", choices=ENCODERS, default="python", help="what runs BERT")
-    parser.add_argument("--environment", type=Path, help=f"conda-pack archive, becomes {ENVIRONMENT}")
-    parser.add_argument("--plan", type=Path, help="TensorRT engine, with --encoder tensorrt")
-    parser.add_argument("--onnx", type=Path, help="write only the ONNX graph, for compile_tensorrt.sh")
+    """Read the command line; return 0 after writing the folders."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of both ensembles")
+    parser.add_argument(
+        "--substitutes", type=Path, default=HERE / "substitutes", help="folder for local runs"
+    )
+    parser.add_argument(
+        "--checkpoint", type=Path, help="folder with config.json, model.safetensors and tokenizer.json"
+    )
+    parser.add_argument("--encoder", choices=model_configs.ENCODERS, default="tensorrt", help="runs BERT")
+    parser.add_argument("--plan", type=Path, help="what compile_tensorrt.sh wrote")
+    parser.add_argument("--environment", type=Path, help="what pack_environment.sh wrote")
+    parser.add_argument("--onnx", type=Path, help="write only the ONNX file, for compile_tensorrt.sh")
     arguments = parser.parse_args()
-    if (arguments.encoder == "tensorrt") != (arguments.plan is not None):
-        parser.error("--encoder tensorrt and --plan belong together")
+    if arguments.plan is not None and arguments.encoder != "tensorrt":
+        parser.error("--plan is for --encoder tensorrt")
     try:
         if arguments.onnx is not None:
-            write_encoder(fetch(), arguments.onnx)
+            write_encoder(arguments.checkpoint or fetch(), arguments.onnx)
         else:
-            build(
-                arguments.output,
-                kind=arguments.encoder,
-                environment=arguments.environment,
-                plan=arguments.plan,
-            )
+            build(arguments)
     except FetchError as error:
         sys.stderr.write(f"error: {error}\n")
         return os.EX_TEMPFAIL

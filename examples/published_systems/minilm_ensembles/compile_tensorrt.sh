@@ -6,7 +6,7 @@
 # month hold the same release.
 set -eu
 
-version=${1:-26.05}
+version=${1:-24.09}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 

@@ -1,11 +1,11 @@
-"""Model configurations of the sentence ensemble, for each backend of its BERT step."""
+"""Model configurations of both ensembles, with the folder names of the article."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from constructs_triton.model_config import (
-    Backend,
     Ensemble,
     ModelConfig,
     ModelDynamicBatching,
@@ -17,72 +17,92 @@ from constructs_triton.model_config import (
     TensorrtBackend,
 )
 
-__all__ = ["ENCODERS", "ENVIRONMENT", "Encoder", "encoder", "ensemble", "pooling", "tokenizer"]
+__all__ = [
+    "ENCODERS",
+    "ENVIRONMENT",
+    "Encoder",
+    "classify_pictures",
+    "decode_pictures",
+    "embed_sentences",
+    "encode_tokens",
+    "pool_tokens",
+    "recognize_pictures",
+    "tokenize_sentences",
+]
 
-Encoder = Literal["python", "onnxruntime", "tensorrt"]
-ENCODERS: tuple[Encoder, ...] = ("python", "onnxruntime", "tensorrt")
+Encoder = Literal["tensorrt", "onnxruntime"]
+ENCODERS: tuple[Encoder, ...] = ("tensorrt", "onnxruntime")
 
-ENVIRONMENT = "environment.tar.gz"
+#: The article's three configurations of the picture ensemble, as printed.
+PICTURES = Path(__file__).resolve().parent.parent / "dali_inception" / "article"
+ENVIRONMENT = "processing_env.tar.gz"
 MAX_BATCH_SIZE = 64
-MAX_SEQUENCE_LENGTH = 256
-HIDDEN = 384
 
 ON_CPU = [ModelInstanceGroup(count=1, kind="KIND_CPU")]
 ON_GPU = [ModelInstanceGroup(count=1, kind="KIND_GPU")]
 TOKENS = ("input_ids", "attention_mask")
 
 
-def tokenizer(*, has_environment: bool) -> ModelConfig:
+def decode_pictures() -> ModelConfig:
+    """JPEG files to pixels, by DALI."""
+    return ModelConfig.read(PICTURES / "dali")
+
+
+def recognize_pictures() -> ModelConfig:
+    """Pixels to probabilities of 1,001 classes, by Inception v3 on the GPU."""
+    on_a_gpu = [ModelInstanceGroup(kind="KIND_GPU")]
+    return ModelConfig.read(PICTURES / "inception_graphdef").with_(instance_group=on_a_gpu)
+
+
+def classify_pictures() -> ModelConfig:
+    """Both steps as one model."""
+    return ModelConfig.read(PICTURES / "ensemble_dali_inception")
+
+
+def tokenize_sentences(max_length: int, *, has_environment: bool) -> ModelConfig:
     """Sentences to tokens; needs the package ``tokenizers``, which the image does not have."""
     return ModelConfig(
-        name="tokenize",
-        backend=_python(has_environment),
+        name="preprocess",
+        backend=PythonBackend(execution_env_path=ENVIRONMENT if has_environment else None),
         max_batch_size=MAX_BATCH_SIZE,
         input=[ModelInput(name="INPUT0", data_type="TYPE_STRING", dims=[1])],
         output=[ModelOutput(name=name, data_type="TYPE_INT32", dims=[-1]) for name in TOKENS],
         instance_group=ON_CPU,
-        parameters={"max_sequence_length": str(MAX_SEQUENCE_LENGTH)},
+        parameters={"max_sequence_length": str(max_length)},
     )
 
 
-def encoder(kind: Encoder, *, has_environment: bool) -> ModelConfig:
-    """Tokens to token embeddings: on the CPU in Python, or on the GPU by a backend of the image."""
-    bert = ModelConfig(
-        name="bert",
+def encode_tokens(encoder: Encoder, hidden: int) -> ModelConfig:
+    """Tokens to token embeddings, by BERT on the GPU."""
+    return ModelConfig(
+        name="bert-trt",
+        backend=TensorrtBackend() if encoder == "tensorrt" else OnnxruntimeBackend(),
         max_batch_size=MAX_BATCH_SIZE,
         input=[ModelInput(name=name, data_type="TYPE_INT32", dims=[-1]) for name in TOKENS],
-        output=[ModelOutput(name="token_embeddings", data_type="TYPE_FP32", dims=[-1, HIDDEN])],
-        instance_group=ON_CPU if kind == "python" else ON_GPU,
+        output=[ModelOutput(name="token_embeddings", data_type="TYPE_FP32", dims=[-1, hidden])],
+        instance_group=ON_GPU,
         dynamic_batching=ModelDynamicBatching(max_queue_delay_microseconds=500),
     )
-    if kind == "python":
-        python = _python(has_environment)
-        return bert.with_(backend=python, parameters={**python.parameters(), "intra_op_num_threads": "2"})
-    return bert.with_(backend=TensorrtBackend() if kind == "tensorrt" else OnnxruntimeBackend())
 
 
-def pooling() -> ModelConfig:
+def pool_tokens(hidden: int) -> ModelConfig:
     """Token embeddings to sentence embeddings; needs only NumPy, which the image has."""
     return ModelConfig(
-        name="mean_pooling",
+        name="postprocess",
         backend="python",
         max_batch_size=MAX_BATCH_SIZE,
         input=[
-            ModelInput(name="token_embeddings", data_type="TYPE_FP32", dims=[-1, HIDDEN]),
+            ModelInput(name="token_embeddings", data_type="TYPE_FP32", dims=[-1, hidden]),
             ModelInput(name="attention_mask", data_type="TYPE_INT32", dims=[-1]),
         ],
-        output=[ModelOutput(name="embedding", data_type="TYPE_FP32", dims=[HIDDEN])],
+        output=[ModelOutput(name="embedding", data_type="TYPE_FP32", dims=[hidden])],
         instance_group=ON_CPU,
     )
 
 
-def ensemble(*steps: ModelConfig) -> Ensemble:
+def embed_sentences(*steps: ModelConfig) -> Ensemble:
     """The three steps as one model; tensors with the same name are connected."""
-    pipeline = Ensemble("sentence_embeddings").input("INPUT0")
+    pipeline = Ensemble("ensemble").input("INPUT0")
     for step in steps:
         pipeline = pipeline.step(step)
     return pipeline.output("embedding")
-
-
-def _python(has_environment: bool) -> Backend:
-    return PythonBackend(execution_env_path=ENVIRONMENT if has_environment else None)

@@ -1,22 +1,22 @@
 #!/bin/sh
 # Packs what model.py of the tokenizer needs and the image lacks: sh pack_environment.sh [TRITON_VERSION]
 #
-# Needs conda (or micromamba: CONDA=micromamba) and its channels, so it is not part of the tests. The
-# environment's Python has to be the image's, to the minor version: the process that runs model.py embeds the
-# image's. `constructs-triton check`, and every endpoint at synth, refuses an archive with another one.
+# Needs conda (or micromamba: CONDA=micromamba) and its channels. The environment needs the image's minor version
+# of Python, because the process that runs model.py embeds the image's. `constructs-triton check`, and every
+# endpoint at synth, refuses an archive with another one.
 set -eu
 
-version=${1:-26.05}
+version=${1:-24.09}
 conda=${CONDA:-conda}
 here=$(cd "$(dirname "$0")" && pwd)
 python=$(constructs-triton facts image --region us-east-1 --version "$version" --json |
-    python3 -c 'import json, sys; print(json.load(sys.stdin)["python"])')
+    python3 -c 'import json, sys; print(json.load(sys.stdin)["python"] or "")')
+[ "$python" ] || { echo "the Python version of the image $version is not known" >&2; exit 1; }
 prefix=$(mktemp -d)/environment
 
 # Packages that users of the site install into their home would else be found before the environment's.
 export PYTHONNOUSERSITE=True
 
 "$conda" create --yes --prefix "$prefix" --channel conda-forge --override-channels "python=$python" pip
-# onnxruntime only matters for --encoder python.
-"$prefix/bin/python" -m pip install 'numpy<3' tokenizers onnxruntime conda-pack
-"$prefix/bin/conda-pack" --prefix "$prefix" --output "$here/environment.tar.gz" --force
+"$prefix/bin/python" -m pip install 'numpy<2' tokenizers conda-pack
+"$prefix/bin/conda-pack" --prefix "$prefix" --output "$here/processing_env.tar.gz" --force

@@ -14,8 +14,13 @@ _STANDARD_DEVIATION = np.array([0.229, 0.224, 0.225], np.float32)
 
 def resnet_pixels(jpeg: bytes) -> np.ndarray:
     """Return FP32 [3, 224, 224]: channels first, each with mean 0 and deviation 1 over ImageNet."""
-    pixels = _resized(jpeg, 224) / np.float32(255)
-    return np.ascontiguousarray(((pixels - _MEAN) / _STANDARD_DEVIATION).transpose(2, 0, 1))
+    return np.ascontiguousarray(imagenet_pixels(jpeg, 224).transpose(2, 0, 1))
+
+
+def imagenet_pixels(jpeg: bytes, side: int) -> np.ndarray:
+    """Return FP32 [side, side, 3], each channel with mean 0 and deviation 1 over ImageNet."""
+    pixels = _resized(jpeg, side) / np.float32(255)
+    return (pixels - _MEAN) / _STANDARD_DEVIATION
 
 
 def inception_pixels(jpeg: bytes) -> np.ndarray:

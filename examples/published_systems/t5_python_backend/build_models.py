@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -76,7 +77,7 @@ def pytorch_files(checkpoint: Path) -> dict[str, Path]:
 
 
 def build(arguments: argparse.Namespace) -> None:
-    """Write the repository, replacing an existing one."""
+    """Write the repository, replacing an existing one, and the tokenizer for callers beside it."""
     packed = {} if arguments.environment is None else {ENVIRONMENT: arguments.environment}
     options: dict[str, Any] = {
         "instance_count": arguments.instance_count,
@@ -86,18 +87,25 @@ def build(arguments: argparse.Namespace) -> None:
     builder = ModelRepositoryBuilder()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
+        checkpoint = arguments.checkpoint
+        if checkpoint is None:
+            for version in VERSIONS:
+                write_checkpoint(version, scratch / version)
+            checkpoint = scratch / "relu"
         if arguments.framework == "pytorch":
             config = pytorch_config(**options, intra_op_num_threads=arguments.intra_op_num_threads)
-            builder.add_model(config, files={**pytorch_files(arguments.checkpoint), **packed})
+            builder.add_model(config, files={**pytorch_files(checkpoint), **packed})
         elif arguments.checkpoint is not None:
-            files = numpy_files(arguments.checkpoint, scratch)
+            files = numpy_files(checkpoint, scratch)
             builder.add_model(numpy_config("t5", **options), files={**files, **packed})
         else:
             for version in VERSIONS:
-                write_checkpoint(version, scratch / version)
                 files = numpy_files(scratch / version, scratch)
                 builder.add_model(numpy_config(f"t5_{version}", **options), files={**files, **packed})
         repository = builder.write_to(arguments.output, overwrite=True)
+        tokenizer = checkpoint / "tokenizer.json"
+        if tokenizer.exists():
+            shutil.copy(tokenizer, arguments.output.parent)
     sys.stdout.write(f"{arguments.output}: {', '.join(repository.models)}\n")
 
 
@@ -107,15 +115,13 @@ def main() -> int:
     parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of the repository")
     parser.add_argument("--framework", choices=("numpy", "pytorch"), default="numpy")
     parser.add_argument(
-        "--checkpoint", type=Path, help="folder with config.json and model.safetensors, such as t5-small's"
+        "--checkpoint", type=Path, help="folder of a T5, such as t5-small (default: random weights)"
     )
     parser.add_argument("--environment", type=Path, help="what create_hf_env.sh packed")
     parser.add_argument("--instance-count", type=int, default=1, help="processes that serve the model")
     parser.add_argument("--intra-op-num-threads", type=int, default=2, help="PyTorch's threads in each")
     parser.add_argument("--max-new-tokens", type=int, default=16)
     arguments = parser.parse_args()
-    if arguments.framework == "pytorch" and arguments.checkpoint is None:
-        parser.error("--framework pytorch needs --checkpoint")
     try:
         build(arguments)
     except ConstructsTritonError as error:

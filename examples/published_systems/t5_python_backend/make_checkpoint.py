@@ -2,6 +2,7 @@
 
 ``config.json`` and ``model.safetensors`` have the names and shapes of T5 version 1.0 (ReLU, tied embeddings)
 or 1.1 (gated GELU, a separate output matrix), so code that reads them also reads t5-small.
+``tokenizer.json`` has a token for each letter.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ SHAPE: dict[str, Any] = {
     "vocab_size": 256,
     "relative_attention_num_buckets": 32,
     "relative_attention_max_distance": 128,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "decoder_start_token_id": 0,
 }
 VERSIONS: dict[str, dict[str, Any]] = {
     "relu": {**SHAPE, "feed_forward_proj": "relu", "tie_word_embeddings": True, "seed": 10},
@@ -35,7 +39,7 @@ VERSIONS: dict[str, dict[str, Any]] = {
 
 
 def write_checkpoint(version: str, directory: Path) -> None:
-    """Write ``config.json`` and ``model.safetensors`` of a version; the bytes are always the same."""
+    """Write ``config.json``, ``model.safetensors`` and ``tokenizer.json``; the bytes are always the same."""
     directory.mkdir(parents=True)
     config = dict(VERSIONS[version])
     # The numbers of RandomState never change; those of default_rng may, between NumPy releases.
@@ -46,6 +50,28 @@ def write_checkpoint(version: str, directory: Path) -> None:
     }
     (directory / "config.json").write_text(json.dumps(config, indent=2))
     save_file(weights, directory / "model.safetensors")
+    (directory / "tokenizer.json").write_text(json.dumps(_tokenizer(config["vocab_size"])))
+
+
+def _tokenizer(size: int) -> dict[str, Any]:
+    """Return a tokenizer in the format of Hugging Face: padding, end, unknown, and letters of Latin-1."""
+    special = ["<pad>", "</s>", "<unk>"]
+    letters = ["\u2581", *(chr(code) for code in (*range(0x21, 0x7F), *range(0xA1, 0x100)))]
+    words = [*special, *letters, *(f"<extra_{number}>" for number in range(size))][:size]
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    added = [{"id": index, "content": word, "special": True, **flags} for index, word in enumerate(special)]
+    end = [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "</s>", "type_id": 0}}]
+    ends = {"</s>": {"id": "</s>", "ids": [1], "tokens": ["</s>"]}}
+    space = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "never", "split": False}
+    vocabulary = {word: index for index, word in enumerate(words)}
+    return {
+        "version": "1.0",
+        "added_tokens": added,
+        "pre_tokenizer": space,
+        "decoder": space,
+        "post_processor": {"type": "TemplateProcessing", "single": end, "pair": end, "special_tokens": ends},
+        "model": {"type": "BPE", "unk_token": "<unk>", "vocab": vocabulary, "merges": []},
+    }
 
 
 def _draw(

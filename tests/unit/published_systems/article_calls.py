@@ -5,6 +5,7 @@ The names of CloudFormation and of the API are the same; references in the templ
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,6 +31,19 @@ class Difference(NamedTuple):
     ours: str
 
 
+def article_calls(example: Path) -> dict[str, dict[str, Any]]:
+    """Return the article's calls that create the endpoint, from the example's ``article.json``."""
+    calls: dict[str, Any] = json.loads((example / "article.json").read_text(encoding="utf-8"))
+    return {name: call for name, call in calls.items() if name != "invoke_endpoint"}
+
+
+def article_invocations(example: Path) -> list[dict[str, str]]:
+    """Return the parameters of the article's ``invoke_endpoint`` calls, in its order."""
+    calls = json.loads((example / "article.json").read_text(encoding="utf-8"))
+    invocations: list[dict[str, str]] = calls["invoke_endpoint"]
+    return invocations
+
+
 def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what CloudFormation sends for a template with one endpoint, by the name of the call."""
     calls = {}
@@ -53,15 +67,17 @@ def template_calls(template: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 def differences(
     article: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Mapping[str, Any]]
 ) -> set[Difference]:
-    """Return every parameter that differs; ``<NAME>`` in the article is a placeholder for any string."""
+    """Return every parameter that differs; ``<NAME>`` in the article is a placeholder for any string.
+
+    Parts that are known only at deployment are shown as "…".
+    """
     found = set()
     for call in article.keys() | ours.keys():
         theirs, mine = (dict(_parameters(each.get(call, {}))) for each in (article, ours))
         for parameter in theirs.keys() | mine.keys():
             wanted, given = theirs.get(parameter, ABSENT), mine.get(parameter, ABSENT)
             if not _agree(wanted, given):
-                shown = "(made by the stack)" if "<" in given else given
-                found.add(Difference(call, parameter, wanted, shown))
+                found.add(Difference(call, parameter, wanted, re.sub("<[^>]*>", "…", given)))
     return found
 
 
@@ -112,5 +128,5 @@ def _referred(value: Mapping[str, Any]) -> str:
 
 
 def _agree(wanted: str, given: str) -> bool:
-    pattern = ".+".join(map(re.escape, re.split(r"<[A-Z_]+>", wanted)))
+    pattern = ".+".join(map(re.escape, re.split(r"<[A-Z0-9_]+>", wanted)))
     return given != ABSENT and re.fullmatch(pattern, given) is not None

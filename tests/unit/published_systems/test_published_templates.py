@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from article_calls import Difference, differences, explained, template_calls
+from article_calls import Difference, article_calls, differences, explained, template_calls
 from published_examples import EXAMPLES, templates
 from syrupy.assertion import SnapshotAssertion
 
@@ -59,8 +59,7 @@ def test_serving_part_of_the_template(example: str, stack: str, snapshot: Snapsh
 )
 def test_every_difference_from_the_article_is_explained(example: str, stack: str) -> None:
     """Each parameter of the article's calls is in the template, or the README's table has the reason."""
-    article = json.loads((EXAMPLES / example / "article.json").read_text())
-    found = differences(article, template_calls(templates(example)[stack]))
+    found = differences(article_calls(EXAMPLES / example), template_calls(templates(example)[stack]))
     assert found == explained(EXAMPLES / example / "README.md")
 
 
