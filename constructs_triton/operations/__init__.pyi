@@ -4,6 +4,7 @@ __all__: list[str]
 
 from .cloudwatch_logs import LogLine as LogLine
 from .cloudwatch_logs import read_logs as read_logs
+from .component_state import ComponentState as ComponentState
 from .diagnosis import Diagnosis as Diagnosis
 from .diagnosis import Message as Message
 from .diagnosis import diagnose as diagnose

@@ -14,7 +14,7 @@ from constructs_triton.operations.container_log import can_explain
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["LogLine", "log_group_of", "read_logs", "read_streams"]
+__all__ = ["LogLine", "component_log_group_of", "log_group_of", "read_logs", "read_streams"]
 
 #: The streams and the lines of each that a diagnosis reads at most.
 _STREAMS, _STREAM_LINES = 5, 2_000
@@ -35,26 +35,35 @@ def log_group_of(endpoint_name: str) -> str:
     return f"/aws/sagemaker/Endpoints/{endpoint_name}"
 
 
+def component_log_group_of(component_name: str) -> str:
+    """Return the log group to which SageMaker writes the output of an inference component's containers."""
+    return f"/aws/sagemaker/InferenceComponents/{component_name}"
+
+
 def read_logs(
     session: boto3.Session,
     endpoint_name: str,
     *,
     variant: str | None = None,
+    inference_component: str | None = None,
     since: timedelta = timedelta(hours=1),
     errors_only: bool = False,
     follow: bool = False,
 ) -> Iterator[LogLine]:
     """Yield the lines of an endpoint's logs in the order of time.
 
-    ``errors_only`` leaves out information, warnings and errors that Triton writes although nothing failed.
-    With ``follow`` it waits for new lines and never ends.
+    Each ``inference_component`` has a log of its own. ``errors_only`` leaves out information, warnings and
+    errors that Triton writes although nothing failed. With ``follow`` it waits for new lines and never ends.
 
     Raises:
         InvalidValueError: AWS cannot be reached.
         botocore.exceptions.ClientError: the log group does not exist or cannot be read.
     """
     reader = AwsReader(session)
-    request: dict[str, Any] = {"logGroupName": log_group_of(endpoint_name)}
+    group = log_group_of(endpoint_name)
+    if inference_component is not None:
+        group = component_log_group_of(inference_component)
+    request: dict[str, Any] = {"logGroupName": group}
     if variant is not None:
         request["logStreamNamePrefix"] = f"{variant}/"
     start = int((datetime.now(UTC) - since).timestamp() * 1000)
@@ -90,11 +99,10 @@ def _events(reader: AwsReader, request: dict[str, Any], start: int) -> Iterator[
         token = {"nextToken": answer["nextToken"]}
 
 
-def read_streams(reader: AwsReader, endpoint_name: str) -> dict[str, str] | None:
+def read_streams(reader: AwsReader, group: str) -> dict[str, str] | None:
     """Return the end of the newest log streams, by stream; ``None`` if there is no log group."""
     from botocore.exceptions import ClientError  # noqa: PLC0415 - boto3 is optional
 
-    group = log_group_of(endpoint_name)
     try:
         answer = reader.require(
             "logs",

@@ -6,12 +6,13 @@ CloudFormation, the scaling activities, and the end of the container logs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.operations.aws_reader import AwsReader
-from constructs_triton.operations.cloudwatch_logs import log_group_of, read_streams
+from constructs_triton.operations.cloudwatch_logs import component_log_group_of, log_group_of, read_streams
+from constructs_triton.operations.component_state import ComponentState, read_components
 from constructs_triton.operations.diagnosis import Diagnosis, Message, diagnose, diagnose_log
 from constructs_triton.operations.status import describe_endpoint, scaling_activities
 
@@ -63,13 +64,15 @@ def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     """
     reader = AwsReader(session)
     described = describe_endpoint(reader, name)
+    components = list(read_components(reader, name))
     facts: list[str] = []
     messages = [
         *_endpoint_messages(described, facts),
+        *_component_messages(components, facts),
         *_stack_messages(reader, described, facts),
-        *_scaling_messages(reader, described),
+        *_scaling_messages(reader, described, components),
     ]
-    found = diagnose([*messages, *_log_messages(reader, described, facts)])
+    found = diagnose([*messages, *_all_log_messages(reader, described, components, facts)])
     is_bad = described["EndpointStatus"] not in (_GOOD, *_CHANGING)
     return EndpointDiagnosis(
         endpoint=name,
@@ -88,6 +91,15 @@ def _endpoint_messages(described: Mapping[str, Any], facts: list[str]) -> Iterat
         yield Message(reason, "FailureReason")
     if status in ("RollingBack", "UpdateRollbackFailed"):
         yield Message(f'"EndpointStatus": "{status}"', "DescribeEndpoint")
+
+
+def _component_messages(components: Sequence[ComponentState], facts: list[str]) -> Iterator[Message]:
+    for each in components:
+        if each.current_copies == 0 and each.status == "InService":
+            facts.append(f"inference component {each.name} has zero copies; a call wakes it if it scales")
+        if each.failure_reason:
+            facts.append(f"SageMaker's reason for inference component {each.name}: {each.failure_reason}")
+            yield Message(each.failure_reason, f"FailureReason of {each.name}")
 
 
 def _stack_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> Iterator[Message]:
@@ -143,22 +155,38 @@ def _rollback_messages(reader: AwsReader, described: Mapping[str, Any], stack: s
         yield Message(_ROLLED_BACK, "DescribeEndpoint", shown=text)
 
 
-def _scaling_messages(reader: AwsReader, described: Mapping[str, Any]) -> Iterator[Message]:
+def _scaling_messages(
+    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState]
+) -> Iterator[Message]:
+    resources = {component.resource_id: component.name for component in components}
     for variant in described.get("ProductionVariants", []):
-        resource = f"endpoint/{described['EndpointName']}/variant/{variant['VariantName']}"
+        name = variant["VariantName"]
+        resources[f"endpoint/{described['EndpointName']}/variant/{name}"] = name
+    for resource, name in resources.items():
         for activity in scaling_activities(reader, resource)[:1]:
             if activity["StatusCode"] == "Failed":
                 text = f"{activity['Description']} {activity.get('StatusMessage', '')}"
-                yield Message(text, f"scaling activity of {variant['VariantName']}")
+                yield Message(text, f"scaling activity of {name}")
 
 
-def _log_messages(reader: AwsReader, described: Mapping[str, Any], facts: list[str]) -> list[Message]:
-    name = described["EndpointName"]
-    streams = read_streams(reader, name)
-    has_log = bool(streams) or described["EndpointStatus"] == _GOOD
+def _all_log_messages(
+    reader: AwsReader, described: Mapping[str, Any], components: Sequence[ComponentState], facts: list[str]
+) -> Iterator[Message]:
+    """Read the log of each component, or that of an endpoint without components."""
+    if not components:
+        yield from _log_messages(
+            reader, log_group_of(described["EndpointName"]), described["EndpointStatus"], facts
+        )
+    for each in components:
+        yield from _log_messages(reader, component_log_group_of(each.name), each.status, facts)
+
+
+def _log_messages(reader: AwsReader, group: str, status: str, facts: list[str]) -> list[Message]:
+    streams = read_streams(reader, group)
+    has_log = bool(streams) or status == _GOOD
     if not (has_log or reader.not_read):
         facts.append(
-            f"there is no log in {log_group_of(name)}: no container has started, so the cause is the "
+            f"there is no log in {group}: no container has started, so the cause is the "
             "image, the driver of the host, permissions or capacity"
         )
         return []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import AwsReader, describe_denial
+from constructs_triton.operations.component_state import ComponentState, read_components
 from constructs_triton.operations.served_archives import ServedArchives, served_archives
 
 if TYPE_CHECKING:
@@ -45,9 +46,13 @@ class VariantState:
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:
-    """The scaling of one variant: its bounds, the names of its policies, and its last activities."""
+    """The scaling of a variant or inference component: its bounds, its policies, its last activities.
 
-    variant: str
+    ``unit`` is ``instances`` for a variant and ``copies`` for a component.
+    """
+
+    name: str
+    unit: str
     minimum: int
     maximum: int
     policies: tuple[str, ...]
@@ -60,8 +65,8 @@ class EndpointState:
 
     ``status`` and ``failure_reason`` are SageMaker's. ``endpoint_config`` is the configuration that runs now.
     ``pending`` describes the new instances of a running update. ``components`` are the inference components
-    with their copies. ``alarms`` are those in state ALARM that watch the endpoint. ``not_read`` says what
-    could not be read, with the missing permission.
+    with their copies. ``alarms`` are those in state ALARM that watch the endpoint or a component.
+    ``not_read`` says what could not be read, with the missing permission.
     """
 
     name: str
@@ -72,7 +77,7 @@ class EndpointState:
     deployment: str
     variants: tuple[VariantState, ...]
     pending: tuple[str, ...]
-    components: tuple[str, ...]
+    components: tuple[ComponentState, ...]
     scaling: tuple[ScalingState, ...]
     alarms: tuple[str, ...]
     not_read: tuple[str, ...]
@@ -135,6 +140,7 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
     config_name = described["EndpointConfigName"]
     config = reader.read("sagemaker", "describe_endpoint_config", EndpointConfigName=config_name)
     pending = described.get("PendingDeploymentSummary", {})
+    components = tuple(read_components(reader, name))
     return EndpointState(
         name=name,
         status=described["EndpointStatus"],
@@ -144,9 +150,9 @@ def read_status(session: boto3.Session, name: str) -> EndpointState:
         deployment=_deployment(described.get("LastDeploymentConfig", {})),
         variants=tuple(_variants(reader, described, config)),
         pending=tuple(_pending(pending)),
-        components=tuple(_components(reader, name)),
-        scaling=tuple(_scaling(reader, name)),
-        alarms=tuple(_alarms(reader, name)),
+        components=components,
+        scaling=tuple(_scaling(reader, name, components)),
+        alarms=tuple(_alarms(reader, name, components)),
         not_read=tuple(reader.not_read),
     )
 
@@ -208,30 +214,19 @@ def _pending(summary: Mapping[str, Any]) -> Sequence[str]:
     ]
 
 
-def _components(reader: AwsReader, name: str) -> Sequence[str]:
-    listed = reader.read_list(
-        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=name
-    )
-    lines = []
-    for each in listed:
-        component = each["InferenceComponentName"]
-        details = reader.read("sagemaker", "describe_inference_component", InferenceComponentName=component)
-        runtime = details.get("RuntimeConfig", {})
-        lines.append(
-            f"{component} ({each.get('InferenceComponentStatus', 'unknown')}): "
-            f"{runtime.get('CurrentCopyCount', '?')} of {runtime.get('DesiredCopyCount', '?')} copies"
-        )
-    return lines
-
-
-def _scaling(reader: AwsReader, name: str) -> Sequence[ScalingState]:
+def _scaling(reader: AwsReader, name: str, components: Sequence[ComponentState]) -> Sequence[ScalingState]:
     targets = reader.read_list(
         "application-autoscaling",
         "describe_scalable_targets",
         "ScalableTargets",
         ServiceNamespace="sagemaker",
     )
-    mine = [each for each in targets if each["ResourceId"].startswith(f"endpoint/{name}/variant/")]
+    copies = {component.resource_id for component in components}
+    mine = [
+        each
+        for each in targets
+        if each["ResourceId"].startswith(f"endpoint/{name}/variant/") or each["ResourceId"] in copies
+    ]
     return [_scaling_of(reader, each) for each in mine]
 
 
@@ -241,7 +236,8 @@ def _scaling_of(reader: AwsReader, target: Mapping[str, Any]) -> ScalingState:
         "application-autoscaling", "describe_scaling_policies", "ScalingPolicies", **key
     )
     return ScalingState(
-        variant=target["ResourceId"].rpartition("/")[2],
+        name=target["ResourceId"].rpartition("/")[2],
+        unit="instances" if target["ResourceId"].startswith("endpoint/") else "copies",
         minimum=target["MinCapacity"],
         maximum=target["MaxCapacity"],
         policies=tuple(f"{each['PolicyName']} ({each['PolicyType']})" for each in policies),
@@ -271,12 +267,17 @@ def describe_activity(activity: Mapping[str, Any]) -> str:
     return f"{text} {activity['StatusMessage']}" if activity.get("StatusMessage") else text
 
 
-def _alarms(reader: AwsReader, name: str) -> Sequence[str]:
+def _alarms(reader: AwsReader, name: str, components: Sequence[ComponentState]) -> Sequence[str]:
     alarms = reader.read_list("cloudwatch", "describe_alarms", "MetricAlarms", StateValue="ALARM")
-    return [f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if _watches(each, name)]
+    watched = [
+        {"Name": "EndpointName", "Value": name},
+        *({"Name": "InferenceComponentName", "Value": each.name} for each in components),
+    ]
+    return [
+        f"{each['AlarmName']}: {each.get('StateReason', '')}" for each in alarms if _watches(each, watched)
+    ]
 
 
-def _watches(alarm: Mapping[str, Any], name: str) -> bool:
+def _watches(alarm: Mapping[str, Any], dimensions: Sequence[Mapping[str, str]]) -> bool:
     metrics = [alarm, *(each.get("MetricStat", {}).get("Metric", {}) for each in alarm.get("Metrics", []))]
-    wanted = {"Name": "EndpointName", "Value": name}
-    return any(wanted in metric.get("Dimensions", []) for metric in metrics)
+    return any(each in metric.get("Dimensions", []) for metric in metrics for each in dimensions)

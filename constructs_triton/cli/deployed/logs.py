@@ -14,6 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Print the logs of an endpoint's containers from CloudWatch Logs."
     add_aws_arguments(parser)
     parser.add_argument("--variant", metavar="NAME", help="only this variant")
+    parser.add_argument(
+        "--inference-component", metavar="NAME", help="the log of this inference component of the endpoint"
+    )
     parser.add_argument("--follow", action="store_true", help="wait for new lines; Ctrl-C ends the command")
     parser.add_argument(
         "--since",
@@ -42,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
             session,
             arguments.endpoint,
             variant=arguments.variant,
+            inference_component=arguments.inference_component,
             since=arguments.since,
             errors_only=arguments.errors,
             follow=arguments.follow,
@@ -51,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         reason = error.response["Error"].get("Message", str(error))
         explained = describe_denial("logs", error) or (
             f"its log cannot be read ({reason}); check the name and the Region. An endpoint whose containers "
-            "never started has no log"
+            "never started has no log; an endpoint of inference components has a log for each, which "
+            "--inference-component prints"
         )
         raise InvalidValueError(f"endpoint {arguments.endpoint}: {explained}") from None
     return 0

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 
 if TYPE_CHECKING:
+    from constructs_triton.operations.component_state import ComponentState
     from constructs_triton.operations.status import EndpointState, ScalingState, VariantState
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 _WATCH_SECONDS = 10.0
 _CHANGING = ("Creating", "Updating", "SystemUpdating", "RollingBack", "Deleting")
+_WITHOUT_SERVICE = ("Creating", "Deleting", "Failed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Show what endpoints are doing: instances, image, models, scaling, alarms and the last deployment. "
-        "Exit code 1 if an endpoint is not in service."
+        "Exit code 1 if an endpoint or one of its inference components is not in service."
     )
     add_aws_arguments(parser, has_stack=True)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
@@ -43,9 +45,19 @@ def run(arguments: argparse.Namespace) -> int:
         if states != shown:
             _print(states, arguments)
         shown = states
-        if not arguments.watch or not any(state.status in _CHANGING for state in states):
-            return EXIT_FINE if all(state.status == "InService" for state in states) else EXIT_FAILURE
+        if not arguments.watch or not any(_is_changing(state) for state in states):
+            return EXIT_FINE if all(_is_in_service(state) for state in states) else EXIT_FAILURE
         time.sleep(_WATCH_SECONDS)
+
+
+def _is_changing(state: EndpointState) -> bool:
+    return any(each in _CHANGING for each in (state.status, *(part.status for part in state.components)))
+
+
+def _is_in_service(state: EndpointState) -> bool:
+    """Return whether the endpoint and its components serve. A component that scales, serves too."""
+    is_missing = any(each.status in _WITHOUT_SERVICE for each in state.components)
+    return state.status == "InService" and not is_missing
 
 
 def _print(states: Sequence[EndpointState], arguments: argparse.Namespace) -> None:
@@ -65,7 +77,8 @@ def _lines(state: EndpointState) -> Iterator[str]:
     for variant in state.variants:
         yield from _variant_lines(variant)
     yield from _listed("update", state.pending)
-    yield from _listed("component", state.components)
+    for component in state.components:
+        yield from _component_lines(component)
     for scaling in state.scaling:
         yield from _scaling_lines(scaling)
     yield from _listed("alarm", state.alarms)
@@ -90,8 +103,19 @@ def _variant_lines(variant: VariantState) -> Iterator[str]:
             yield f"      {name:{width}}  {archive}"
 
 
+def _component_lines(component: ComponentState) -> Iterator[str]:
+    yield (
+        f"  inference component {component.name}: {component.status}, {_count(component.current_copies)} of "
+        f"{_count(component.desired_copies)} copies"
+    )
+    if component.failure_reason:
+        yield f"    reason: {component.failure_reason}"
+    if component.model:
+        yield f"    model {component.model}"
+
+
 def _scaling_lines(scaling: ScalingState) -> Iterator[str]:
-    yield f"  scaling of {scaling.variant}: {scaling.minimum} to {scaling.maximum} instances"
+    yield f"  scaling of {scaling.name}: {scaling.minimum} to {scaling.maximum} {scaling.unit}"
     yield from _listed("  policy", scaling.policies)
     yield from _listed("  activity", scaling.activities)
 

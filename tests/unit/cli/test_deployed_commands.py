@@ -103,6 +103,8 @@ STATUS_READS = [
     "cloudwatch.describe_alarms",
 ]
 DIAGNOSE_READS = [
+    "sagemaker.list_inference_components",
+    "sagemaker.describe_inference_component",
     "sagemaker.list_tags",
     "cloudformation.describe_stack_events",
     "cloudformation.list_stack_resources",

@@ -1,0 +1,55 @@
+"""Reads the inference components of a deployed endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.operations.aws_reader import AwsReader
+
+__all__ = ["ComponentState", "read_components"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentState:
+    """An inference component.
+
+    ``status`` and ``failure_reason`` are SageMaker's. Copies that are not known are ``None``. ``model`` is
+    the SageMaker model, or ``None`` for a component with a container of its own.
+    """
+
+    name: str
+    status: str
+    current_copies: int | None
+    desired_copies: int | None
+    model: str | None
+    failure_reason: str | None
+
+    @property
+    def resource_id(self) -> str:
+        """The component in Application Auto Scaling."""
+        return f"inference-component/{self.name}"
+
+
+def read_components(reader: AwsReader, endpoint_name: str) -> Iterator[ComponentState]:
+    """Yield the components of an endpoint, in the order of SageMaker's list."""
+    listed = reader.read_list(
+        "sagemaker", "list_inference_components", "InferenceComponents", EndpointNameEquals=endpoint_name
+    )
+    for each in listed:
+        name = each["InferenceComponentName"]
+        details = reader.read("sagemaker", "describe_inference_component", InferenceComponentName=name)
+        yield _state(name, {**each, **details})
+
+
+def _state(name: str, found: Mapping[str, Any]) -> ComponentState:
+    copies = found.get("RuntimeConfig", {})
+    return ComponentState(
+        name=name,
+        status=found.get("InferenceComponentStatus", "unknown"),
+        current_copies=copies.get("CurrentCopyCount"),
+        desired_copies=copies.get("DesiredCopyCount"),
+        model=found.get("Specification", {}).get("ModelName"),
+        failure_reason=found.get("FailureReason"),
+    )
