@@ -24,7 +24,7 @@ from triton_server import needs_server
 from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_files")]
 
 SINGLE = "models/files/adder/"
 FILES = {"adder/1/labels.txt", "adder/1/model.py", "adder/1/weights.bin", "adder/config.pbtxt"}
