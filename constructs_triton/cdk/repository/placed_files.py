@@ -77,7 +77,8 @@ class PlacedFiles:
         )
 
     def _prefix_of(self, name: str) -> str:
-        return f"{self._options.prefix}{FILES_FOLDER}{name}/"
+        # A name may contain slashes; no model's prefix must be below that of another.
+        return f"{self._options.prefix}{FILES_FOLDER}{name.replace('/', '--')}/"
 
     def _sync(self, name: str, staged: StagedModel) -> FileSync:
         options = self._options
