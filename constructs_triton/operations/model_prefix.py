@@ -17,6 +17,7 @@ from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.index import Index, read_index, update_index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.custom_resource_handlers.model_sync.placement import Placement, SyncError
+from constructs_triton.custom_resource_handlers.model_sync.properties import FILES_FOLDER
 from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.operations.model_library import LibraryModel
@@ -26,6 +27,7 @@ __all__ = ["ArchiveFile", "ModelPrefix", "find_prefix"]
 
 OWNER = "constructs-triton models"
 """The owner in the metadata of the objects that this module uploads."""
+_FILES = re.compile(rf"{FILES_FOLDER}[^/]+/[0-9a-f]{{32}}/")
 _DIGEST = re.compile(r"-[0-9a-f]{8}\.tar\.gz")
 
 
@@ -142,9 +144,10 @@ class ModelPrefix:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=self._prefix
         )
-        return {
-            row["Key"].removeprefix(self._prefix): row for page in pages for row in page.get("Contents", ())
-        }
+        rows = (row for page in pages for row in page.get("Contents", ()))
+        found = {row["Key"].removeprefix(self._prefix): row for row in rows}
+        # A deployment places models as files there; an archive among them is a file of its model.
+        return {key: row for key, row in found.items() if not _FILES.match(key)}
 
     def _placed(self, name: str, index: Index, objects: dict[str, Any]) -> LibraryModel:
         target_model = index.target_models[name]

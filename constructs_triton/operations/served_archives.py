@@ -17,9 +17,10 @@ _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 
 @dataclass(frozen=True, slots=True)
 class ServedArchives:
-    """The archive of a single-model container, or the prefix of a multi-model container.
+    """The archive or the files of a single-model container, or the prefix of a multi-model container.
 
-    ``models`` maps the name of each model to its archive. It is empty if the prefix has no index.
+    ``models`` maps the name of each model to its archive, or to the folder of its files. It is empty if the
+    prefix has no index.
     """
 
     url: str
@@ -35,8 +36,14 @@ def served_archives(reader: AwsReader, container: Mapping[str, Any]) -> ServedAr
         return None
     if container.get("Mode") != "MultiModel":
         name = container.get("Environment", {}).get(_DEFAULT_MODEL, "the archive's only model")
-        return ServedArchives(url, False, {name: url.rpartition("/")[2]})
+        return ServedArchives(url, False, {name: _last_part(url)})
     return ServedArchives(url, True, _indexed(reader, f"{url.rstrip('/')}/index.json"))
+
+
+def _last_part(url: str) -> str:
+    """The name of an archive, or the last folder of a prefix of files with its slash."""
+    folder = url.removesuffix("/")
+    return url[folder.rfind("/") + 1 :]
 
 
 def _indexed(reader: AwsReader, uri: str) -> Mapping[str, str]:

@@ -150,6 +150,17 @@ def test_placed_files_are_served(account: Account) -> None:
             assert client.infer(ones)[tensor].tolist() == [[1 + added] * 4]
 
 
+def test_status_names_the_files(account: Account) -> None:
+    """The status of an endpoint has the folder of its files in place of an archive."""
+    name = account.view.output("SingleName")
+    command = [sys.executable, "-m", "constructs_triton.cli", "status", name, "--json"]
+    environment = account.aws.environment()
+    printed = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    prefix = account.prefix("SingleName")
+    assert prefix in printed
+    assert f'"adder": "{prefix.split("/")[-2]}/"' in printed
+
+
 def test_failed_deployment_returns_to_the_old_files(account: Account) -> None:
     """A rollback copies nothing, and no moment of it takes a file or a permission from an endpoint."""
     prefixes = [account.prefix(output) for output in ("SingleName", "TwiceName")]

@@ -135,7 +135,7 @@ def test_large_files_are_assets_by_their_content(tmp_path: Path) -> None:
 @pytest.mark.parametrize("change", ["content", "files to archive", "archive to files"])
 def test_update_takes_no_permission_away(tmp_path: Path, change: str) -> None:
     """While an update runs or rolls back, both contents can be loaded."""
-    templates = []
+    templates: list[dict[str, Any]] = []
     kinds = {"content": (NONE, NONE), "files to archive": (NONE, GZIP), "archive to files": (GZIP, NONE)}
     for kind in kinds[change]:
         stack = make_stack()

@@ -44,6 +44,15 @@ def write_models(directory: Path, *names: str) -> Path:
     return directory
 
 
+def test_files_of_models_are_no_archives(tmp_path: Path, s3: Any) -> None:
+    """An archive among the files that a deployment has placed is not listed, and blocks no name."""
+    s3.put_object(Bucket="models", Key=f"team/files/net/{'0' * 32}/net/env-3f9c2a1b.tar.gz", Body=b"")
+    s3.put_object(Bucket="models", Key="team/files/old.tar.gz", Body=b"")
+    library = ModelLibrary("models", "team/")
+    assert library.archives_without_name() == ["files/old.tar.gz"]
+    library.add("env", write_models(tmp_path / "r", "net"), model="net")
+
+
 def test_models_are_added_listed_and_removed(tmp_path: Path, s3: Any) -> None:
     """A change says what was uploaded, and the list follows it."""
     library = ModelLibrary("models", "team/")
