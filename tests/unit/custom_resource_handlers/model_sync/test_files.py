@@ -130,7 +130,7 @@ def test_changed_model_keeps_the_old_files(s3: Any, cloudformation: CloudFormati
 def test_old_files_are_pruned(
     s3: Any, cloudformation: CloudFormation, age: int, owner: str, is_pruned: bool
 ) -> None:
-    """A folder is deleted if its owner deploys after ``PruneAfterSeconds``, and by nobody else."""
+    """A folder is deleted when its owner deploys after ``PruneAfterSeconds``, and by no other stack."""
     first = files_event(s3, cloudformation, "Create", SMALL, LARGE)
     changed = {**SMALL, "net/1/labels.txt": b"dog"}
     second = files_event(s3, cloudformation, "Update", changed, LARGE, PruneAfterSeconds=str(2 * DAY))
