@@ -1,4 +1,4 @@
-"""The states and transitions in the guide are those of the code."""
+"""The states and transitions in the page are those of the code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from constructs_triton.custom_resource_handlers.scaling_guard.transitions import
 
 __all__ = ["account"]
 
-GUIDE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "scaling.md"
+GUIDE = Path(__file__).resolve().parents[4] / "docs" / "reference" / "scaling_guard.md"
 RESOURCES = {"sweeper": SWEEPER_TYPE, "gate": GATE_TYPE}
 RECORDS = {"own": (True,), "other or none": (False,), "any": (True, False)}
 Transition = tuple[str, str, str]
@@ -57,14 +57,14 @@ def seen(account: Account, monkeypatch: pytest.MonkeyPatch) -> set[Transition]:
 
 
 def drawn() -> Iterator[Transition]:
-    """The transitions of the guide's diagram."""
+    """The transitions of the page's diagram."""
     (diagram,) = re.findall(r"```mermaid\nstateDiagram-v2\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     for before, after, labels in re.findall(r"(\w+) --> (\w+): (.+)", diagram):
         yield from ((before, label, after) for label in labels.split(", "))
 
 
 def test_diagram_shows_the_transitions_that_occur(seen: set[Transition]) -> None:
-    """The simulation goes through exactly the transitions that the guide draws."""
+    """The simulation goes through exactly the transitions that the page draws."""
     for seed in range(150):
         deploy_at_random(seed)
     lose_cleanup(deployed("small", 0))
