@@ -22,7 +22,7 @@ export UV_NATIVE_TLS := true
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .DEFAULT_GOAL := help
-.PHONY: help system demo docs docs-update pictures dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
+.PHONY: help system demo bench docs docs-update pictures dist test acceptance account-check examples mutants fuzz numpy2 lint types pytest coverage synth clean lock facts-check facts-refresh
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -74,6 +74,9 @@ acceptance: coverage ## the slow tests that `make test` leaves out, in under 40 
 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
+
+bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
+	$(BIN)/python tools/benchmarks_page.py
 
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 FILLS = {"main": "#3454d1", "side": "#4a5568", "aws": "#b7560f", "good": "#1c7c54"}
-GREY = "#6b7a90"
+GREY = "#7585a0"
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 LINE = 17
 
