@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import boto3
 import numpy as np
@@ -13,8 +12,9 @@ from botocore.exceptions import ClientError
 from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
+from constructs_triton.client import TritonClient
+from constructs_triton.client.invocation_errors import NoCapacityError
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.wire import decode_response, encode_request
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
@@ -26,36 +26,33 @@ READINGS = {"readings": np.array([[1, 1, 1, 50, 1]], np.float32)}
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEndpoint]:
     """Two components that start at zero copies."""
     assemblies = synthesize_apps(tmp_path_factory.mktemp("components"), [APP])
-    with LocalEndpoint.from_assembly(assemblies / APP, wake_delay_seconds=1.0) as local:
+    with LocalEndpoint.from_assembly(assemblies / APP, wake_delay_seconds=1.5) as local:
         yield local
 
 
-def invoke(local: LocalEndpoint, **target: str) -> Any:
-    runtime: Any = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
-    request = encode_request(READINGS)
+def client(local: LocalEndpoint, component: str, wake_timeout: float = 0) -> TritonClient:
     (name,) = local.endpoint_names
-    response = runtime.invoke_endpoint(
-        EndpointName=name, ContentType=request.content_type, Body=request.body, **target
+    return TritonClient.for_endpoint(
+        name, endpoint_url=local.endpoint_url, inference_component=component, wake_timeout=wake_timeout
     )
-    return decode_response(response["Body"].read(), response["ContentType"])
 
 
 def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -> None:
-    """SageMaker's error until the delay has passed since the first call, then the ensemble's answer."""
+    """A client without ``wake_timeout`` gets SageMaker's error; one with it waits for the answer."""
     for _ in range(2):
-        with pytest.raises(ClientError, match=r"\(ValidationError\).*has no capacity to process this"):
-            invoke(local, InferenceComponentName="AlertsComponent")
-    time.sleep(1.0)
-    result = invoke(local, InferenceComponentName="AlertsComponent")
+        with pytest.raises(NoCapacityError, match=r"no capacity .*wake_timeout"):
+            client(local, "AlertsComponent").infer(READINGS)
+    started = time.monotonic()
+    result = client(local, "AlertsComponent", wake_timeout=30).infer(READINGS)
     assert result["alerts"].tolist() == [[False, True, True, True, True]]
-    assert "AlertsComponent: has zero copies; the first call wakes it in 1 s" in local.messages
+    assert time.monotonic() - started > 0.5
+    assert "AlertsComponent: has zero copies; the first call wakes it in 1.5 s" in local.messages
 
 
 def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
     """A call without a name is refused."""
     (described,) = local.description["endpoints"]
     assert list(described["inference_components"]) == ["DigitsComponent", "AlertsComponent"]
-    with pytest.raises(
-        ClientError, match=r"\(ValidationError\).*Inference Component Name header is required"
-    ):
-        invoke(local)
+    runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
+    with pytest.raises(ClientError, match="Inference Component Name header is required for endpoints"):
+        runtime.invoke_endpoint(EndpointName=described["name"], Body=b"x")
