@@ -203,6 +203,10 @@ class _StackReader:
         if not hosts_components(variants):
             return replace(spec, variants=self._variants(variants))
         components = read_components(self._template, name, variants, self._container_of_component)
+        if _text(config.get("EnableNetworkIsolation", False)) == "true":
+            components = tuple(
+                replace(each, container=replace(each.container, is_isolated=True)) for each in components
+            )
         return replace(spec, components=components)
 
     def _resource(self, type: str, name: str, wanted_by: str) -> dict[str, Any]:

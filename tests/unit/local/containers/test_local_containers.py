@@ -23,7 +23,7 @@ from constructs_triton.local.containers.engine_containers import EngineContainer
 from constructs_triton.local.containers.exec_relay import ExecRelay
 from constructs_triton.local.containers.run_arguments import run_arguments, shared_memory_bytes
 from constructs_triton.local.options import RunOptions
-from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
 
 ECR = "763104351884.dkr.ecr.us-east-1.amazonaws.com"
 IMAGE = f"{ECR}/sagemaker-tritonserver:26.05-py3"
@@ -103,6 +103,18 @@ def test_an_image_is_replaced_by_endpoint_variant_or_image(
     FakeEngine(tmp_path, monkeypatch, ANSWERING)
     assert create(SINGLE).image == IMAGE
     assert create(SINGLE, {name: "other"}).image == "other"
+
+
+def test_a_component_has_a_container_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--image`` accepts its name, and half of the memory of the instance type is its shared memory."""
+    FakeEngine(tmp_path, monkeypatch, ANSWERING)
+    component = ComponentSpec("c", SINGLE, instance_type="ml.g5.xlarge")
+    endpoint = EndpointSpec("e", "Stack", (), components=(component,))
+    options = RunOptions(Path("cdk.out"), engine="podman", images={"e/c": "other"})
+    container = EngineContainers(options, [endpoint], lambda _: None, Path("/nowhere")).create(
+        endpoint, component
+    )
+    assert (container.label, container.image, container.shm_bytes) == ("e/c", "other", 4 * 2**30)
 
 
 def test_an_unknown_name_of_an_image_lists_those_that_exist(

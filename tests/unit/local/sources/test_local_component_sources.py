@@ -75,6 +75,13 @@ def test_component_with_a_minimum_of_zero_starts_at_zero(
     assert [each.starts_at_zero for each in spec.components] == [starts_at_zero, False]
 
 
+def test_network_isolation_is_that_of_the_endpoint(tmp_path: Path, resources: Resources) -> None:
+    """The configuration has it, for all components."""
+    resources["Config"]["Properties"]["EnableNetworkIsolation"] = True
+    (spec,) = read_endpoints(_write(tmp_path, {"Resources": resources}))
+    assert [each.container.is_isolated for each in spec.components] == [True]
+
+
 def test_inline_container_runs_without_a_model(tmp_path: Path, resources: Resources) -> None:
     """Its archive is ``ArtifactUrl``."""
     model = resources["Model"]["Properties"]["PrimaryContainer"]

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.deployed import _Objects
+from constructs_triton.local.sources.deployed import _Objects, read_deployed_endpoints
 
 
 class Bucket:
@@ -89,3 +89,58 @@ def test_denied_download_is_an_error(tmp_path: Path) -> None:
     """Any other error of S3 is raised."""
     with pytest.raises(ClientError, match="AccessDenied"):
         _Objects(Bucket("AccessDenied"), tmp_path).fetch("s3://models/a.tar.gz")
+
+
+class Shared:
+    """The clients of an account with one endpoint that has two inference components."""
+
+    def __init__(self, service: str, **_: Any) -> None:
+        self.service = service
+
+    def get_paginator(self, operation: str) -> Shared:
+        self.operation = operation
+        return self
+
+    def paginate(self, **_: Any) -> Iterator[dict[str, Any]]:
+        if self.operation == "list_endpoints":
+            yield {"Endpoints": [{"EndpointName": "shared"}]}
+            return
+        for name in ("awake", "asleep"):
+            yield {"InferenceComponents": [{"InferenceComponentName": name}]}
+
+    def describe_endpoint(self, **_: Any) -> dict[str, Any]:
+        return {"EndpointConfigName": "c", "EndpointArn": "arn:aws:sagemaker:us-east-1:1:endpoint/shared"}
+
+    def describe_endpoint_config(self, **_: Any) -> dict[str, Any]:
+        return {"ProductionVariants": [{"VariantName": "AllTraffic", "InstanceType": "ml.g5.xlarge"}]}
+
+    def describe_model(self, **_: Any) -> dict[str, Any]:
+        return {"PrimaryContainer": {"ModelDataUrl": "s3://models/a.tar.gz"}}
+
+    def describe_inference_component(self, **request: Any) -> dict[str, Any]:
+        copies = 0 if request["InferenceComponentName"] == "asleep" else 1
+        return {
+            "VariantName": "AllTraffic",
+            "Specification": {
+                "ModelName": "m",
+                "StartupParameters": {"ContainerStartupHealthCheckTimeoutInSeconds": 600},
+            },
+            "RuntimeConfig": {"CurrentCopyCount": copies},
+        }
+
+    def download_file(self, bucket: str, key: str, path: str) -> None:
+        Path(path).write_text(f"{bucket} {key}")
+
+
+def test_deployed_components_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With their archives; one that has no copies now starts at zero."""
+    monkeypatch.setattr("boto3.client", Shared)
+    (spec,) = read_deployed_endpoints("http://127.0.0.1:1", tmp_path)
+    assert (spec.name, spec.variants) == ("shared", ())
+    assert [(each.name, each.starts_at_zero) for each in spec.components] == [
+        ("awake", False),
+        ("asleep", True),
+    ]
+    (first, _) = spec.components
+    assert (first.instance_type, first.startup_timeout_seconds) == ("ml.g5.xlarge", 600)
+    assert first.container.archive == tmp_path / "models" / "a.tar.gz"
