@@ -117,7 +117,7 @@ def _random(datatype: Datatype, shape: tuple[int, ...], generator: np.random.Gen
 def python_call(endpoint: str, options: Mapping[str, str | None], inputs: Mapping[str, Sample]) -> str:
     """Return Python code that sends zeros of the same shapes; ``options`` are those of the client."""
     values = "".join(f"    {name!r}: {_literal(*sample)},\n" for name, sample in inputs.items())
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value is not None)
+    given = "".join(f", {name}={value!r}" for name, value in options.items() if value)
     client, names = f"TritonClient.for_endpoint({endpoint!r}{given})", "TritonClient"
     if endpoint.startswith(("http://", "https://")):
         client, names = f"TritonClient(HttpTransport({endpoint!r}))", "HttpTransport, TritonClient"
