@@ -20,7 +20,7 @@ from constructs_triton.testing import stable_template
 PROJECT = Path(__file__).resolve().parents[1]
 EXAMPLES = PROJECT / "examples"
 CAPABILITIES = sorted(path.parent.name for path in EXAMPLES.glob("*/app.py"))
-SECURE = ("kms", "vpc_isolation")
+SECURE = ("inference_components", "kms", "vpc_isolation")
 RULE_PACKS = (cdk_nag.AwsSolutionsChecks, cdk_nag.HIPAASecurityChecks, cdk_nag.NIST80053R5Checks)
 
 Template = dict[str, Any]

@@ -84,7 +84,7 @@ class TritonInferenceComponent(InferenceComponentBase):
     ) -> None:
         checked = checked_component_options(options)
         _check_endpoint(endpoint)
-        models = component_models(model_repository, model, ensemble)
+        models = component_models(model_repository, model, ensemble, checked["compression_type"])
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
         image = checked["image"] or endpoint.image
         reserved = requirements.part_of(endpoint.instance_type)

@@ -13,6 +13,7 @@ from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import SingleModel
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
@@ -21,7 +22,10 @@ __all__ = ["ComponentContainer", "component_models"]
 
 
 def component_models(
-    repository: TritonModelRepository, model: str | None, ensemble: str | None
+    repository: TritonModelRepository,
+    model: str | None,
+    ensemble: str | None,
+    compression_type: CompressionType | None,
 ) -> SingleModel:
     """Return the model or the ensemble of a component.
 
@@ -33,8 +37,8 @@ def component_models(
             f'model: cannot be combined with ensemble, got "{model}" and "{ensemble}"; remove one of them'
         )
     if ensemble is not None:
-        return SingleModel.of_ensemble(repository, ensemble)
-    return SingleModel.of_model(repository, model)
+        return SingleModel.of_ensemble(repository, ensemble, compression_type)
+    return SingleModel.of_model(repository, model, compression_type)
 
 
 @dataclass(frozen=True, slots=True)

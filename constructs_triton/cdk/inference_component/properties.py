@@ -12,6 +12,7 @@ from constructs_triton.cdk.inference_component.refused_properties import refuse_
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
@@ -72,6 +73,15 @@ class InferenceComponentOptions(TypedDict, total=False):
             "Name of the component, unique in the account and Region.",
             default_text="a name that CloudFormation generates, so that the component can be replaced",
             limit=limits.INFERENCE_COMPONENT_NAME,
+        ),
+    ]
+    compression_type: Annotated[
+        CompressionType | None,
+        Property(
+            "How the models are stored in S3. ``CompressionType.NONE`` stores each file as an object, so "
+            "further copies start sooner: nothing is unpacked.",
+            default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
+            example="CompressionType.NONE",
         ),
     ]
     image: Annotated[

@@ -18,6 +18,7 @@ from component_apps import CPU, add_component, add_endpoint
 
 from constructs_triton import (
     ComponentDeployment,
+    CompressionType,
     CopySize,
     MetricsConfig,
     TritonComponentEndpoint,
@@ -282,3 +283,10 @@ def test_tokens_pass_every_check(stack: cdk.Stack, tmp_path: Path) -> None:
     component.auto_scale_copy_count(min_capacity=number, max_capacity=number)
     needs = only(synthesize(stack), COMPONENT)["Specification"]["ComputeResourceRequirements"]
     assert set(map(str, needs.values())) == {"{'Ref': 'Number'}"}
+
+
+def test_models_may_be_files(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Without an archive, the model reads a prefix."""
+    add_component(add_endpoint(stack), tmp_path, compression_type=CompressionType.NONE)
+    container = only(synthesize(stack), "AWS::SageMaker::Model")["PrimaryContainer"]
+    assert container["ModelDataSource"]["S3DataSource"]["CompressionType"] == "None"
