@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,16 @@ class Account:
         make: Any = boto3.client  # typed by the name of the service
         return make(service)
 
+    def client_with(self, service: str, credentials: Mapping[str, str]) -> Any:
+        """A boto3 client with the credentials of a role."""
+        make: Any = boto3.client
+        return make(
+            service,
+            aws_access_key_id=credentials["AccessKeyId"],
+            aws_secret_access_key=credentials["SecretAccessKey"],
+            aws_session_token=credentials["SessionToken"],
+        )
+
     def deploy(self, stack: str, release: int) -> Outcome:
         """Deploy a release of a stack. A failure is an outcome as well."""
         app = self.directory / str(release)
@@ -78,7 +88,9 @@ class Account:
             self._empty(bucket)
         endpoints = [arn.rpartition("/")[2] for arn in resources.get("AWS::SageMaker::Endpoint", [])]
         done = self._cdk("destroy", "--app", str(self.directory / "1"), "--force", stack)
+        components = resources.get("AWS::SageMaker::InferenceComponent", [])
         groups = [f"/aws/sagemaker/Endpoints/{name}" for name in endpoints]
+        groups += [f"/aws/sagemaker/InferenceComponents/{arn.rpartition('/')[2]}" for arn in components]
         for group in [*groups, *resources.get("AWS::Logs::LogGroup", [])]:
             self._delete_log_group(group)
         if done.returncode != 0:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .account import Account
+from .component_questions import component_configs, component_inside, component_updates
 
 __all__ = ["QUESTIONS", "Question"]
 
@@ -175,5 +176,34 @@ QUESTIONS = (
         minutes=45,
         ask=accelerated,
         instance_type="ml.g4dn.xlarge",
+    ),
+    Question(
+        6,
+        "Does a component's update work with one copy, and does it keep the copies that were added? May the "
+        "deployment settings change alone, may it be deleted while its copies change, and which ARN must a "
+        "caller be allowed?",
+        f"{_PREFIX}ComponentUpdates",
+        instances=3,
+        minutes=90,
+        ask=component_updates,
+    ),
+    Question(
+        7,
+        "Which properties does SageMaker accept on the configuration of an endpoint with components, in this "
+        "Region?",
+        f"{_PREFIX}ComponentConfigs",
+        instances=0,
+        minutes=10,
+        ask=component_configs,
+    ),
+    Question(
+        8,
+        "What does a component's container find (shared memory, GPUs, ports), what are its log streams and "
+        "metric dimensions called, and how much memory can a copy reserve?",
+        f"{_PREFIX}ComponentInside",
+        instances=1,
+        minutes=90,
+        ask=component_inside,
+        instance_type="ml.g4dn.12xlarge",
     ),
 )

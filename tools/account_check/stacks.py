@@ -1,93 +1,29 @@
-"""The five stacks, each in three releases that are deployed one after the other."""
+"""The stacks, each in three releases that are deployed one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
-from constructs import Construct
 
 from constructs_triton import (
     AsyncInferenceConfig,
     InstanceType,
-    ModelSource,
-    TritonEndpoint,
-    TritonModelRepository,
     TritonMultiModelEndpoint,
     TritonVariant,
 )
+
+from .check_stack import CheckStack
+from .component_stacks import ComponentConfigs, ComponentInside, ComponentUpdates
 
 __all__ = ["RELEASES", "STACKS", "synthesize"]
 
 RELEASES = (1, 2, 3)
 MISSING_ALARM = "constructs-triton-account-check-missing"
 _CPU, _GPU = InstanceType.of("ml.m5.large"), InstanceType.of("ml.g4dn.xlarge")
-_CONFIG = """name: "add"
-backend: "python"
-max_batch_size: 8
-input {{ name: "x" data_type: TYPE_FP32 dims: 1 }}
-output {{ name: "y" data_type: TYPE_FP32 dims: 1 }}
-instance_group {{ kind: {kind} }}
-"""
-_MODEL = """import triton_python_backend_utils as pb_utils
-
-
-class TritonPythonModel:
-    def initialize(self, args):
-        if {fails}:
-            raise RuntimeError("account check: this release cannot start")
-
-    def execute(self, requests):
-        return [self.add(pb_utils.get_input_tensor_by_name(each, "x").as_numpy()) for each in requests]
-
-    def add(self, x):
-        return pb_utils.InferenceResponse([pb_utils.Tensor("y", x + {constant}.0)])
-"""
-
-
-class CheckStack(cdk.Stack):
-    """A stack with a repository of one small Python model, which differs between releases."""
-
-    def __init__(self, scope: Construct, id: str, *, models: Path, release: int) -> None:
-        super().__init__(scope, id)
-        cdk.Tags.of(self).add("constructs-triton", "account-check")
-        self.models = models
-        self.release = release
-        self.add_endpoints()
-
-    def add_endpoints(self) -> None:
-        """Add what the question is about."""
-        raise NotImplementedError
-
-    def repository(
-        self, *, constant: int = 0, fails: bool = False, kind: str = "KIND_CPU"
-    ) -> TritonModelRepository:
-        """The model repository; a changed constant changes the archive."""
-        folder = self.models / f"{constant}-{fails}-{kind}"
-        version = folder / "add" / "1"
-        version.mkdir(parents=True, exist_ok=True)
-        (folder / "add" / "config.pbtxt").write_text(_CONFIG.format(kind=kind))
-        (version / "model.py").write_text(_MODEL.format(constant=constant, fails=fails))
-        source = ModelSource.from_directory(folder)
-        return TritonModelRepository(self, "Models", source=source, removal_policy=cdk.RemovalPolicy.DESTROY)
-
-    def endpoint(self, id: str, repository: TritonModelRepository, **options: Any) -> TritonEndpoint:
-        """An endpoint of the model, with its name as an output. Nothing verifies its updates."""
-        endpoint = TritonEndpoint(
-            self,
-            id,
-            model_repository=repository,
-            model="add",
-            instance_type=_CPU,
-            verify_update=False,
-            **options,
-        )
-        cdk.CfnOutput(self, "Name" if id == "Endpoint" else f"{id}Name", value=endpoint.endpoint_name)
-        return endpoint
 
 
 class Returned(CheckStack):
@@ -155,7 +91,16 @@ class Accelerated(CheckStack):
 
 STACKS: dict[str, Callable[..., CheckStack]] = {
     f"TritonAccountCheck{each.__name__}": each
-    for each in (Returned, MissingAlarm, Unchanged, Retained, Accelerated)
+    for each in (
+        Returned,
+        MissingAlarm,
+        Unchanged,
+        Retained,
+        Accelerated,
+        ComponentUpdates,
+        ComponentConfigs,
+        ComponentInside,
+    )
 }
 
 
