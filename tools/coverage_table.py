@@ -1,4 +1,4 @@
-"""Where each property of SageMaker's three L1 classes is found in the constructs, or why it is not.
+"""Where each property of SageMaker's L1 classes is found in the constructs, or why it is not.
 
 A property is named as the L1 class names it in Python: ``role`` of the constructor, or
 ``ContainerDefinitionProperty.image`` of a structure; a structure that is left out as a whole has one row.
@@ -6,17 +6,9 @@ A property is named as the L1 class names it in Python: ``role`` of the construc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from coverage_components import COMPONENT_LEFT_OUT, COMPONENT_TYPED, LeftOut
 
 __all__ = ["LEFT_OUT", "NOT_YET", "TYPED", "LeftOut"]
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Why a property is not a keyword, and the path by which CloudFormation knows it, where it still does."""
-
-    reason: str
-    path: str | None
 
 
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
@@ -58,11 +50,14 @@ TYPED: dict[str, dict[str, str]] = {
         "CapacityReservationConfigProperty.ml_reservation_arn": _RESERVATION.format("ml_reservation_arn"),
         "ProductionVariantProperty.capacity_reservation_config": _RESERVATION.format("..."),
         "data_capture_config": _CAPTURE.format("..."),
+        "enable_network_isolation": "`TritonComponentEndpoint(enable_network_isolation)`",
+        "execution_role_arn": "`TritonComponentEndpoint(role)`, or the one that is created",
         "kms_key_id": "`encryption_key`",
         "metrics_config": _METRICS.format("..."),
         "production_variants": "the endpoint's own properties, or `variants=[TritonVariant(...)]`",
         "shadow_production_variants": "`shadow_variant=TritonVariant(...)`",
         "tags": _TAGS,
+        "vpc_config": "`TritonComponentEndpoint(vpc, vpc_subnets, security_groups)`",
         "AsyncInferenceClientConfigProperty.max_concurrent_invocations_per_instance": _ASYNC.format(
             "max_concurrent_invocations_per_instance"
         ),
@@ -94,6 +89,9 @@ TYPED: dict[str, dict[str, str]] = {
             "initial_sampling_percentage"
         ),
         "DataCaptureConfigProperty.kms_key_id": _CAPTURE.format("encryption_key"),
+        "ManagedInstanceScalingProperty.max_instance_count": "`TritonComponentEndpoint(max_instance_count)`",
+        "ManagedInstanceScalingProperty.min_instance_count": "`TritonComponentEndpoint(min_instance_count)`",
+        "ManagedInstanceScalingProperty.status": "always enabled on `TritonComponentEndpoint`",
         "MetricsConfigProperty.enable_detailed_observability": _METRICS.format(
             "enable_detailed_observability"
         ),
@@ -112,6 +110,7 @@ TYPED: dict[str, dict[str, str]] = {
         "ProductionVariantProperty.initial_instance_count": "`initial_instance_count`",
         "ProductionVariantProperty.initial_variant_weight": "`initial_variant_weight`",
         "ProductionVariantProperty.instance_type": "`instance_type`",
+        "ProductionVariantProperty.managed_instance_scaling": "`TritonComponentEndpoint`",
         "ProductionVariantProperty.model_data_download_timeout_in_seconds": (
             "`model_data_download_timeout`, or derived from the archive's size"
         ),
@@ -123,6 +122,8 @@ TYPED: dict[str, dict[str, str]] = {
         "ProductionVariantProperty.variant_name": "`variant_name`",
         "ProductionVariantProperty.volume_size_in_gb": "`volume_size`, or derived from the archive's size",
         "RoutingConfigProperty.routing_strategy": "`routing_strategy`",
+        "VpcConfigProperty.security_group_ids": "`TritonComponentEndpoint(security_groups)`",
+        "VpcConfigProperty.subnets": "`TritonComponentEndpoint(vpc_subnets)`",
     },
     "CfnEndpoint": {
         "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)") + " and its siblings",
@@ -164,15 +165,16 @@ TYPED: dict[str, dict[str, str]] = {
         ),
         "VariantPropertyProperty.variant_property_type": "`auto_scale_instance_count(...)`",
     },
+    "CfnInferenceComponent": COMPONENT_TYPED,
 }
 
 _REGISTRY = "for model packages with several specifications"
 _SERIAL = "belongs to serial pipelines, see below"
 _PRIVATE = "for images in a private registry of a VPC; Triton's are in ECR"
 _HUB = "for JumpStart's hubs and gated models; a repository has your own models"
-_COMPONENTS = "only for inference components, see below; this library sets it on the model"
 _CLARIFY = "Clarify explains tables and text in CSV or JSON Lines, which Triton does not support"
 _NAME = "never set: any change replaces the resource, which a fixed name would forbid"
+_SCALE_IN = "SageMaker's default releases idle instances after 20 minutes"
 _VARIANT = "ProductionVariants.0."
 _CONTAINER = "PrimaryContainer."
 
@@ -201,11 +203,8 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         ),
     },
     "CfnEndpointConfig": {
-        "enable_network_isolation": LeftOut(_COMPONENTS, "EnableNetworkIsolation"),
         "endpoint_config_name": LeftOut(_NAME, "EndpointConfigName"),
-        "execution_role_arn": LeftOut(_COMPONENTS, "ExecutionRoleArn"),
         "explainer_config": LeftOut(_CLARIFY, "ExplainerConfig"),
-        "vpc_config": LeftOut(_COMPONENTS, "VpcConfig"),
         "ClarifyExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig.ClarifyExplainerConfig"),
         "ClarifyInferenceConfigProperty": LeftOut(
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.InferenceConfig"
@@ -219,7 +218,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         ),
         "ExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig"),
         "InstancePoolProperty": LeftOut("see below", _VARIANT + "InstancePools"),
-        "ManagedInstanceScalingProperty": LeftOut("see below", _VARIANT + "ManagedInstanceScaling"),
         "PrefixAwareRoutingConfigProperty": LeftOut(
             "follows the prompts of language model containers",
             _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
@@ -228,9 +226,6 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             "Elastic Inference has ended, and CloudFormation's schema has lost it", None
         ),
         "ProductionVariantProperty.instance_pools": LeftOut("see below", _VARIANT + "InstancePools"),
-        "ProductionVariantProperty.managed_instance_scaling": LeftOut(
-            "see below", _VARIANT + "ManagedInstanceScaling"
-        ),
         "ProductionVariantProperty.serverless_config": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",
@@ -239,12 +234,14 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             "follows the prompts of language model containers",
             _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
         ),
-        "ScaleInPolicyProperty": LeftOut("see below", _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"),
+        "ManagedInstanceScalingProperty.scale_in_policy": LeftOut(
+            _SCALE_IN, _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"
+        ),
+        "ScaleInPolicyProperty": LeftOut(_SCALE_IN, _VARIANT + "ManagedInstanceScaling.ScaleInPolicy"),
         "ServerlessConfigProperty": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",
         ),
-        "VpcConfigProperty": LeftOut(_COMPONENTS, "VpcConfig"),
     },
     "CfnEndpoint": {
         "retain_deployment_config": LeftOut(
@@ -252,19 +249,19 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             "RetainDeploymentConfig",
         ),
     },
+    "CfnInferenceComponent": COMPONENT_LEFT_OUT,
 }
 
 NOT_YET: dict[str, str] = {
-    "Inference components": (
-        "several models on one fleet, each with its share of accelerators; they are resources of their own "
-        "(`AWS::SageMaker::InferenceComponent`) on an endpoint whose variants have no model. "
-        "`TritonMultiModelEndpoint` shares a fleet today"
-    ),
     "Instance pools": (
         "several instance types for one variant, by priority. The checks, the scaling targets and the "
         "inference AMI of a variant are those of one instance type. Use a second variant with another type"
     ),
-    "Managed instance scaling": "scaling of fleets that inference components share; it needs those first",
+    "Partitions of GPUs (MIG)": (
+        "several components on one GPU. CloudFormation has no property for them. Put several models into one "
+        "repository, or use `TritonMultiModelEndpoint`"
+    ),
+    "Adapters": "components that change a base component; they are for containers of language models",
     "Serial pipelines and direct multi-container endpoints": (
         "several containers, of which each passes its response to the next or is called by name. One Triton "
         "server serves several models: use an ensemble or a model that calls others in place of a pipeline, "

@@ -17,15 +17,16 @@ from coverage_table import LEFT_OUT, NOT_YET, TYPED, LeftOut
 
 OUTPUT = Path(__file__).parents[1] / "docs" / "reference" / "coverage.md"
 CLASSES = {
-    "CfnModel": ("cfn_model", sagemaker.CfnModel),
-    "CfnEndpointConfig": ("cfn_endpoint_config", sagemaker.CfnEndpointConfig),
-    "CfnEndpoint": ("cfn_endpoint", sagemaker.CfnEndpoint),
+    "CfnModel": ("endpoint.cfn_model", sagemaker.CfnModel),
+    "CfnEndpointConfig": ("endpoint.cfn_endpoint_config", sagemaker.CfnEndpointConfig),
+    "CfnEndpoint": ("endpoint.cfn_endpoint", sagemaker.CfnEndpoint),
+    "CfnInferenceComponent": ("component.cfn_inference_component", sagemaker.CfnInferenceComponent),
 }
 HEAD = """# Properties of CloudFormation
 
-Each property of the three resources of an endpoint is a keyword of the constructs, follows from one, or is
-left out for a reason. `tools/generate_coverage_doc.py` generates this page from the L1 classes of
-aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row. For
+Each property of an endpoint's resources and of an inference component is a keyword of the constructs, follows
+from one, or is left out for a reason. `tools/generate_coverage_doc.py` generates this page from the L1 classes
+of aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row. For
 capabilities, see [features](features.md).
 
 Set a property that is left out on the L1:
@@ -96,10 +97,10 @@ def _chapter(name: str) -> Iterator[str]:
     properties = properties_of(name)
     typed = [each for each in properties if each in TYPED[name]]
     yield f"\n## {name}\n"
-    yield f"`endpoint.{attribute}`: {len(typed)} of {len(properties)} properties are typed.\n"
+    yield f"`{attribute}`: {len(typed)} of {len(properties)} properties are typed.\n"
     yield "| property | keyword |\n|---|---|"
     yield from (f"| `{each}` | {TYPED[name][each]} |" for each in typed)
-    yield f"\n| left out | why | `endpoint.{attribute}.add_property_override` of |\n|---|---|---|"
+    yield f"\n| left out | why | `{attribute}.add_property_override` of |\n|---|---|---|"
     for each, row in LEFT_OUT[name].items():
         yield f"| `{each}` | {row.reason} | {'none' if row.path is None else f'`{row.path}`'} |"
 

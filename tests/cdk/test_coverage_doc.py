@@ -1,4 +1,4 @@
-"""``docs/reference/coverage.md`` has a row for every property of the three L1 classes behind an endpoint."""
+"""``docs/reference/coverage.md`` has a row for every property of the L1 classes that constructs create."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ RESOURCES = {
     "CfnModel": "AWS::SageMaker::Model",
     "CfnEndpointConfig": "AWS::SageMaker::EndpointConfig",
     "CfnEndpoint": "AWS::SageMaker::Endpoint",
+    "CfnInferenceComponent": "AWS::SageMaker::InferenceComponent",
 }
 
 
@@ -48,6 +49,7 @@ def _keywords() -> set[str]:
     """Return every name that the table may contain: keywords of the constructs and of their values."""
     takers = [
         *(constructs.TritonEndpoint, constructs.TritonEnsembleEndpoint, constructs.TritonMultiModelEndpoint),
+        *(constructs.TritonComponentEndpoint, constructs.TritonInferenceComponent),
         *(
             constructs.AsyncInferenceConfig,
             constructs.CapacityReservationConfig,
@@ -57,8 +59,12 @@ def _keywords() -> set[str]:
         ),
     ]
     names = {name for each in takers for name in inspect.signature(vars(each)["__init__"]).parameters}
+    deployments = (constructs.Deployment, constructs.ComponentDeployment)
     ways = (
-        value.__func__ for value in vars(constructs.Deployment).values() if isinstance(value, classmethod)
+        value.__func__
+        for each in deployments
+        for value in vars(each).values()
+        if isinstance(value, classmethod)
     )
     names |= {name for way in ways for name in (way.__name__, *inspect.signature(way).parameters)}
     return names | set(constructs.EndpointOptions.__annotations__)

@@ -1,0 +1,98 @@
+"""The rows of ``AWS::SageMaker::InferenceComponent`` in the table of ``coverage_table``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["COMPONENT_LEFT_OUT", "COMPONENT_TYPED", "LeftOut"]
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Why a property is not a keyword, and the path by which CloudFormation knows it, where it still does."""
+
+    reason: str
+    path: str | None
+
+
+_READ_ONLY = "read-only"
+_POOLS = "for instance pools, see below"
+_MODEL = "`cfn_model` has the container, with 100 variables in place of 16, and files in S3"
+_METRICS_PORT = "Triton's port for SageMaker serves no metrics"
+_INLINE = "Specification.Container."
+_ROLLING = "`deployment=ComponentDeployment.rolling({})`"
+
+COMPONENT_TYPED: dict[str, str] = {
+    "deployment_config": _ROLLING.format("..."),
+    "endpoint_name": "`endpoint`",
+    "inference_component_name": "`inference_component_name`",
+    "runtime_config": "`copy_count`",
+    "specification": "the component's own properties",
+    "tags": "`cdk.Tags.of(component).add(...)`",
+    "variant_name": "`TritonComponentEndpoint(variant_name)`",
+    "AlarmProperty.alarm_name": "`component.add_rollback_alarms(...)`",
+    "AutoRollbackConfigurationProperty.alarms": "`component.add_rollback_alarms(...)`",
+    "InferenceComponentAvailabilityZoneBalanceProperty.enforcement_mode": "`placement_strategy`",
+    "InferenceComponentAvailabilityZoneBalanceProperty.max_imbalance": "`max_zone_imbalance`",
+    "InferenceComponentCapacitySizeProperty.type": "`CopySize.percent` or `CopySize.copies`",
+    "InferenceComponentCapacitySizeProperty.value": "`CopySize.percent` or `CopySize.copies`",
+    "InferenceComponentComputeResourceRequirementsProperty.max_memory_required_in_mb": "`max_memory`",
+    "InferenceComponentComputeResourceRequirementsProperty.min_memory_required_in_mb": "`min_memory`",
+    "InferenceComponentComputeResourceRequirementsProperty.number_of_accelerator_devices_required": (
+        "`number_of_accelerator_devices`"
+    ),
+    "InferenceComponentComputeResourceRequirementsProperty.number_of_cpu_cores_required": (
+        "`number_of_cpu_cores`"
+    ),
+    "InferenceComponentDataCacheConfigProperty.enable_caching": "`enable_caching`",
+    "InferenceComponentDeploymentConfigProperty.auto_rollback_configuration": (
+        "`component.add_rollback_alarms(...)`"
+    ),
+    "InferenceComponentDeploymentConfigProperty.rolling_update_policy": _ROLLING.format("..."),
+    "InferenceComponentRollingUpdatePolicyProperty.maximum_batch_size": _ROLLING.format("maximum_batch_size"),
+    "InferenceComponentRollingUpdatePolicyProperty.maximum_execution_timeout_in_seconds": (
+        _ROLLING.format("maximum_execution_timeout")
+    ),
+    "InferenceComponentRollingUpdatePolicyProperty.rollback_maximum_batch_size": _ROLLING.format(
+        "rollback_maximum_batch_size"
+    ),
+    "InferenceComponentRollingUpdatePolicyProperty.wait_interval_in_seconds": _ROLLING.format(
+        "wait_interval"
+    ),
+    "InferenceComponentRuntimeConfigProperty.copy_count": "`copy_count`",
+    "InferenceComponentSchedulingConfigProperty.availability_zone_balance": "`max_zone_imbalance`",
+    "InferenceComponentSchedulingConfigProperty.placement_strategy": "`placement_strategy`",
+    "InferenceComponentSpecificationProperty.compute_resource_requirements": "`min_memory` and others",
+    "InferenceComponentSpecificationProperty.data_cache_config": "`enable_caching`",
+    "InferenceComponentSpecificationProperty.model_name": "`model`, `ensemble` or `model_repository`",
+    "InferenceComponentSpecificationProperty.scheduling_config": "`placement_strategy`",
+    "InferenceComponentSpecificationProperty.startup_parameters": (
+        "`container_startup_health_check_timeout`, `model_data_download_timeout`"
+    ),
+    "InferenceComponentStartupParametersProperty.container_startup_health_check_timeout_in_seconds": (
+        "`container_startup_health_check_timeout`, or derived from the archive's size"
+    ),
+    "InferenceComponentStartupParametersProperty.model_data_download_timeout_in_seconds": (
+        "`model_data_download_timeout`, or derived from the archive's size"
+    ),
+}
+
+COMPONENT_LEFT_OUT: dict[str, LeftOut] = {
+    "endpoint_arn": LeftOut("the endpoint's name is enough", "EndpointArn"),
+    "specifications": LeftOut(_POOLS, "Specifications"),
+    "ContainerMetricsConfigProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig"),
+    "DeployedImageProperty": LeftOut(_READ_ONLY, None),
+    "InferenceComponentContainerSpecificationForInstanceTypeProperty": LeftOut(_POOLS, "Specifications"),
+    "InferenceComponentContainerSpecificationProperty": LeftOut(_MODEL, "Specification.Container"),
+    "InferenceComponentPlacementStatusProperty": LeftOut(_READ_ONLY, None),
+    "InferenceComponentRuntimeConfigProperty.current_copy_count": LeftOut(_READ_ONLY, None),
+    "InferenceComponentRuntimeConfigProperty.desired_copy_count": LeftOut(_READ_ONLY, None),
+    "InferenceComponentRuntimeConfigProperty.placement_status": LeftOut(_READ_ONLY, None),
+    "InferenceComponentSpecificationForInstanceTypeProperty": LeftOut(_POOLS, "Specifications"),
+    "InferenceComponentSpecificationProperty.base_inference_component_name": LeftOut(
+        "for adapters, see below", "Specification.BaseInferenceComponentName"
+    ),
+    "InferenceComponentSpecificationProperty.container": LeftOut(_MODEL, "Specification.Container"),
+    "InferenceComponentSpecificationProperty.current_data_cache_config": LeftOut(_READ_ONLY, None),
+    "MetricsEndpointProperty": LeftOut(_METRICS_PORT, _INLINE + "ContainerMetricsConfig.MetricsEndpoints"),
+}
