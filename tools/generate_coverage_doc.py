@@ -26,8 +26,8 @@ HEAD = """# Properties of CloudFormation
 
 Each property of an endpoint's resources and of an inference component is a keyword of the constructs, follows
 from one, or is left out for a reason. `tools/generate_coverage_doc.py` generates this page from the L1
-classes of aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row. For
-capabilities, see [features](features.md).
+classes of aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row.
+For capabilities, see [features](features.md).
 
 Set a property that is left out on the L1:
 
