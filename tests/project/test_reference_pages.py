@@ -10,6 +10,7 @@ from documentation.api import PACKAGES, write_api
 from documentation.commands import write_commands
 from documentation.docstrings import read_docstring
 from documentation.limits import write_limits
+from documentation.pages import LINK, collect
 from documentation.pictures import COMMITTED, write_pictures
 from documentation.troubleshooting import write_troubleshooting
 from test_layers import LAYERS
@@ -79,6 +80,23 @@ def test_every_command_and_every_failure_has_a_section(tmp_path: Path) -> None:
     assert "| endpoint name | 1 to 63 characters" in (tmp_path / "limits.md").read_text()
     text = "".join(page.read_text() for page in tmp_path.glob("*.md"))
     assert [each.id for each in known_failures() if f"{{ #{each.id} }}" not in text] == []
+
+
+def test_every_link_between_pages_leads_to_a_page(tmp_path: Path) -> None:
+    """Links to files of the project become links to pages that exist, or are pages of ``docs/``."""
+    collect(tmp_path / "docs")
+    generated = (
+        "reference/api/",
+        "reference/commands.md",
+        "reference/limits.md",
+        "troubleshooting/",
+        "images/",
+    )
+    for page in (tmp_path / "docs").rglob("*.md"):
+        for link in LINK.finditer(page.read_text()):
+            target = (page.parent / link["path"]).resolve()
+            name = target.relative_to((tmp_path / "docs").resolve()).as_posix()
+            assert target.exists() or name.startswith(generated), f"{page.name}: {link['path']}"
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:

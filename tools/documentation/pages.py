@@ -11,6 +11,11 @@ from pathlib import Path, PurePosixPath
 PROJECT = Path(__file__).parents[2]
 #: Files of the project that are pages of the site as well.
 PROJECT_FILES = ("CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
+#: How a page shows a file of the project to which another page links.
+LANGUAGES = {".py": "python", ".json": "json", ".pbtxt": "text", ".csv": "text", ".txt": "text"}
+SHOWN_BYTES = 50_000
+#: Pages that need no entry in the navigation.
+UNLISTED = ("examples/apps/", "source/")
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 LANGUAGES = {
     ".py": "python",
@@ -33,7 +38,7 @@ def collect(target: Path) -> None:
         page = target / page_of(folder.relative_to(PROJECT).as_posix())
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(example_page(folder), encoding="utf-8")
-    for page in target.rglob("*.md"):
+    for page in list(target.rglob("*.md")):
         _rewrite(page, target)
 
 
@@ -41,7 +46,7 @@ def missing_in_nav(target: Path) -> list[str]:
     """Return the pages that ``nav`` in mkdocs.yml does not list; those of single examples need no entry."""
     nav = (PROJECT / "mkdocs.yml").read_text(encoding="utf-8")
     pages = (page.relative_to(target).as_posix() for page in sorted(target.rglob("*.md")))
-    return [page for page in pages if f" {page}\n" not in nav and not page.startswith("examples/apps/")]
+    return [page for page in pages if f" {page}\n" not in nav and not page.startswith(UNLISTED)]
 
 
 def example_folders() -> list[Path]:
@@ -58,7 +63,22 @@ def page_of(path: str) -> PurePosixPath:
         return PurePosixPath("examples", "apps", f"{parts[2 if parts[1] == 'published_systems' else 1]}.md")
     if path.startswith("docs/"):
         return PurePosixPath(path).relative_to("docs")
-    raise ValueError(f"{path}: no page of the site shows it; link to an example or to a page")
+    if (PROJECT / path).exists():
+        return PurePosixPath("source", f"{path}.md")
+    raise ValueError(f"{path}: does not exist; correct the link")
+
+
+def source_page(path: str) -> str:
+    """Return a page with the text of a file, or of the files of a folder."""
+    place = PROJECT / path
+    files = [place] if place.is_file() else sorted(place.rglob("*"))
+    shown = (file for file in files if file.suffix in LANGUAGES and file.stat().st_size <= SHOWN_BYTES)
+    return "\n".join([f"# {path}\n", *(_listing(file) for file in shown)])
+
+
+def _listing(file: Path) -> str:
+    code = file.read_text(encoding="utf-8")
+    return f"## {file.relative_to(PROJECT)}\n\n```{LANGUAGES[file.suffix]}\n{code}\n```\n"
 
 
 def example_page(folder: Path) -> str:
@@ -75,7 +95,7 @@ def _rewrite(page: Path, target: Path) -> None:
     place = page.relative_to(target)
     source = _source_of(place)
     text = page.read_text(encoding="utf-8")
-    page.write_text(LINK.sub(_rewriter(place, source), text), encoding="utf-8")
+    page.write_text(LINK.sub(_rewriter(place, source, target), text), encoding="utf-8")
 
 
 def _source_of(place: Path) -> PurePosixPath:
@@ -88,10 +108,13 @@ def _source_of(place: Path) -> PurePosixPath:
     return PurePosixPath("docs", place.as_posix())
 
 
-def _rewriter(place: Path, source: PurePosixPath) -> Callable[[re.Match[str]], str]:
+def _rewriter(place: Path, source: PurePosixPath, target: Path) -> Callable[[re.Match[str]], str]:
     def rewrite(link: re.Match[str]) -> str:
         path = os.path.normpath(source.parent / link["path"])
-        page = os.path.relpath(page_of(path), place.parent.as_posix())
-        return f"]({page}{link['anchor'] or ''})"
+        page = page_of(path)
+        if page.parts[0] == "source" and not (target / page).exists():
+            (target / page).parent.mkdir(parents=True, exist_ok=True)
+            (target / page).write_text(source_page(path), encoding="utf-8")
+        return f"]({os.path.relpath(page, place.parent.as_posix())}{link['anchor'] or ''})"
 
     return rewrite
