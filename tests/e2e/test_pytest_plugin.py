@@ -28,7 +28,15 @@ def test_run(triton_local_endpoint):
     assert triton_local_endpoint.endpoint_names == ("ten",)
 """
 MANY = """
+from types import SimpleNamespace
+
 import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def triton_app():
+    return SimpleNamespace(synth=lambda: SimpleNamespace(directory="cdk.out"))
 
 
 def test_answer(triton_client):
@@ -76,7 +84,7 @@ def write_assembly(folder: Path) -> Path:
 
 @needs_server
 def test_fixtures_run_and_call_the_endpoint(tmp_path: Path) -> None:
-    """The endpoint of ``cdk.out`` runs once for a module; models of a multi-model endpoint have names."""
+    """The endpoint of ``cdk.out`` or of an app runs once for a module; archives are called by model."""
     write_assembly(tmp_path)
     assert "2 passed" in run_pytest(tmp_path, TESTS, "--triton-endpoint=ten")
     assert "1 passed" in run_pytest(tmp_path, MANY, "--triton-endpoint=many")
