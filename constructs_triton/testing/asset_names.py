@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +37,8 @@ _TEMPLATE = " Template"
 _DERIVED = ("manifest", "template")
 #: The CDK appends a digest to the logical IDs of Lambda versions and of deployments of API Gateway.
 _LOGICAL_ID_DIGEST = re.compile(r"[0-9a-f]{32}$")
+#: The CDK appends a digest to the names of the places to which it uploads an asset.
+_PLACE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
 _STATEMENTS = re.compile(f"({re.escape(REPLACED_WITH_ITS_STATEMENTS)})[0-9a-f]+")
 
 
@@ -54,17 +55,17 @@ class StableNames:
     @classmethod
     def of(cls, stack: SynthesizedStack) -> StableNames:
         """Return the names of the assets of a stack."""
-        by_text: dict[str, str] = {}
+        by_text = dict.fromkeys(_digests_of_resources(stack), "<digest>")
+        by_text |= dict(_shortened_places(stack))
         digests: dict[str, str] = {}
-        for name, keys in _named_assets(stack):
-            for key in keys:
-                digest = key.partition(".")[0]
-                by_text |= {key: f"<{name}>", digest: f"<{name}>"}
-                if name.startswith("archive:"):  # as in a TargetModel, "digits-3f9c2a1b.tar.gz"
-                    by_text[content_name("", digest)] = content_name("", "<digest>")
-                if not name.startswith(_DERIVED):
-                    digests[f"<{name}>"] = digest
-        return cls({**by_text, **dict.fromkeys(_digests_of_resources(stack), "<digest>")}, digests)
+        for name, key in _named_assets(stack):
+            digest = key.partition(".")[0]
+            by_text |= {key: f"<{name}>", digest: f"<{name}>"}
+            if name.startswith("archive:"):  # as in a TargetModel, "digits-3f9c2a1b.tar.gz"
+                by_text[content_name("", digest)] = content_name("", "<digest>")
+            if not name.startswith(_DERIVED):
+                digests[f"<{name}>"] = digest
+        return cls(by_text, digests)
 
     def replace(self, value: Any) -> Any:
         """Return a value of a template in which all strings and keys have stable names."""
@@ -97,14 +98,27 @@ def _digests_of_resources(stack: SynthesizedStack) -> Iterator[str]:
         yield str(resource["Properties"]["DestinationFolder"]).rstrip("/")
 
 
-def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, list[str]]]:
-    """Yield a unique name and the object keys, or the image tags, of each asset."""
-    seen: Counter[str] = Counter()
-    named = [(_name(label), keys) for label, _, keys in stack.file_assets()]
-    named += [(f"image:{_without_ending(label)}", tags) for label, tags in stack.images()]
-    for name, keys in named:
-        seen[name] += 1
-        yield (name if seen[name] == 1 else f"{name} {seen[name]}"), keys
+def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
+    """Yield the CDK's names of places, such as ``current_account-eu-west-1-94510497``, without a digest."""
+    for asset in stack.file_assets():
+        for place in asset.destinations:
+            if found := _PLACE_DIGEST.search(place):
+                yield place, f"{place[: found.start()]}-<digest>"
+
+
+def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
+    """Yield a unique name for each object key and image tag; the stages of an app may share an asset."""
+    named = [
+        (_name(each.display_name), key) for each in stack.file_assets() for key in each.destinations.values()
+    ]
+    named += [(f"image:{_without_ending(label)}", tag) for label, tags in stack.images() for tag in tags]
+    keys_of: dict[str, list[str]] = {}
+    for name, key in named:
+        keys = keys_of.setdefault(name, [])
+        if key not in keys:
+            keys.append(key)
+        number = keys.index(key) + 1
+        yield (name if number == 1 else f"{name} {number}"), key
 
 
 def _name(label: str) -> str:

@@ -162,9 +162,9 @@ class EndpointReader:
         return None
 
     def _asset(self, key: str) -> Path | None:
-        for _, path, keys in self.stack.file_assets():
-            if key in keys and path.is_file():
-                return path
+        for asset in self.stack.file_assets():
+            if key in asset.destinations.values() and asset.path.is_file():
+                return asset.path
         return None
 
     def _named(self, resource_type: str, name: Any) -> dict[str, Any]:

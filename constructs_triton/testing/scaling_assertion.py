@@ -33,7 +33,8 @@ def assert_scales(
         target: the policy's ``TargetValue``. It is a percentage for utilization, and a number of requests per
             minute for ``InvocationsPerInstance``.
         between: the smallest and the largest number of instances, or of copies of an inference component.
-        of: the variant or the inference component that is scaled (default: any).
+        of: the variant that is scaled, or the inference component, by its name or the id of its construct
+            (default: any).
 
     Raises:
         AssertionError: no policy is as described. The message lists the differences of the nearest one.
@@ -41,7 +42,7 @@ def assert_scales(
     """
     synthesized = SynthesizedStack.of(stack)
     policies = list(_policies(EndpointReader.of(synthesized)))
-    chosen = [each for each in policies if of is None or each.scaled.rpartition("/")[2] == of]
+    chosen = [each for each in policies if of is None or each.is_of(of)]
     candidates = [each for each in chosen if on in each.metrics]
     if not candidates:
         raise AssertionError(_no_policy(synthesized.name, on, of, policies, chosen))
@@ -63,6 +64,10 @@ class _Policy:
     target: float | None
     between: tuple[object, object]
 
+    def is_of(self, name: str) -> bool:
+        """Return whether this scales a variant or a component: by its name, or the id of its construct."""
+        return self.scaled.rpartition("/")[2] in (name, f"{name}Component")
+
     def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
         if target is not None:
             yield from differing("target", target, self.target)
@@ -72,7 +77,8 @@ class _Policy:
     def __str__(self) -> str:
         smallest, largest = self.between
         value = "" if self.target is None else f" at {self.target:g}"
-        return f"{self.scaled}: {', '.join(sorted(self.metrics))}{value}, between {smallest} and {largest}"
+        names = ", ".join(sorted(name for name in self.metrics if not name.startswith("SageMaker")))
+        return f"{self.scaled}: {names}{value}, between {smallest} and {largest}"
 
 
 def _policies(reader: EndpointReader) -> Iterator[_Policy]:

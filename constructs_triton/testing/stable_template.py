@@ -40,7 +40,10 @@ def stable_template(stack: StackSource, *, digests: bool = False) -> dict[str, A
     synthesized = SynthesizedStack.of(stack)
     names = StableNames.of(synthesized)
     template: dict[str, Any] = _in_order(names.replace(_without_cdk(synthesized.template)))
-    return {**template, DIGESTS: dict(names.digests)} if digests else template
+    if not digests:
+        return template
+    text = json.dumps(template)
+    return {**template, DIGESTS: {name: digest for name, digest in names.digests.items() if name in text}}
 
 
 def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,58 @@ from aws_cdk import Stack, Stage
 
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["StackSource", "SynthesizedStack"]
+__all__ = ["AssetManifest", "FileAsset", "StackSource", "SynthesizedStack"]
 
 StackSource = Stack | Path | str
 """A stack, which is synthesized, or the path of a template in a cloud assembly."""
 
 
 @dataclass(frozen=True)
+class FileAsset:
+    """A file that the CDK uploads. ``destinations`` has its object keys by the CDK's name of each place."""
+
+    display_name: str
+    path: Path
+    destinations: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class AssetManifest:
+    """The content of an ``*.assets.json`` file."""
+
+    directory: Path
+    content: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> AssetManifest:
+        """Read a manifest."""
+        return cls(path.parent, json.loads(path.read_bytes()))
+
+    def files(self) -> Iterator[FileAsset]:
+        """Yield the file assets."""
+        for asset in self.content.get("files", {}).values():
+            path = self.directory / asset.get("source", {}).get("path", "")
+            keys = {name: each["objectKey"] for name, each in asset.get("destinations", {}).items()}
+            yield FileAsset(asset.get("displayName", path.name), path, keys)
+
+    def images(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the display name and the tags of each container image."""
+        for key, asset in self.content.get("dockerImages", {}).items():
+            tags = [each["imageTag"] for each in asset.get("destinations", {}).values()]
+            yield asset.get("displayName", key), tags
+
+
+@dataclass(frozen=True)
 class SynthesizedStack:
-    """A template with its assets. ``name`` is used in messages."""
+    """A template with its assets. ``name`` is used in messages.
+
+    ``manifests`` are the manifest with the stack's assets, and those of the stages in the same app, because a
+    pipeline of the CDK names their assets too.
+    """
 
     name: str
     template: Mapping[str, Any]
-    directory: Path
-    assets: Mapping[str, Any]
+    manifests: Sequence[AssetManifest]
 
     @classmethod
     def of(cls, source: StackSource) -> SynthesizedStack:
@@ -38,20 +76,17 @@ class SynthesizedStack:
         """
         path = _synthesized(source) if isinstance(source, Stack) else Path(source)
         name = source.node.path if isinstance(source, Stack) else path.name.partition(".")[0]
-        return cls(name, _read(path), path.parent, _assets_of(path))
+        return cls(name, _read(path), list(_manifests(path)))
 
-    def file_assets(self) -> Iterator[tuple[str, Path, list[str]]]:
-        """Yield the display name, the file and the object keys of each file asset."""
-        for asset in self.assets.get("files", {}).values():
-            keys = [each["objectKey"] for each in asset.get("destinations", {}).values()]
-            path = self.directory / asset.get("source", {}).get("path", "")
-            yield asset.get("displayName", path.name), path, keys
+    def file_assets(self) -> Iterator[FileAsset]:
+        """Yield the file assets of the stack, then those of stages in the same app."""
+        for manifest in self.manifests:
+            yield from manifest.files()
 
     def images(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the display name and the tags of each container image."""
-        for key, asset in self.assets.get("dockerImages", {}).items():
-            tags = [each["imageTag"] for each in asset.get("destinations", {}).values()]
-            yield asset.get("displayName", key), tags
+        for manifest in self.manifests:
+            yield from manifest.images()
 
     def resources(self, resource_type: str) -> dict[str, dict[str, Any]]:
         """Return the resources of a CloudFormation type by logical ID."""
@@ -82,11 +117,14 @@ def _read(path: Path) -> dict[str, Any]:
     return template
 
 
-def _assets_of(template: Path) -> dict[str, Any]:
-    """Read the asset manifest that contains the template; a nested stack shares the one of its parent."""
+def _manifests(template: Path) -> Iterator[AssetManifest]:
+    """Yield the manifest that contains the template, and those of stages below its folder.
+
+    A nested stack is in the manifest of its parent.
+    """
     for path in sorted(template.parent.glob("*.assets.json")):
-        manifest: dict[str, Any] = json.loads(path.read_bytes())
-        files = manifest.get("files", {}).values()
-        if any(each.get("source", {}).get("path") == template.name for each in files):
-            return manifest
-    return {}
+        manifest = AssetManifest.read(path)
+        if any(each.path.name == template.name for each in manifest.files()):
+            yield manifest
+    for path in sorted(template.parent.glob("*/*.assets.json")):
+        yield AssetManifest.read(path)

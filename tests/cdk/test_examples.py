@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,12 @@ def outline(templates: Mapping[str, Any]) -> dict[str, Any]:
 def test_template_is_as_recorded(name: str, snapshot: SnapshotAssertion) -> None:
     """The template of each example is as recorded."""
     assert outline(example(name).stable_templates) == snapshot(extension_class=TritonTemplateExtension)
+
+
+@pytest.mark.parametrize("name", CAPABILITIES)
+def test_stable_template_has_no_digest(name: str) -> None:
+    """No digest of an asset is left in the stable templates, also not in the build of a pipeline."""
+    assert re.findall(r"[0-9a-f]{32,}", json.dumps(example(name).stable_templates)) == []
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)
