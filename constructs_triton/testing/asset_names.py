@@ -65,6 +65,7 @@ class StableNames:
                 by_text[content_name("", digest)] = content_name("", "<digest>")
             if not name.startswith(_DERIVED):
                 digests[f"<{name}>"] = digest
+        by_text |= {each: "<digest>" for each in _digests_of_resources(stack)}
         return cls(by_text, digests)
 
     def replace(self, value: Any) -> Any:

@@ -9,11 +9,13 @@ from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_ecr_assets as ecr_assets
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sagemaker as sagemaker
 from cdk_apps import add_repository, make_app, make_stack, write_repository
 
 from constructs_triton import (
+    CompressionType,
     InstanceType,
     TritonEnsembleEndpoint,
     TritonEnvironment,
@@ -275,6 +277,30 @@ def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
     assert "<template:" in outer
     assert '"S3Key": "<asset:Inner/Orders>"' in inner
     assert "BootstrapVersion" not in outer
+
+
+def test_files_and_images_have_stable_names(tmp_path: Path) -> None:
+    """A model that is served without an archive, and an image that the CDK builds, have names."""
+    models = write_repository(tmp_path / "models")
+    (tmp_path / "app").mkdir()
+
+    def template(text: str) -> dict[str, Any]:
+        model = models / "scale" / "1" / "model.py"
+        model.write_text(f"{model.read_text()}# {text}\n")
+        (tmp_path / "app" / "Dockerfile").write_text(f"FROM scratch\n# {text}")
+        stack = cdk.Stack(make_app(), "Shop")
+        add_pipeline(stack, models, compression_type=CompressionType.NONE)
+        image = ecr_assets.DockerImageAsset(stack, "App", directory=str(tmp_path / "app"))
+        cdk.CfnOutput(stack, "Uri", value=image.image_uri)
+        return stable_template(stack, digests=True)
+
+    before, after = template("a = 1"), template("a = 2")
+    text = json.dumps(before)
+    assert ":<image:App>" in text
+    assert "models/files/pipeline/<digest>/" in text
+    changed = [name for name, digest in before["Digests"].items() if after["Digests"][name] != digest]
+    assert changed == ["<files:PipelineModels/Files-pipeline>", "<image:App>"]
+    assert {**before, "Digests": {}} == {**after, "Digests": {}}
 
 
 def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
