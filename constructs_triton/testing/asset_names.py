@@ -65,7 +65,7 @@ class StableNames:
                 by_text[content_name("", digest)] = content_name("", "<digest>")
             if not name.startswith(_DERIVED):
                 digests[f"<{name}>"] = digest
-        by_text |= {each: "<digest>" for each in _digests_of_resources(stack)}
+        by_text |= dict.fromkeys(_digests_of_resources(stack), "<digest>")
         return cls(by_text, digests)
 
     def replace(self, value: Any) -> Any:
