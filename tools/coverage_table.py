@@ -12,7 +12,7 @@ __all__ = ["LEFT_OUT", "NOT_YET", "TYPED", "LeftOut"]
 
 
 _VPC = "`vpc`, `vpc_subnets`, `security_groups`"
-_PREFIX = "`ModelSource.from_s3_prefix`"
+_PREFIX = "`compression_type`, `ModelSource.from_s3_prefix`"
 _ASYNC = "`async_inference=AsyncInferenceConfig({})`"
 _RESERVATION = "`capacity_reservation=CapacityReservationConfig({})`"
 _CAPTURE = "`data_capture=DataCapture({})`"

@@ -18,6 +18,7 @@ from check_twins.torch_and_plan import plan, torchscript, zipped
 
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.client.server_sent_events import iterate_events
+from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
 from constructs_triton.errors import ConstructsTritonError
@@ -268,6 +269,10 @@ INDEX = b'{"version": 1, "target_models": {"a": "a.tar.gz"}, "deployed": {"a": "
 MANIFEST = (
     b'{"version": 1, "archives": [{"Name": "a", "SourceKey": "b", "TargetModel": "c", "SizeBytes": 1}]}'
 )
+FILE_MANIFEST = (
+    b'{"version": 1, "zip": "z", "files": [{"Path": "a/1", "SizeBytes": 1, "SourceKey": "b"},'
+    b' {"Path": "a/2", "SizeBytes": 2, "Offset": 3, "Crc32": 4}]}'
+)
 RESPONSE = b"""{"model_name": "m", "outputs": [
  {"name": "Y", "datatype": "FP32", "shape": [1, 2], "data": [1.5, 2]},
  {"name": "S", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}"""
@@ -295,6 +300,7 @@ TARGETS = (
     FuzzTarget("index", lambda: [INDEX], lambda content, _: Index.from_json(content), (ValueError,)),
     FuzzTarget("client-index", lambda: [INDEX], lambda content, _: ModelIndex.from_json(content)),
     FuzzTarget("manifest", lambda: [MANIFEST], lambda content, _: Manifest.from_json(content), (ValueError,)),
+    FuzzTarget("files", lambda: [FILE_MANIFEST], lambda body, _: FileManifest.from_json(body), (ValueError,)),
     FuzzTarget("response", lambda: [RESPONSE], _read_response),
     FuzzTarget("request", lambda: [REQUEST + bytes(8)], _read_request),
     FuzzTarget("events", lambda: [EVENTS], _read_events),
