@@ -1,7 +1,8 @@
 """Compare ``constructs_triton/facts`` with what AWS's own packages publish: ``make facts-check``.
 
 The packages are in a separate environment, ``.venv-facts``: sagemaker-core conflicts with nvidia-pytriton.
-Prints every difference and exits with 1 if there is any.
+Also compares the image tables with the newest SageMaker SDKs, which may have moved them: see
+``tools/sdk_tables.py``. Prints every difference and exits with 1 if there is any.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import venv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import sdk_tables
 
 from constructs_triton.custom_resource_handlers import PYTHON_VERSION
 from constructs_triton.errors import InvalidValueError
@@ -167,7 +170,7 @@ def notes(figures: dict[str, Any]) -> Iterator[str]:
 def main() -> int:
     """Print the differences; return 1 if there are any."""
     figures = published(PINNED)
-    found = list(differences(figures))
+    found = [*differences(figures), *sdk_tables.differences()]
     for line in found:
         print(line)
     for line in notes(figures):

@@ -5,13 +5,12 @@ Each framework is installed into an environment of its own. A framework that pip
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from environments import environment
 from triton_server import needs_server
 
 from constructs_triton.client import TritonClient
@@ -20,10 +19,10 @@ from constructs_triton.local import LocalEndpoint
 pytestmark = needs_server
 
 PACKAGES = {
-    "pytorch": ["torch==2.13.0+cpu"],
-    "fil": ["xgboost", "lightgbm", "treelite", "scikit-learn"],
-    "openvino": ["openvino"],
-    "dali": ["nvidia-dali-cuda120"],
+    "pytorch": ["numpy<2", "torch==2.13.0+cpu"],
+    "fil": ["numpy<2", "xgboost", "lightgbm", "treelite", "scikit-learn"],
+    "openvino": ["numpy<2", "openvino"],
+    "dali": ["numpy<2", "nvidia-dali-cuda120"],
 }
 MODELS = {
     "pytorch": ["scripted", "traced"],
@@ -34,22 +33,6 @@ MODELS = {
 WRITER = Path(__file__).with_name("stand_in_models.py")
 
 
-def _python(framework: str, folder: Path) -> Path:
-    """Return a Python that has the framework; skip the test if pip does not find it.
-
-    CONSTRUCTS_TRITON_ENVIRONMENTS names a folder with environments that are used again.
-    """
-    kept = os.environ.get("CONSTRUCTS_TRITON_ENVIRONMENTS")
-    python = Path(kept or folder, f"env_{framework}", "bin", "python")
-    if not python.exists():
-        subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
-        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "numpy<2"]
-        done = subprocess.run([*install, *PACKAGES[framework]], capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"pip does not install {' '.join(PACKAGES[framework])}: {done.stderr.strip()[-300:]}")
-    return python
-
-
 @pytest.mark.parametrize("framework", sorted(PACKAGES))
 def test_answers_equal_those_of_the_framework(
     framework: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -57,7 +40,7 @@ def test_answers_equal_those_of_the_framework(
     """Each model answers through boto3 what the framework itself has computed, also for parallel requests."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "local")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "local")
-    python = _python(framework, tmp_path)
+    python = environment(framework, PACKAGES[framework], tmp_path)
     subprocess.run([python, WRITER, framework, tmp_path], check=True)
     assert sorted(path.name for path in (tmp_path / "models").iterdir()) == MODELS[framework]
     with LocalEndpoint.from_repository(tmp_path / "models", is_multi_model=True, python=python) as local:

@@ -17,25 +17,33 @@ PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 Template = dict[str, Any]
 
 
-def run_script(example: str, script: str, *arguments: object) -> str:
-    """Return what the script prints; skip the test with its message if a download fails."""
+def run_script(example: str, script: str, *arguments: object, systems: Path = PUBLISHED_SYSTEMS) -> str:
+    """Return what the script prints; skip the test with its message if a download fails.
+
+    ``systems`` is a copy of the examples, for scripts that write beside themselves.
+    """
     command = [sys.executable, "-W", "error", script, *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=PUBLISHED_SYSTEMS / example, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=systems / example, capture_output=True, text=True, check=False)
     if done.returncode == os.EX_TEMPFAIL:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def synthesize(example: str, directory: Path, *, validates: bool = True, **context: str) -> Path:
+def synthesize(
+    example: str,
+    directory: Path,
+    *,
+    validates: bool = True,
+    systems: Path = PUBLISHED_SYSTEMS,
+    **context: str,
+) -> Path:
     """Return the example's cloud assembly, synthesized with the settings of its cdk.json.
 
     Without ``validates`` the ten seconds of that validation are left out: for the examples whose templates
     the unit tests of the published systems hold against it.
     """
-    settings = json.loads((PUBLISHED_SYSTEMS / example / "cdk.json").read_text())["context"]
+    settings = json.loads((systems / example / "cdk.json").read_text())["context"]
     environment = {
         **os.environ,
         "CDK_OUTDIR": str(directory),
@@ -44,7 +52,7 @@ def synthesize(example: str, directory: Path, *, validates: bool = True, **conte
     }
     command = [sys.executable, "app.py"]
     done = subprocess.run(
-        command, cwd=PUBLISHED_SYSTEMS / example, env=environment, capture_output=True, text=True, check=False
+        command, cwd=systems / example, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     return directory

@@ -3,6 +3,7 @@
 import copy
 import json
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,33 @@ def test_refresh_keeps_the_format_of_the_files() -> None:
     for name in ("images", "instance_types"):
         text = (PROJECT / "constructs_triton" / "facts" / f"{name}.json").read_text(encoding="utf-8")
         assert facts_refresh.render(json.loads(text)) + "\n" == text
+
+
+def test_tables_of_the_sdk_that_moved_are_reported(tmp_path: Path) -> None:
+    """Tables with our values give no line; another account, a moved file and a missing name do."""
+    import sdk_tables
+
+    def lines(**files: str) -> list[str]:
+        wheel = tmp_path / "sagemaker-2.300.0-py3-none-any.whl"
+        with zipfile.ZipFile(wheel, "w") as archive:
+            for name, text in files.items():
+                archive.writestr(name, text)
+        return list(sdk_tables.wheel_differences(wheel, sdk_tables.TABLES["sagemaker<3"]))
+
+    accounts = json.loads((PROJECT / "constructs_triton" / "facts" / "images.json").read_text())
+    legacy = f"{sdk_tables.LEGACY_NAME} = {accounts['legacy_accounts']!r}\n"
+    table = _images()
+    good = {sdk_tables.SDK_TABLE: json.dumps(table), sdk_tables.LEGACY_TABLE: legacy}
+    assert lines(**good) == []
+    table["versions"]["25.09"]["registries"]["eu-west-1"] = "111111111111"
+    table["versions"]["27.01"] = {"registries": {}}
+    changed = {sdk_tables.SDK_TABLE: json.dumps(table), sdk_tables.LEGACY_TABLE: "ACCOUNTS = {}\n"}
+    assert lines(**changed) == [
+        "sagemaker-2.300.0: 25.09 in eu-west-1 is in account 111111111111, we have 763104351884",
+        "sagemaker-2.300.0: has the image 27.01, which we lack",
+        f"sagemaker-2.300.0: {sdk_tables.LEGACY_TABLE} has no {sdk_tables.LEGACY_NAME}; the table has moved",
+    ]
+    moved = "sagemaker/new/sagemaker-tritonserver.json"
+    assert lines(**{moved: "{}", sdk_tables.LEGACY_TABLE: legacy}) == [
+        f"sagemaker-2.300.0: {sdk_tables.SDK_TABLE} has moved; the wheel has {moved}"
+    ]

@@ -1,0 +1,50 @@
+"""``Predictor`` of the SageMaker Python SDK calls a local endpoint, from an environment of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from environments import environment
+from triton_server import needs_server
+
+from constructs_triton.local import LocalEndpoint
+from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
+from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+
+pytestmark = needs_server
+
+CALLER = Path(__file__).with_name("sdk_predictor.py")
+MODEL = b"""
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        inputs = [pb_utils.get_input_tensor_by_name(request, "X").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("Y", 2 * values)]) for values in inputs]
+"""
+
+
+def test_predictor_with_identity_serializer(tmp_path: Path) -> None:
+    """Version 2 of the SDK sends JSON and binary to a model of a multi-model endpoint."""
+    python = environment("sagemaker_sdk", ["sagemaker<3"], tmp_path)
+    config = ModelConfig(
+        name="double",
+        backend="python",
+        max_batch_size=4,
+        input=[ModelInput(name="X", data_type="TYPE_FP32", dims=[2])],
+        output=[ModelOutput(name="Y", data_type="TYPE_FP32", dims=[2])],
+    )
+    builder = ModelRepositoryBuilder()
+    builder.add_model(config, files={"1/model.py": MODEL})
+    models = builder.write_to(tmp_path / "models").path
+    credentials = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    with LocalEndpoint.from_repository(models, endpoint="doubled", is_multi_model=True) as local:
+        command = [str(python), str(CALLER), local.endpoint_url]
+        printed = subprocess.run(
+            command, check=True, stdout=subprocess.PIPE, env={**os.environ, **credentials}
+        ).stdout
+    assert json.loads(printed.splitlines()[-1]) == {"json": [3.0, 4.0], "binary": [3.0, 4.0]}
