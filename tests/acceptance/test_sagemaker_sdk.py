@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from environments import environment
 from triton_server import needs_server
 
@@ -14,7 +15,8 @@ from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
 
-pytestmark = needs_server
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 CALLER = Path(__file__).with_name("sdk_predictor.py")
 MODEL = b"""
