@@ -33,7 +33,7 @@ def main() -> None:
 
 
 def _image_table() -> Any:
-    from sagemaker.core import image_uri_config  # type: ignore[import-not-found]  # noqa: PLC0415
+    from sagemaker.core import image_uri_config  # noqa: PLC0415
 
     text = resources.files(image_uri_config).joinpath("sagemaker-tritonserver.json").read_text()
     return json.loads(text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 import sys
+from typing import Any
 
 import boto3
 from sagemaker import Session
@@ -18,7 +19,7 @@ from sagemaker.serializers import IdentitySerializer
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size="
 
 
-def predictor(url: str, content_type: str) -> Predictor:
+def predictor(url: str, content_type: str) -> Any:
     """Return a predictor of the multi-model endpoint whose requests go to ``url``."""
     session = Session(
         boto_session=boto3.Session(region_name="us-east-1"),
