@@ -75,8 +75,9 @@ acceptance: coverage ## the slow tests that `make test` leaves out, in under 40 
 docs: $(INSTALLED) ## build the documentation site in build/site; a warning or a dead link is an error
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation
 
+# NAMES="pack synth" runs only those and keeps the other parts of the page.
 bench: $(INSTALLED) $(NODE_INSTALLED) ## run all benchmarks, which takes minutes, and write docs/benchmarks.md
-	$(BIN)/python tools/benchmarks_page.py
+	$(BIN)/python tools/benchmarks_page.py $(NAMES)
 
 # PAGES names single pages. The commands of the tutorial use port 8080.
 docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages show, and write their output

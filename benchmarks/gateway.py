@@ -65,7 +65,7 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         LocalEndpoint.from_assembly(assembly(Path(folder))) as local,
     ):
-        direct = Connection(UnixHTTPConnection(server_socket(local)), "/invocations")
+        direct = Connection(UnixHTTPConnection(server_socket(local), timeout=60), "/invocations")
         url = urlsplit(local.endpoint_url)
         connection = http.client.HTTPConnection(str(url.hostname), url.port)
         gateway = Connection(connection, "/endpoints/Benchmark/invocations")
@@ -94,7 +94,8 @@ def assembly(folder: Path) -> Path:
     key = builder.asset("model", below("m", adding_model(1)))
     builder.single_model("Model", key, {"SAGEMAKER_TRITON_LOG_VERBOSE": "false"})
     builder.endpoint("Benchmark", {"AllTraffic": ("Model", 1)})
-    return builder.write()
+    written: Path = builder.write()
+    return written
 
 
 def server_socket(local: LocalEndpoint) -> Path:

@@ -1,4 +1,4 @@
-"""Runs every benchmark and writes ``docs/benchmarks.md``: ``make bench``.
+"""Runs every benchmark, or those that are named, and writes ``docs/benchmarks.md``: ``make bench``.
 
 The page has what each benchmark prints, the machine, its load and the versions. The numbers of other pages
 and of the README come from this page.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -32,18 +33,23 @@ machine. Ratios say more than absolute times, which depend on the machine and on
 """
 
 
-def main() -> int:
-    """Run the benchmarks, and return 1 if one of them failed."""
-    scripts = sorted((PROJECT / "benchmarks").glob("*.py"))
-    sections, failed = [], []
-    for script in scripts:
-        print(f"{script.name} ...", flush=True)
-        code, section = _section(script)
-        sections.append(section)
-        failed += [script.name] if code else []
-    OUTPUT.write_text("\n".join([_head(), *sections]), encoding="utf-8")
+def main(names: Sequence[str]) -> int:
+    """Run the named benchmarks, or all, and return 1 if one of them failed."""
+    sections, failed = {} if not names else _sections_of_page(), []
+    for script in sorted((PROJECT / "benchmarks").glob("*.py")):
+        if not names or script.stem in names:
+            print(f"{script.name} ...", flush=True)
+            code, sections[script.stem] = _section(script)
+            failed += [script.name] if code else []
+    OUTPUT.write_text("\n".join([_head(), *(sections[name] for name in sorted(sections))]), encoding="utf-8")
     print(f"wrote {OUTPUT.relative_to(PROJECT)}" + (f"; failed: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0
+
+
+def _sections_of_page() -> dict[str, str]:
+    """Return the parts of the page as it is, by the name of their benchmark."""
+    parts = re.split(r"(?m)^(?=## )", OUTPUT.read_text(encoding="utf-8"))[1:]
+    return {part.splitlines()[0].removeprefix("## ").replace(" ", "_"): part for part in parts}
 
 
 def _head() -> str:
@@ -90,4 +96,4 @@ def _section(script: Path) -> tuple[int, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
