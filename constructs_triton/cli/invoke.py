@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.datatypes import DATATYPES, by_datatype
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
 
@@ -62,16 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="archive of a multi-model endpoint, or a model name with --index",
     )
-    parser.add_argument(
-        "--inference-component", metavar="NAME", help="inference component, on an endpoint that has them"
-    )
-    parser.add_argument(
-        "--wake-timeout",
-        type=float,
-        default=0,
-        metavar="SECONDS",
-        help="how long to wait for the first copy of a component that scales to zero (default: 0)",
-    )
+    add_component_arguments(parser)
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
     parser.add_argument(

@@ -17,7 +17,10 @@ from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+    from constructs_triton.local.sources.specs import EndpointSpec
 
+#: How long a component that starts at zero copies may take to wake.
+_WAKE_TIMEOUT_SECONDS = 60.0
 _DIGEST = r"(-[0-9a-f]+)?\.tar\.gz"
 
 
@@ -51,19 +54,28 @@ class LocalVerification:
             names = ", ".join(endpoint.spec.name for endpoint in endpoints)
             raise InvalidValueError(f"--verify: needs one endpoint, got {names}; choose one with --endpoint")
         spec = endpoints[0].spec
-        if spec.components:
-            raise InvalidValueError(
-                f"--verify: does not support inference components, got endpoint {spec.name}; remove "
-                "--verify, and call the components by their names"
-            )
         session = boto3.Session("local", "local", region_name=spec.region)
         transport = SageMakerTransport(spec.name, session=session, endpoint_url=url)
-        archives = spec.variants[0].container.archives
+        archives = spec.variants[0].container.archives if spec.variants else {}
         results = verify_requests(
-            self._recorded, transport, target_model_of=lambda name: _archive_of(name, archives)
+            self._recorded,
+            transport,
+            target_model_of=lambda name: _archive_of(name, archives),
+            inference_component=_only_component(spec, url),
+            wake_timeout=_WAKE_TIMEOUT_SECONDS,
         )
         print(format_results(results), flush=True)
         self.is_equal = not any(each.differences for each in results)
+
+
+def _only_component(spec: EndpointSpec, url: str) -> str | None:
+    names = [component.name for component in spec.components]
+    if len(names) > 1:
+        raise InvalidValueError(
+            f"--verify: needs one inference component, got {', '.join(names)}; run without --verify, and run "
+            f"`constructs-triton verify {spec.name} FILE --inference-component NAME --endpoint-url {url}`"
+        )
+    return names[0] if names else None
 
 
 def _archive_of(name: str, archives: Iterable[str]) -> str:

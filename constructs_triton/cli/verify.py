@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.cli.invoke import connect
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target-model", metavar="MODEL", help="archive or model for requests that do not name one"
     )
+    add_component_arguments(parser)
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
     parser.add_argument(
@@ -50,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         client.transport,
         target_model_of=client.index.target_model if client.index else str,
         target_model=arguments.target_model,
+        inference_component=arguments.inference_component,
+        wake_timeout=arguments.wake_timeout,
     )
     if arguments.json:
         print(json.dumps({each.name: list(each.differences) for each in results}, indent=2))

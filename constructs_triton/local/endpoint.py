@@ -290,6 +290,11 @@ class LocalEndpoint:
         return tuple(endpoint["name"] for endpoint in self._ready["endpoints"])
 
     @property
+    def inference_component_names(self) -> tuple[str, ...]:
+        """The names of the inference components of all endpoints, for ``InferenceComponentName``."""
+        return tuple(name for each in self._ready["endpoints"] for name in each["inference_components"])
+
+    @property
     def description(self) -> dict[str, Any]:
         """The output of ``local up --json``: endpoints, variants, process IDs, logs."""
         return self._ready

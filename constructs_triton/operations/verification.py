@@ -9,6 +9,7 @@ from typing import Any
 
 from constructs_triton.client.recorded_requests import RecordedRequest, RecordedRequests
 from constructs_triton.client.transport import Invocation, Transport
+from constructs_triton.client.waking import when_awake
 from constructs_triton.custom_resource_handlers.verification.comparison import differences
 from constructs_triton.errors import InvocationError
 
@@ -29,25 +30,33 @@ def verify_requests(
     *,
     target_model_of: Callable[[str], str] = lambda name: name,
     target_model: str | None = None,
+    inference_component: str | None = None,
+    wake_timeout: float = 0,
 ) -> list[VerifiedRequest]:
     """Send every request once and return how each response differs from the expected outputs.
 
     ``target_model_of`` returns the archive of a model's name. ``target_model`` is used for requests that name
-    no model.
+    no model. On an endpoint with inference components, ``inference_component`` answers all requests, and the
+    first one waits for ``wake_timeout`` seconds until the component has a copy.
     """
     results = []
     for request in recorded.requests:
         name = request.target_model or target_model
         options = {} if name is None else {"TargetModel": target_model_of(name)}
-        results.append(VerifiedRequest(request.name, tuple(_differences(request, transport, options))))
+        if inference_component is not None:
+            options = {"InferenceComponentName": inference_component}
+        found = _differences(request, transport, options, wake_timeout)
+        results.append(VerifiedRequest(request.name, tuple(found)))
     return results
 
 
-def _differences(request: RecordedRequest, transport: Transport, options: dict[str, Any]) -> list[str]:
+def _differences(
+    request: RecordedRequest, transport: Transport, options: dict[str, Any], wake_timeout: float
+) -> list[str]:
     compiled = request.compile()
-    body = base64.b64decode(compiled["body"])
+    invocation = Invocation(base64.b64decode(compiled["body"]), compiled["content_type"], options)
     try:
-        reply = transport.invoke(Invocation(body, compiled["content_type"], options))
+        reply = when_awake(lambda: transport.invoke(invocation), wake_timeout)
     except InvocationError as error:
         return [str(error)]
     return differences(reply.body, reply.content_type, compiled["expected"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import boto3
 import numpy as np
@@ -12,6 +14,7 @@ from botocore.exceptions import ClientError
 from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
+from constructs_triton.cli import main
 from constructs_triton.client import TritonClient
 from constructs_triton.client.invocation_errors import NoCapacityError
 from constructs_triton.local import LocalEndpoint
@@ -51,8 +54,18 @@ def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -
 
 def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
     """A call without a name is refused."""
-    (described,) = local.description["endpoints"]
-    assert list(described["inference_components"]) == ["DigitsComponent", "AlertsComponent"]
+    assert local.inference_component_names == ("DigitsComponent", "AlertsComponent")
     runtime = boto3.client("sagemaker-runtime", endpoint_url=local.endpoint_url)
     with pytest.raises(ClientError, match="Inference Component Name header is required for endpoints"):
-        runtime.invoke_endpoint(EndpointName=described["name"], Body=b"x")
+        runtime.invoke_endpoint(EndpointName=local.endpoint_names[0], Body=b"x")
+
+
+def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_path: Path) -> None:
+    """A component that sleeps is woken first."""
+    tensor = {"name": "readings", "datatype": "FP32", "shape": [1, 5], "data": [1, 1, 1, 50, 1]}
+    alerts = {"name": "alerts", "datatype": "BOOL", "shape": [1, 5], "data": [False, True, True, True, True]}
+    request = {"name": "spike", "inputs": [tensor], "outputs": [alerts]}
+    file = tmp_path / "requests.json"
+    file.write_text(json.dumps({"version": 1, "requests": [request]}))
+    target = ["--endpoint-url", local.endpoint_url, "--inference-component", "AlertsComponent"]
+    assert main(["verify", *local.endpoint_names, str(file), *target, "--wake-timeout", "30"]) == 0
