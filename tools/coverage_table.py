@@ -126,7 +126,8 @@ TYPED: dict[str, dict[str, str]] = {
         "VpcConfigProperty.subnets": "`TritonComponentEndpoint(vpc_subnets)`",
     },
     "CfnEndpoint": {
-        "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)") + " and its siblings",
+        "deployment_config": _DEPLOYMENT.format("blue_green_canary(...)")
+        + ", `blue_green_linear`, `all_at_once`",
         "endpoint_config_name": "the configuration that is created",
         "endpoint_name": "`endpoint_name`",
         "exclude_retained_variant_properties": "`auto_scale_instance_count(...)`",
@@ -159,7 +160,7 @@ TYPED: dict[str, dict[str, str]] = {
         "TrafficRoutingConfigProperty.canary_size": _DEPLOYMENT.format("blue_green_canary(canary_size)"),
         "TrafficRoutingConfigProperty.linear_step_size": _DEPLOYMENT.format("blue_green_linear(step_size)"),
         "TrafficRoutingConfigProperty.type": _DEPLOYMENT.format("blue_green_canary(...)")
-        + " and its siblings",
+        + ", `blue_green_linear`, `all_at_once`",
         "TrafficRoutingConfigProperty.wait_interval_in_seconds": _DEPLOYMENT.format(
             "blue_green_canary(wait_interval)"
         ),
@@ -170,10 +171,10 @@ TYPED: dict[str, dict[str, str]] = {
 
 _REGISTRY = "for model packages with several specifications"
 _SERIAL = "belongs to serial pipelines, see below"
-_PRIVATE = "for images in a private registry of a VPC; Triton's are in ECR"
+_PRIVATE = "for images in a private registry of a VPC; Triton's images are in ECR"
 _HUB = "for JumpStart's hubs and gated models; a repository has your own models"
 _CLARIFY = "Clarify explains tables and text in CSV or JSON Lines, which Triton does not support"
-_NAME = "never set: any change replaces the resource, which a fixed name would forbid"
+_NAME = "never set, because nearly every change replaces the resource, which a fixed name would prevent"
 _SCALE_IN = "SageMaker's default releases idle instances after 20 minutes"
 _VARIANT = "ProductionVariants.0."
 _CONTAINER = "PrimaryContainer."
@@ -217,7 +218,7 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
             _CLARIFY, "ExplainerConfig.ClarifyExplainerConfig.ShapConfig.TextConfig"
         ),
         "ExplainerConfigProperty": LeftOut(_CLARIFY, "ExplainerConfig"),
-        "InstancePoolProperty": LeftOut("see below", _VARIANT + "InstancePools"),
+        "InstancePoolProperty": LeftOut("not supported, see below", _VARIANT + "InstancePools"),
         "PrefixAwareRoutingConfigProperty": LeftOut(
             "follows the prompts of language model containers",
             _VARIANT + "RoutingConfig.PrefixAwareRoutingConfig",
@@ -225,7 +226,9 @@ LEFT_OUT: dict[str, dict[str, LeftOut]] = {
         "ProductionVariantProperty.accelerator_type": LeftOut(
             "Elastic Inference has ended, and CloudFormation's schema has lost it", None
         ),
-        "ProductionVariantProperty.instance_pools": LeftOut("see below", _VARIANT + "InstancePools"),
+        "ProductionVariantProperty.instance_pools": LeftOut(
+            "not supported, see below", _VARIANT + "InstancePools"
+        ),
         "ProductionVariantProperty.serverless_config": LeftOut(
             "refused: no GPU, no multi-model mode, no VPC, and 6 GB of memory at most",
             _VARIANT + "ServerlessConfig",
@@ -258,17 +261,17 @@ NOT_YET: dict[str, str] = {
         "inference AMI of a variant are those of one instance type. Use a second variant with another type"
     ),
     "Partitions of GPUs (MIG)": (
-        "several components on one GPU. CloudFormation has no property for them. Put several models into one "
+        "several components on one GPU. CloudFormation has no property for this. Put several models into one "
         "repository, or use `TritonMultiModelEndpoint`"
     ),
     "Adapters": "components that change a base component; they are for containers of language models",
     "Serial pipelines and direct multi-container endpoints": (
-        "several containers, of which each passes its response to the next or is called by name. One Triton "
-        "server serves several models: use an ensemble or a model that calls others in place of a pipeline, "
-        "and `TritonMultiModelEndpoint` in place of direct calls"
+        "several containers; each passes its response to the next, or is called by name. One Triton "
+        "server serves several models: use an ensemble or a model that calls others instead of a pipeline, "
+        "and `TritonMultiModelEndpoint` instead of direct calls"
     ),
     "Batch transform": (
-        "a job over files in S3, and not an endpoint. The model of an endpoint serves a job too: "
+        "a job over files in S3, not an endpoint. A job can use the model of an endpoint: "
         "`endpoint.cfn_model.attr_model_name`"
     ),
 }

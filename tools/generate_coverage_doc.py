@@ -22,14 +22,17 @@ CLASSES = {
     "CfnEndpoint": ("endpoint.cfn_endpoint", sagemaker.CfnEndpoint),
     "CfnInferenceComponent": ("component.cfn_inference_component", sagemaker.CfnInferenceComponent),
 }
-HEAD = """# Properties of CloudFormation
+HEAD = """# CloudFormation coverage
 
-Each property of an endpoint's resources and of an inference component is a keyword of the constructs, follows
-from one, or is left out for a reason. `tools/generate_coverage_doc.py` generates this page from the L1
-classes of aws-cdk-lib; do not edit it. A test fails when a release of the CDK has a property without a row.
-For capabilities, see [features](features.md).
+This page lists the properties of the CloudFormation resources of endpoints and inference components, with the
+keyword of the constructs that sets each of them, or the reason why there is none.
 
-Set a property that is left out on the L1:
+The page is generated from the L1 classes of aws-cdk-lib by `tools/generate_coverage_doc.py`. A test fails if
+a release of the CDK has a property without a row. [Features](features.md) lists capabilities.
+
+## Set a property without a keyword
+
+Use the L1 construct:
 
 ```python
 import aws_cdk as cdk
@@ -87,7 +90,7 @@ def superfluous() -> list[str]:
 def render() -> str:
     """The whole page."""
     parts = [HEAD, *(line for name in CLASSES for line in _chapter(name))]
-    parts += ["\n## Not offered yet\n", "| | |", "|---|---|"]
+    parts += ["\n## Not supported\n", "| capability | what it is, and what to use instead |", "|---|---|"]
     parts += [f"| {what} | {why} |" for what, why in NOT_YET.items()]
     return "\n".join(parts) + "\n"
 
@@ -97,10 +100,10 @@ def _chapter(name: str) -> Iterator[str]:
     properties = properties_of(name)
     typed = [each for each in properties if each in TYPED[name]]
     yield f"\n## {name}\n"
-    yield f"`{attribute}`: {len(typed)} of {len(properties)} properties are typed.\n"
+    yield f"`{attribute}`: {len(typed)} of {len(properties)} properties have a keyword.\n"
     yield "| property | keyword |\n|---|---|"
     yield from (f"| `{each}` | {TYPED[name][each]} |" for each in typed)
-    yield f"\n| left out | why | `{attribute}.add_property_override` of |\n|---|---|---|"
+    yield f"\n| without a keyword | reason | `{attribute}.add_property_override` of |\n|---|---|---|"
     for each, row in LEFT_OUT[name].items():
         yield f"| `{each}` | {row.reason} | {'none' if row.path is None else f'`{row.path}`'} |"
 
