@@ -15,7 +15,7 @@ from constructs_triton.client.generation import encode_generation, read_generati
 from constructs_triton.client.input_checks import ModelConfigLike, check_inputs
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.client.sagemaker_transport import SageMakerTransport
-from constructs_triton.client.transport import Invocation, Transport
+from constructs_triton.client.transport import Invocation, Reply, Transport
 from constructs_triton.client.waking import check_wake_timeout, when_awake
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.wire import (
@@ -245,11 +245,15 @@ class TritonClient:
 
     def _invoke(self, request: EncodedRequest, options: Mapping[str, Any]) -> InferenceResult:
         invocation = Invocation(request.body, request.content_type, self._resolve(options))
-        started = time.perf_counter()
-        reply = when_awake(lambda: self.transport.invoke(invocation), self.wake_timeout)
-        latency_seconds = time.perf_counter() - started
+        reply, latency_seconds = when_awake(lambda: self._send(invocation), self.wake_timeout)
         result = decode_response(reply.body, reply.content_type)
         return replace(result, latency_seconds=latency_seconds, metadata=reply.metadata)
+
+    def _send(self, invocation: Invocation) -> tuple[Reply, float]:
+        """Return the reply to one attempt, and how long it took."""
+        started = time.perf_counter()
+        reply = self.transport.invoke(invocation)
+        return reply, time.perf_counter() - started
 
     def _stream(self, invocation: Invocation) -> Iterator[bytes]:
         """Yield the parts of a stream; only its beginning waits for a first copy."""

@@ -7,15 +7,16 @@ THRESHOLD = 10.0
 
 
 class TritonPythonModel:
-    """Compares readings with expected values."""
+    """readings, expected: FP32 [n] -> alerts: BOOL [n], distance: FP32 [n]."""
 
     def execute(self, requests):
         """Return ``alerts`` and ``distance`` for each request."""
-        return [self._answer(request) for request in requests]
+        return [self.respond(request) for request in requests]
 
-    def _answer(self, request):
+    def respond(self, request):
+        """Return the response to one request, which may be a batch of rows."""
         readings = pb_utils.get_input_tensor_by_name(request, "readings").as_numpy()
         expected = pb_utils.get_input_tensor_by_name(request, "expected").as_numpy()
         distance = np.abs(readings - expected).astype(np.float32)
         outputs = [pb_utils.Tensor("alerts", distance > THRESHOLD), pb_utils.Tensor("distance", distance)]
-        return pb_utils.InferenceResponse(output_tensors=outputs)
+        return pb_utils.InferenceResponse(outputs)
