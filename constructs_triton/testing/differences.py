@@ -17,9 +17,13 @@ def differing(what: str, expected: Any, found: Any) -> Iterator[str]:
 
 
 def differing_names(what: str, expected: Collection[str], found: Collection[str] | None) -> Iterator[str]:
-    """Yield a sentence for each name that only one of two collections has."""
+    """Yield a sentence for each name that only one of two collections has, or one if each has one name."""
     if found is None:
         yield f"{what}: expected {listed(expected)}, but they are known only after the deployment"
+        return
+    if len(expected) == len(found) == 1:
+        if set(expected) != set(found):
+            yield f"{what}: expected {listed(expected)}, got {listed(found)}"
         return
     extra = set(found) - set(expected)
     for name in sorted(set(expected) - set(found)):

@@ -38,6 +38,7 @@ def assert_endpoint(
         AssertionError: no endpoint is as described. The message lists the differences of the nearest one.
         InvalidValueError: the stack is in no app, or the template cannot be read.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     synthesized = SynthesizedStack.of(stack)
     expected = _Expected(image_version, instance_types, environment, variants, models)
     endpoints = EndpointReader.of(synthesized).endpoints()

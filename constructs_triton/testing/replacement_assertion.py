@@ -51,6 +51,7 @@ def assert_no_replacement(
         MissingDependencyError: cfn-lint is not installed.
         InvalidValueError: a stack is in no app, or a template cannot be read.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     old, new = _resources(before), _resources(after)
     lost = {
         name: reason

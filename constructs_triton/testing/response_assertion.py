@@ -27,6 +27,7 @@ def assert_responses(
             difference.
         InvalidValueError: the file cannot be read, or a request in it is malformed.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     requests = recorded if isinstance(recorded, RecordedRequests) else RecordedRequests.from_file(recorded)
     results = verify_requests(
         requests,

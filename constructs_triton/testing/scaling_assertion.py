@@ -40,6 +40,7 @@ def assert_scales(
         AssertionError: no policy is as described. The message lists the differences of the nearest one.
         InvalidValueError: the stack is in no app, or the template cannot be read.
     """
+    __tracebackhide__ = True  # pytest shows the line of the test
     synthesized = SynthesizedStack.of(stack)
     policies = list(_policies(EndpointReader.of(synthesized)))
     chosen = [each for each in policies if of is None or each.is_of(of)]

@@ -127,7 +127,7 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
         variants={"AllTraffic": 9},
         environment={
             "SAGEMAKER_TRITON_LOG_VERBOS": "true",
-            "SAGEMAKER_TRITON_PING_MODE": "ready",
+            "SAGEMAKER_TRITON_PING_MODE": "live",
             "SAGEMAKER_TRITON_LOG_VERBOSE": None,
         },
     )
@@ -137,7 +137,6 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
         "  variants[\"AllTraffic\"]: expected 9, got 1.0",
         '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
         'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
-        "  environment[\"SAGEMAKER_TRITON_PING_MODE\"]: expected 'ready', got 'live'",
         "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",
         '  models: "others" is missing; did you mean "other"?',
         '  models: "other" is not expected',
