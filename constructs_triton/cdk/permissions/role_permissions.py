@@ -158,8 +158,7 @@ def merge_statements(statements: Sequence[iam.PolicyStatement]) -> list[iam.Poli
 
 
 def _resolved_parts(stack: Stack, statements: Sequence[iam.PolicyStatement]) -> list[_Part]:
-    parts = [part for each in merge_statements(statements) for part in _parts(each, stack)]
-    return [(part, _resolved(stack, part)) for part in parts]
+    return [part for each in merge_statements(statements) for part in _parts(each, stack)]
 
 
 def _packed(
@@ -184,18 +183,20 @@ def _with_distinct_ids(statements: Sequence[iam.PolicyStatement]) -> list[iam.Po
     return result
 
 
-def _parts(statement: iam.PolicyStatement, stack: Stack) -> Iterator[iam.PolicyStatement]:
+def _parts(statement: iam.PolicyStatement, stack: Stack) -> Iterator[_Part]:
     """Split a statement that is too long for one policy between its resources."""
-    resolved, resources = _resolved(stack, statement), statement.resources
+    resolved = _resolved(stack, statement)
     if _policy_length([resolved]) <= _POLICY_CHARACTERS:
-        yield statement
+        yield statement, resolved
         return
+    resources = statement.resources
     frame = statement_length({**resolved, "Resource": ""})
     lengths = [statement_length({**resolved, "Resource": each}) - frame for each in stack.resolve(resources)]
     room = _POLICY_CHARACTERS - POLICY_FRAME - frame - _PART_NUMBER
     for number, part in enumerate(_filled(resources, lengths, room), start=1):
         sid = statement.sid if number == 1 or statement.sid is None else f"{statement.sid}Part{number}"
-        yield statement.copy(sid=sid, resources=part)
+        copy = statement.copy(sid=sid, resources=part)
+        yield copy, _resolved(stack, copy)
 
 
 def _filled(resources: Sequence[str], lengths: Sequence[int], room: int) -> Iterator[list[str]]:
