@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from documentation.api import PACKAGES, write_api
 from documentation.commands import write_commands
+from documentation.comparison import compared, write_comparison
 from documentation.docstrings import read_docstring
 from documentation.limits import write_limits
 from documentation.pages import LINK, collect
@@ -97,6 +98,14 @@ def test_every_link_between_pages_leads_to_a_page(tmp_path: Path) -> None:
             target = (page.parent / link["path"]).resolve()
             name = target.relative_to((tmp_path / "docs").resolve()).as_posix()
             assert target.exists() or name.startswith(generated), f"{page.name}: {link['path']}"
+
+
+def test_every_capability_is_compared(tmp_path: Path) -> None:
+    """Each of the 112 capabilities has a value for each library."""
+    write_comparison(tmp_path / "comparison.md")
+    rows = compared()
+    assert [row[0] for row in rows] == [str(number) for number in range(1, 113)]
+    assert all(all(row) for row in rows)
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:

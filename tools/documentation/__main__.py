@@ -8,6 +8,7 @@ import sys
 
 from documentation.api import write_api
 from documentation.commands import write_commands
+from documentation.comparison import write_comparison
 from documentation.limits import write_limits
 from documentation.links import dead_links
 from documentation.pages import PROJECT, collect, missing_in_nav
@@ -23,6 +24,7 @@ def main() -> int:
     write_pictures(PAGES / "images")
     write_api(PAGES / "reference" / "api")
     write_commands(PAGES / "reference" / "commands.md")
+    write_comparison(PAGES / "reference" / "comparison.md")
     write_limits(PAGES / "reference" / "limits.md")
     write_troubleshooting(PAGES / "troubleshooting")
     command = [sys.executable, "-m", "zensical", "build", "--clean", "--strict"]
