@@ -9,4 +9,4 @@ from .model_file import FileFault as FileFault
 from .model_file import ModelFile as ModelFile
 from .model_file import ModelFormat as ModelFormat
 from .model_file import ModelTensor as ModelTensor
-from .other_formats import FILE_OF_TREE_MODEL as FILE_OF_TREE_MODEL
+from .trees import FILE_OF_TREE_MODEL as FILE_OF_TREE_MODEL

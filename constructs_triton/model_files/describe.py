@@ -15,10 +15,10 @@ from constructs_triton.model_files.other_formats import (
     describe_by_content,
     describe_openvino,
     describe_saved_model,
-    describe_tree,
 )
 from constructs_triton.model_files.tensorrt_plan import describe_plan
 from constructs_triton.model_files.torchscript import describe_torchscript
+from constructs_triton.model_files.trees import describe_tree
 
 __all__ = ["describe", "format_of"]
 

@@ -67,6 +67,8 @@ class ModelFile:
         The versions that the file names: the IR version and operator sets of ONNX, the TensorRT of a plan.
     ``model_type``
         The ``model_type`` with which the FIL backend reads a model of trees; empty if unknown.
+    ``is_classifier``
+        Whether a model of trees predicts classes; ``None`` if unknown.
     ``devices``
         The devices that the code of a TorchScript model names, such as ``"cpu"``.
     ``faults``
@@ -87,6 +89,7 @@ class ModelFile:
     has_batch_dimension: bool | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     model_type: str = ""
+    is_classifier: bool | None = None
     devices: tuple[str, ...] = ()
     faults: tuple[FileFault, ...] = ()
     has_inferred_shapes: bool = False

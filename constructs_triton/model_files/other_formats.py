@@ -1,6 +1,6 @@
-"""Describes formats of which only the beginning is checked: OpenVINO, trees, SavedModel, DALI, GraphDef.
+"""Describes formats of which only the beginning is checked: OpenVINO, SavedModel, DALI, GraphDef.
 
-Source of the rules: the openvino, fil, tensorflow and dali backends of Triton r24.10.
+Source of the rules: the openvino, tensorflow and dali backends of Triton r24.10.
 """
 
 from __future__ import annotations
@@ -13,21 +13,10 @@ from constructs_triton.model_files.model_file import FileFault, ModelFile, Model
 from constructs_triton.model_files.wrong_content import recognize
 
 __all__ = [
-    "FILE_OF_TREE_MODEL",
     "describe_by_content",
     "describe_openvino",
     "describe_saved_model",
-    "describe_tree",
 ]
-
-FILE_OF_TREE_MODEL = {
-    "xgboost": "xgboost.model",
-    "xgboost_json": "xgboost.json",
-    "xgboost_ubj": "xgboost.ubj",
-    "lightgbm": "model.txt",
-    "treelite_checkpoint": "checkpoint.tl",
-}
-"""The file that the FIL backend loads for each value of its parameter ``model_type``."""
 
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 20
@@ -81,23 +70,6 @@ def _has_constants(file: BinaryIO) -> bool:
             return True
         before = chunk[-len(wanted) :]
     return False
-
-
-def describe_tree(path: Path, file: BinaryIO) -> ModelFile:
-    """Describe an open model of decision trees."""
-    described = describe_by_content(path, file, "tree")
-    file.seek(0)
-    model_type = _model_type(file.read(_HEAD_BYTES).lstrip())
-    return replace(described, model_type="" if described.faults else model_type)
-
-
-def _model_type(head: bytes) -> str:
-    """Return the model type if the beginning proves it. XGBoost's old binary format has no signature."""
-    if head.startswith(b"{") and b'"learner"' in head[:64]:
-        return "xgboost_json"
-    if head.startswith(b"{L") and b"learner" in head[:64]:
-        return "xgboost_ubj"
-    return "lightgbm" if head.startswith((b"tree\n", b"tree\r\n")) else ""
 
 
 _SAVED_MODELS = ("saved_model.pb", "saved_model.pbtxt", "saved_model.cpb")

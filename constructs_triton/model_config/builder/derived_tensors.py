@@ -231,11 +231,16 @@ _UNKNOWN_BATCHING = (
 
 
 def _derive_tree(derivation: Derivation) -> None:
-    message = derivation.message
-    missing = [] if message.input else ["input"]
+    message, file = derivation.message, derivation.file
+    if not message.input:
+        for given in file.inputs:
+            message.input.add(name=given.name, data_type=given.data_type, dims=(given.shape or ())[1:])
+    if "output_class" not in message.parameters and file.is_classifier is not None:
+        message.parameters["output_class"].string_value = str(file.is_classifier).lower()
+    missing = {"input": "the number of features"} if not message.input else {}
     if "output_class" not in message.parameters:
-        missing.append("output_class")
-    derivation.refuse_missing("the number of features, and whether the model is a classifier", missing)
+        missing["output_class"] = "whether the model is a classifier"
+    derivation.refuse_missing(", and ".join(missing.values()), missing)
     if message.parameters["output_class"].string_value == "true" and "threshold" not in message.parameters:
         message.parameters["threshold"].string_value = "0.5"
         derivation.comments["parameters"] = "The FIL backend requires threshold. It is for two classes."

@@ -266,6 +266,36 @@ def test_trees(write: Write) -> None:
     assert list(derived.files) == ["xgboost.json"]
 
 
+_UBJSON_MODEL = (
+    b"{L" + bytes(7) + b"\x07learner{"
+    b"L" + bytes(7) + b"\x13learner_model_param{L" + bytes(7) + b"\x0bnum_featureSL" + bytes(7) + b"\x0230}"
+    b"L" + bytes(7) + b"\x09objective{L" + bytes(7) + b"\x04nameSL" + bytes(7) + b"\x10reg:squarederror}}}"
+)
+TREES = {
+    "LightGBM": ("net.txt", b"tree\nversion=v4\nmax_feature_idx=29\nobjective=binary sigmoid:1\n\n", "true"),
+    "LightGBM ranking": ("net.txt", b"tree\nmax_feature_idx=29\nobjective=lambdarank\n\n", "false"),
+    "XGBoost": (
+        "net.json",
+        b'{"learner":{"gradient_booster":{"trees":[{"tree_param":{"num_feature":"3"}}]},"learner_model_param":'
+        b'{"num_feature":"30","num_target":"1"},"objective":{"name":"multi:softprob"}}}',
+        "true",
+    ),
+    "XGBoost UBJSON": ("net.ubj", _UBJSON_MODEL, "false"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "output_class"), TREES.values(), ids=TREES)
+def test_trees_say_their_features_and_objective(
+    write: Write, name: str, content: bytes, output_class: str
+) -> None:
+    """The number of features and the objective come from the file, so nothing has to be added."""
+    config = ModelConfig.from_model_file(write(content, name))
+    assert [(each.name, each.data_type, each.dims) for each in config.input] == [
+        ("input__0", "TYPE_FP32", (30,))
+    ]
+    assert config.parameters["output_class"] == output_class
+
+
 def _files(derived: DerivedConfig) -> list[str]:
     return list(derived.files)
 
