@@ -23,14 +23,14 @@ def operating_statements(
 
     The stack of an imported endpoint is not known, so its events cannot be granted.
     """
-    yield _allow("ReadEndpoint", ["DescribeEndpoint", "ListTags"], [endpoint_arn])
+    # Statements about one endpoint have no id: a principal may have them for several endpoints.
+    yield _allow(None, ["DescribeEndpoint", "ListTags"], [endpoint_arn])
     # Each deployment creates a configuration and models with new names.
     yield _allow("ReadEndpointConfigs", ["DescribeEndpointConfig"], [_any(stack, "endpoint-config")])
     yield _allow("ReadModels", ["DescribeModel"], [_any(stack, "model")])
     yield _allow("ListComponents", ["ListInferenceComponents"], ["*"])
     yield _allow("ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")])
     yield iam.PolicyStatement(
-        sid="ReadLogs",
         actions=_READ_LOGS,
         resources=[_log_group(stack, log_group_name(endpoint_name))],
     )
@@ -48,7 +48,6 @@ def operating_statements(
     yield iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=[alarms])
     if not is_imported:
         yield iam.PolicyStatement(
-            sid="ReadStack",
             actions=["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"],
             resources=[_stack_arn(stack)],
         )
@@ -56,7 +55,6 @@ def operating_statements(
 
 def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
     """Return the permission to read the logs of an inference component, or of all with ``*``."""
-    # Without an id: one principal may have it for several components.
     return iam.PolicyStatement(
         actions=_READ_LOGS,
         resources=[_log_group(stack, component_log_group_name(inference_component_name))],
@@ -67,20 +65,19 @@ def warming_statements(
     repository: TritonModelRepository | None, endpoint_arn: str
 ) -> Iterator[iam.PolicyStatement]:
     """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
-    yield _allow("LoadModels", ["InvokeEndpoint"], [endpoint_arn])
+    yield _allow(None, ["InvokeEndpoint"], [endpoint_arn])
     if repository is None:
         return
     index = repository.bucket.arn_for_objects(f"{repository.prefix}{INDEX_FILE}")
-    yield iam.PolicyStatement(sid="ReadIndex", actions=["s3:GetObject"], resources=[index])
+    yield iam.PolicyStatement(actions=["s3:GetObject"], resources=[index])
     if repository.bucket.encryption_key is not None:
         yield iam.PolicyStatement(
-            sid="DecryptIndex",
             actions=["kms:Decrypt"],
             resources=[repository.bucket.encryption_key.key_arn],
         )
 
 
-def _allow(sid: str, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
+def _allow(sid: str | None, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid=sid, actions=[f"sagemaker:{action}" for action in actions], resources=resources
     )

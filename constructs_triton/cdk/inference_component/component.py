@@ -32,6 +32,7 @@ from constructs_triton.cdk.inference_component.properties import (
 )
 from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
@@ -101,7 +102,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._deployment = deployment
         self._alarm_names = alarm_names
         self._bound = self._bind(container)
-        permissions = shared_role.permit(self, self._statements())
+        permissions = self._permit()
         self._cfn_model = make_model(
             self._bound,
             execution_role_arn=shared_role.role.role_arn,
@@ -192,6 +193,15 @@ class TritonInferenceComponent(InferenceComponentBase):
         location = resolved.models.bind(self)
         image = container.image.bind(self, resolved.instance_type)
         return BoundVariant(resolved, self, image, location, Sizing.of(resolved.options, location))
+
+    def _permit(self) -> RolePermissions | None:
+        try:
+            return self._endpoint.shared_role.permit(self, self._statements())
+        except InvalidValueError:
+            # The size of the permissions is known only now; the id can be used again.
+            assert self.node.scope is not None
+            self.node.scope.node.try_remove_child(self.node.id)
+            raise
 
     def _statements(self) -> list[iam.PolicyStatement]:
         statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]

@@ -47,7 +47,7 @@ __all__ = ["TritonComponentEndpoint"]
 _Config = sagemaker.CfnEndpointConfig
 
 
-@jsii.implements(sagemaker.IEndpoint, iam.IGrantable, ec2.IConnectable)
+@jsii.implements(sagemaker_references.IEndpointRef, iam.IGrantable, ec2.IConnectable)
 @takes_options(ComponentEndpointOptions)
 class TritonComponentEndpoint(ComponentEndpointBase):
     """An endpoint whose instances several models share, each a ``TritonInferenceComponent``.

@@ -21,9 +21,13 @@ from constructs_triton.facts.instance_types import InstanceType
 __all__ = ["ComponentEndpointBase"]
 
 
-@jsii.implements(sagemaker.IEndpoint)
+@jsii.implements(sagemaker_references.IEndpointRef)
 class ComponentEndpointBase(VariantMetrics, Resource):
-    """An endpoint without a model, on whose instances components are placed."""
+    """An endpoint without a model, on whose instances components are placed.
+
+    It is no ``aws_sagemaker.IEndpoint``: what takes one calls it without the name of a component, which
+    SageMaker refuses.
+    """
 
     _endpoint_name: str
     _endpoint_arn: str

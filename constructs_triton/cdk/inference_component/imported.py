@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jsii
 from aws_cdk import ArnFormat, Stack
-from aws_cdk import aws_sagemaker as sagemaker
+from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
@@ -26,7 +26,7 @@ __all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent", "component
 _UNKNOWN = InstanceType("", is_known=False)
 
 
-@jsii.implements(sagemaker.IEndpoint)
+@jsii.implements(sagemaker_references.IEndpointRef)
 class ImportedComponentEndpoint(ComponentEndpointBase):
     """A component endpoint that exists already. Components can be added to it if its role is known.
 

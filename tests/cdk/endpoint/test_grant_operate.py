@@ -62,6 +62,14 @@ def test_the_stack_of_an_imported_endpoint_is_not_granted(stack: cdk.Stack) -> N
     assert actions_of(stack) == READS
 
 
+def test_an_operator_of_several_endpoints_has_one_valid_policy(stack: cdk.Stack, tmp_path: Path) -> None:
+    """IAM refuses a policy in which two statements have the same id."""
+    role = operator(stack)
+    for name in ("First", "Second"):
+        add_endpoint(stack, tmp_path / name, name).grant_operate(role)
+    assert actions_of(stack) == READS | STACK
+
+
 def requests(folder: Path, **members: Any) -> Path:
     """A file with one recorded request."""
     tensor = {"name": "x", "datatype": "FP32", "shape": [1], "data": [1.0]}

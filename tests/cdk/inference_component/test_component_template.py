@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
+import pytest
 from aws_cdk import Duration, Size
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
@@ -24,6 +25,7 @@ from constructs_triton import (
     TritonComponentEndpoint,
     TritonImage,
 )
+from constructs_triton.errors import InvalidValueError
 
 CONFIG, COMPONENT = "AWS::SageMaker::EndpointConfig", "AWS::SageMaker::InferenceComponent"
 
@@ -238,6 +240,31 @@ def test_components_of_other_stacks_have_their_own_permissions(tmp_path: Path) -
     granted = statements(templates["Team"])
     assert {"LoadModel", "PullImage", "ReadAlarms"} <= granted.keys()
     assert "LoadModel" not in statements(templates["SharedStack"])
+
+
+def test_role_of_too_many_policies_leaves_no_component(tmp_path: Path) -> None:
+    """Each component of another stack has its own policy, and an update may double five of them."""
+    app = make_app()
+    shared, team = (cdk.Stack(app, name, env=ENVIRONMENT) for name in ("SharedStack", "Team"))
+    endpoint = add_endpoint(shared, max_instance_count=9)
+    for number in range(4):
+        add_component(endpoint, tmp_path, f"C{number}", scope=team)
+    with pytest.raises(InvalidValueError, match="a role can have 10 managed policies"):
+        add_component(endpoint, tmp_path, "C4", scope=team)
+    assert team.node.try_find_child("C4") is None
+
+
+def test_component_endpoint_implements_the_interfaces_of_the_cdk(stack: cdk.Stack) -> None:
+    """JavaScript code that expects IGrantable or IConnectable finds every member it calls."""
+    endpoint = add_endpoint(stack, vpc=ec2.Vpc(stack, "Vpc", max_azs=2))
+    kms.Key(stack, "Key").grant_decrypt(endpoint)
+    ec2.SecurityGroup(stack, "Db", vpc=ec2.Vpc(stack, "Other", max_azs=2)).connections.allow_from(
+        endpoint, ec2.Port.tcp(5432)
+    )
+    template = synthesize(stack)
+    assert "kms:Decrypt" in str(resources(template, "AWS::IAM::Policy"))
+    assert only(template, "AWS::EC2::SecurityGroupIngress")["FromPort"] == 5432
+    assert endpoint.endpoint_ref.endpoint_arn == endpoint.cfn_endpoint.ref
 
 
 def test_newest_image_of_the_components_decides_the_ami(stack: cdk.Stack, tmp_path: Path) -> None:
