@@ -24,6 +24,7 @@ from constructs_triton import (
 )
 
 ARCHIVES = ("model_tf_dali", "model_trt_python")
+NEED_FILES = ("model_tf_dali/dali", "model_tf_dali/inception_graphdef", "model_trt_python/bert-trt")
 
 
 class MinilmEnsembles(cdk.Stack):
@@ -37,6 +38,12 @@ class MinilmEnsembles(cdk.Stack):
         if naming is TargetModelNaming.PLAIN:
             cdk.Annotations.of(repository).acknowledge_warning(
                 "constructs-triton:target-model-plain-names", "the names are those of the article"
+            )
+        missing = [name for name in NEED_FILES if not list(models.glob(f"{name}/1/model.*"))]
+        if missing:
+            cdk.Annotations.of(self).add_warning_v2(
+                "published-systems:model-files-missing",
+                f"no model file in {', '.join(missing)}: see the README",
             )
         for name in ARCHIVES:
             repository.add_model(name, ModelSource.from_directory(models / name))

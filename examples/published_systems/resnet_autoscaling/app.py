@@ -63,7 +63,7 @@ resnet50 = ResNetStack(app, "ResNet50", models=repositories.write_resnet50(), en
 if missing := repositories.missing_model_files():
     cdk.Annotations.of(resnet50).add_warning_v2(
         "published-systems:model-files-missing",
-        f"model_files/ lacks {', '.join(missing)}: run make_model_files.py first",
+        f"no model_files/{', model_files/'.join(missing)}: see the README",
     )
 ResNetStack(app, "SmallNetwork", models=repositories.write_small_network(), endpoint_name="small-network")
 app.synth()

@@ -126,6 +126,13 @@ def test_content_of_an_image_depends_on_its_release() -> None:
     assert (old.newest_compute_capability_major, new.newest_compute_capability_major) == (9, 12)
 
 
+def test_python_of_every_published_image_is_known() -> None:
+    """The images of the AWS Machine Learning Blog's articles, 23.02 and 23.03, have Python 3.8."""
+    pythons = {version: images.image_version(version).python for version in images.published_versions()}
+    assert set(pythons.values()) == {"3.8", "3.10", "3.12"}
+    assert (pythons["23.02"], pythons["23.03"], pythons["23.05"]) == ("3.8", "3.8", "3.10")
+
+
 def test_unpublished_release_has_the_values_of_its_time() -> None:
     """A release newer than the table, as in your own image, has the values of all releases of its time."""
     image = images.image_version("26.08")
