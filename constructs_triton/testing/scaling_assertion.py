@@ -15,6 +15,8 @@ __all__ = ["assert_scales"]
 
 _TARGET, _POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
 
+_ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtilization": "vCPUs"}
+
 
 def assert_scales(
     stack: StackSource,
@@ -30,8 +32,9 @@ def assert_scales(
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
         on: the metric: ``"GPUUtilization"``, ``"InvocationsPerInstance"``, or the name of another CloudWatch
             metric or of a predefined metric.
-        target: the policy's ``TargetValue``. It is a percentage for utilization, and a number of requests per
-            minute for ``InvocationsPerInstance``.
+        target: the policy's ``TargetValue``. It is a number of requests per minute for
+            ``InvocationsPerInstance``. For utilization it is the percentage of one GPU or vCPU times their
+            number, because SageMaker adds them up: 240 for 60 percent of four GPUs.
         between: the smallest and the largest number of instances, or of copies of an inference component.
         of: the variant that is scaled, or the inference component, by its name or the id of its construct
             (default: any).
@@ -71,9 +74,17 @@ class _Policy:
 
     def differences(self, target: float | None, between: tuple[int, int] | None) -> Iterator[str]:
         if target is not None:
-            yield from differing("target", target, self.target)
+            yield from (each + self._hint(target) for each in differing("target", target, self.target))
         if between is not None:
             yield from differing("between", between, self.between)
+
+    def _hint(self, expected: float) -> str:
+        """Explain a target that is a multiple of the percentage that the test expects."""
+        unit = next((unit for metric, unit in _ADDED_UP.items() if metric in self.metrics), None)
+        if unit is None or not self.target or not expected or self.target % expected:
+            return ""
+        count = int(self.target / expected)
+        return f"; SageMaker adds up {unit}, and {expected:g} percent of each of {count} is {self.target:g}"
 
     def __str__(self) -> str:
         smallest, largest = self.between

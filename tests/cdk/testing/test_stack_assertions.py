@@ -186,6 +186,9 @@ def test_differences_of_the_nearest_policy_are_listed(shop: cdk.Stack, stack: cd
         "  target: expected 70, got 60",
         "  between: expected (1, 8), got (1, 5)",
     ]
+    assert failure(assert_scales, shop, on="GPUUtilization", target=30).endswith(
+        "expected 30, got 60; SageMaker adds up GPUs, and 30 percent of each of 2 is 60"
+    )
     other = failure(assert_scales, shop, on="GpuUtilization").splitlines()
     assert other[:2] == [
         'Shop: no policy scales on "GpuUtilization"; did you mean "GPUUtilization"?',
