@@ -113,15 +113,36 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     builder.single_model("Hermit", builder.asset("hermit", looking))
     builder.resources["Hermit"]["Properties"]["EnableNetworkIsolation"] = True
     builder.endpoint("Isolated", {"AllTraffic": ("Hermit", 1)})
+    builder.endpoint("Shared", {})
+    builder.resources["SharedConfig"]["Properties"]["ProductionVariants"] = [{"VariantName": "AllTraffic"}]
+    for component in ("Thousand", "Million"):
+        model = builder.asset(component, below("m", adding_model(1000 if component == "Thousand" else 1e6)))
+        specification = {
+            "ModelName": {"Fn::GetAtt": [builder.single_model(f"{component}Model", model), "ModelName"]}
+        }
+        builder.resources[component] = {
+            "Type": "AWS::SageMaker::InferenceComponent",
+            "Properties": {
+                "EndpointName": {"Fn::GetAtt": ["Shared", "EndpointName"]},
+                "Specification": specification,
+            },
+        }
     return builder.write()
 
 
 @pytest.fixture(scope="module")
 def local(assembly: Path) -> Iterator[LocalEndpoint]:
     """One run of all endpoints in containers."""
-    images = dict.fromkeys(("Multi", "Open", "Isolated"), IMAGE)
+    images = dict.fromkeys(("Multi", "Open", "Isolated", "Shared/Thousand", "Shared/Million"), IMAGE)
     with LocalEndpoint.from_assembly(assembly, engine="podman", images=images) as running:
         yield running
+
+
+def test_each_component_has_a_container_of_its_own(local: LocalEndpoint) -> None:
+    """Callers choose it by its name."""
+    caller = Caller(local.endpoint_url)
+    found = [caller.add("Shared", 1.0, InferenceComponentName=each) for each in ("Thousand", "Million")]
+    assert found == [1001.0, 1000001.0]
 
 
 def containers(local: LocalEndpoint) -> dict[str, str]:
