@@ -22,6 +22,7 @@ from constructs_triton.local import LocalEndpoint
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
 APP = "inference_components"
+FLAGGED = [False, False, False, True, False]
 READINGS = {"readings": np.array([[1, 1, 1, 50, 1]], np.float32)}
 
 
@@ -47,7 +48,7 @@ def test_component_at_zero_wakes_and_answers_by_its_name(local: LocalEndpoint) -
             client(local, "AlertsComponent").infer(READINGS)
     started = time.monotonic()
     result = client(local, "AlertsComponent", wake_timeout=30).infer(READINGS)
-    assert result["alerts"].tolist() == [[False, False, False, True, False]]
+    assert result["alerts"].tolist() == [FLAGGED]
     assert time.monotonic() - started > 0.5
     assert "AlertsComponent: has zero copies; the first call wakes it in 1.5 s" in local.messages
 
@@ -63,7 +64,7 @@ def test_components_are_listed_and_needed(local: LocalEndpoint) -> None:
 def test_recorded_requests_are_verified_by_component(local: LocalEndpoint, tmp_path: Path) -> None:
     """A component that sleeps is woken first."""
     tensor = {"name": "readings", "datatype": "FP32", "shape": [1, 5], "data": [1, 1, 1, 50, 1]}
-    alerts = {"name": "alerts", "datatype": "BOOL", "shape": [1, 5], "data": [False, True, True, True, True]}
+    alerts = {"name": "alerts", "datatype": "BOOL", "shape": [1, 5], "data": FLAGGED}
     request = {"name": "spike", "inputs": [tensor], "outputs": [alerts]}
     file = tmp_path / "requests.json"
     file.write_text(json.dumps({"version": 1, "requests": [request]}))
