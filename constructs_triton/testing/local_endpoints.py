@@ -13,7 +13,6 @@ from constructs_triton.client.triton_client import TritonClient
 from constructs_triton.errors import InvalidValueError, LocalEndpointError, MissingDependencyError
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.endpoint import LocalEndpoint
-from constructs_triton.local.server.host_features import has_private_addresses
 from constructs_triton.local.server.installation import find_installation, inspect_python
 from constructs_triton.spelling import quoted
 
@@ -35,6 +34,10 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
+        from constructs_triton.local.server.host_features import (  # noqa: PLC0415 - for Linux only
+            has_private_addresses,
+        )
+
         has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
     except (LocalEndpointError, MissingDependencyError) as error:
         return str(error)
