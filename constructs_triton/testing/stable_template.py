@@ -19,6 +19,8 @@ _ADDED_BY_THE_CDK = {
     "Resources": ("CDKMetadata",),
     "Conditions": ("CDKMetadataAvailable",),
 }
+# Metadata that the CDK's command line asks for, so that tests do not see it.
+_METADATA_OF_THE_CDK = ("aws:cdk:", "aws:asset:")
 _ARN_LISTS = ("Resource", "NotResource")
 
 
@@ -26,8 +28,8 @@ def stable_template(stack: StackSource, *, digests: bool = False) -> dict[str, A
     """Return the template of a stack with names in place of digests.
 
     An archive's key becomes ``<archive:digits>``, a Lambda function's code ``<asset:ModelSync>``, an image
-    ``<image:App>``. The CDK's bootstrap version and its metadata resource are left out. Accounts, Regions and
-    everything else are unchanged.
+    ``<image:App>``. What the CDK adds for itself is left out: its bootstrap version, its metadata resource,
+    and the paths of constructs. Accounts, Regions and everything else are unchanged.
 
     Args:
         stack: a stack, which is synthesized, or the path of a template that ``cdk synth`` wrote.
@@ -53,7 +55,18 @@ def _without_cdk(template: Mapping[str, Any]) -> dict[str, Any]:
         rest = {name: each for name, each in value.items() if name not in added} if added else value
         if rest or not added:
             kept[section] = rest
-    return kept
+    resources = kept.get("Resources", {})
+    return {**kept, "Resources": {name: _without_metadata(each) for name, each in resources.items()}}
+
+
+def _without_metadata(resource: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {
+        name: value
+        for name, value in resource.get("Metadata", {}).items()
+        if not name.startswith(_METADATA_OF_THE_CDK)
+    }
+    rest = {name: value for name, value in resource.items() if name != "Metadata"}
+    return {**rest, "Metadata": metadata} if metadata else rest
 
 
 def _in_order(value: Any) -> Any:

@@ -255,13 +255,13 @@ def test_own_types_and_missing_schemas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
-    """The code of a function, its version and the template of a nested stack have names."""
+    """A function's code and version and a nested template have names, with the CDK's metadata or without."""
     code = tmp_path / "code"
     code.mkdir()
 
-    def template(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    def template(text: str, **context: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         (code / "index.py").write_text(text)
-        stack = cdk.Stack(make_app(), "Shop")
+        stack = cdk.Stack(make_app(**context), "Shop")
         nested = cdk.NestedStack(stack, "Inner")
         function = lambda_.Function(
             nested,
@@ -273,7 +273,8 @@ def test_assets_of_other_constructs_have_stable_names(tmp_path: Path) -> None:
         cdk.CfnOutput(nested, "Version", value=function.current_version.version)
         return stable_template(stack), stable_template(nested)
 
-    before, after = template("a = 1"), template("a = 2")
+    of_the_command_line = {"aws:cdk:enable-path-metadata": True, "aws:cdk:enable-asset-metadata": True}
+    before, after = template("a = 1"), template("a = 2", **of_the_command_line)
     assert before == after
     outer, inner = (json.dumps(each) for each in before)
     assert "<template:" in outer
