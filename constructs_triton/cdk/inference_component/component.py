@@ -225,7 +225,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         )
         self.node.default_child = component
         self._inference_component_arn = component.attr_inference_component_arn
-        # The name is no attribute. Part of the ARN, it refers to the resource, so what uses it comes later.
+        # CloudFormation has no attribute for the name. Taken from the ARN, it refers to the resource, so
+        # what uses it is created later.
         self._inference_component_name = Fn.select(
             1, Fn.split("inference-component/", component.attr_inference_component_arn)
         )
@@ -322,7 +323,7 @@ def _fixed_name(name: str) -> Finding:
 def _check_endpoint(endpoint: object) -> None:
     if isinstance(endpoint, ComponentEndpointBase):
         return
-    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is no component endpoint"
+    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
     got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
     raise InvalidValueError(
         f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "

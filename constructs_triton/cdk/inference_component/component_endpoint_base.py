@@ -25,8 +25,8 @@ __all__ = ["ComponentEndpointBase"]
 class ComponentEndpointBase(VariantMetrics, Resource):
     """An endpoint without a model, on whose instances components are placed.
 
-    It is no ``aws_sagemaker.IEndpoint``: what takes one calls it without the name of a component, which
-    SageMaker refuses.
+    It does not implement ``aws_sagemaker.IEndpoint``: constructs that take one call it without the name of a
+    component, which SageMaker refuses.
     """
 
     _endpoint_name: str

@@ -39,7 +39,7 @@ class ComputeRequirements:
         """Return what a component asks for.
 
         Raises:
-            InvalidValueError: SageMaker would refuse a value, or no instance of the type has that much.
+            InvalidValueError: SageMaker would refuse a value, or an instance of the type has less.
         """
         max_memory = options["max_memory"]
         requirements = cls(

@@ -58,7 +58,7 @@ class FleetWarnings:
         self._components = components
 
     def visit(self, node: IConstruct) -> None:
-        """Annotate the endpoint; other constructs below it are passed by."""
+        """Annotate the endpoint; other constructs below it are ignored."""
         if node.node.path == self._path and self._components:
             annotate(self._endpoint, list(self.findings()))
 

@@ -62,7 +62,7 @@ class InferenceComponentOptions(TypedDict, total=False):
     copy_count: Annotated[
         float | None,
         Property(
-            "Number of copies at the first deployment, at least 1. With scaling, keep it as it is.",
+            "Number of copies at the first deployment, at least 1. With scaling, do not change it later.",
             default=1,
             limit=limits.COPY_COUNT,
         ),

@@ -83,7 +83,7 @@ _OF_COMPONENT: Mapping[str, tuple[str, str]] = {
     ),
     "base_inference_component_name": (
         "adapters are for containers of language models",
-        "deploy the model as a component of its own",
+        "deploy the model as a separate component",
     ),
     "specifications": (
         "this library supports one instance type",

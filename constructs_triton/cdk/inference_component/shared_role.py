@@ -55,7 +55,7 @@ class SharedRole:
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
 
     def _new(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-        """Return the statements that are not in the role yet, each with an id of its own."""
+        """Return the statements that are not in the role yet, each with its own id."""
         return [self._with_own_id(each) for each in statements if self._is_new(each)]
 
     def _is_new(self, statement: iam.PolicyStatement) -> bool:

@@ -77,7 +77,7 @@ def test_network_and_key_are_those_of_endpoint_and_models(stack: cdk.Stack, tmp_
 
 
 def test_role_covers_the_logs_and_metrics_of_components(stack: cdk.Stack) -> None:
-    """The containers of components write to log groups and a namespace of their own."""
+    """The containers of components have their own log groups and namespace."""
     add_endpoint(stack)
     found = statements(synthesize(stack))
     assert [flat(each).rpartition("log-group:")[2] for each in found["WriteLogs"]["Resource"]] == [

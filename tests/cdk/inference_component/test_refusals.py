@@ -163,7 +163,10 @@ def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: P
     endpoint = add_model_endpoint(stack, tmp_path / "model", "Classic")
     options: Any = {"min_memory": Size.gibibytes(1), "number_of_accelerator_devices": 1}
     repository = TritonModelRepository(stack, "None")
-    for other, got in ((endpoint, "Test/Classic, which serves a model"), ("shared", '"shared", which is no')):
+    for other, got in (
+        (endpoint, "Test/Classic, which serves a model"),
+        ("shared", '"shared", which is not'),
+    ):
         with pytest.raises(InvalidValueError, match=f"endpoint: .*without a model, got {got}"):
             TritonInferenceComponent(stack, "C", endpoint=other, model_repository=repository, **options)  # type: ignore[arg-type]
 
