@@ -11,7 +11,7 @@ from documentation.commands import write_commands
 from documentation.comparison import compared, write_comparison
 from documentation.docstrings import read_docstring
 from documentation.limits import write_limits
-from documentation.pages import LINK, collect
+from documentation.pages import LINK, PROJECT, collect
 from documentation.pictures import COMMITTED, write_pictures
 from documentation.troubleshooting import write_troubleshooting
 from test_layers import LAYERS
@@ -106,6 +106,14 @@ def test_every_capability_is_compared(tmp_path: Path) -> None:
     rows = compared()
     assert [row[0] for row in rows] == [str(number) for number in range(1, 113)]
     assert all(all(row) for row in rows)
+
+
+def test_readme_is_short() -> None:
+    """The README has at most 100 lines, and links to no generated page, which GitHub does not have."""
+    readme = (PROJECT / "README.md").read_text()
+    assert len(readme.splitlines()) <= 100
+    links = [link["path"] for link in LINK.finditer(readme)]
+    assert [link for link in links if not (PROJECT / link).exists()] == []
 
 
 def test_pictures_are_drawn(tmp_path: Path) -> None:
