@@ -53,10 +53,12 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}", flush=True)
     except ClientError as error:
         reason = error.response["Error"].get("Message", str(error))
+        component = arguments.inference_component
+        advice = "; an endpoint with inference components has a log for each, see --inference-component"
         explained = describe_denial("logs", error) or (
-            f"its log cannot be read ({reason}); check the name and the Region. An endpoint whose containers "
-            "never started has no log; an endpoint of inference components has a log for each, which "
-            "--inference-component prints"
+            f"its log cannot be read ({reason}); check the name and the Region. Without a container that "
+            f"started there is no log{'' if component else advice}"
         )
-        raise InvalidValueError(f"endpoint {arguments.endpoint}: {explained}") from None
+        what = f"inference component {component}" if component else f"endpoint {arguments.endpoint}"
+        raise InvalidValueError(f"{what}: {explained}") from None
     return 0

@@ -43,7 +43,18 @@ def read_components(
             "component of this stack runs on it; define its components in the same stack, or select other "
             "endpoints with --endpoint"
         )
+    _refuse_duplicates(found, template)
     return found
+
+
+def _refuse_duplicates(components: Sequence[ComponentSpec], template: Template) -> None:
+    names = [component.name for component in components]
+    for name in names:
+        if names.count(name) > 1:
+            raise LocalEndpointError(
+                f"{template.name}: two inference components are called {name!r}; change "
+                "InferenceComponentName of one of them"
+            )
 
 
 def _components_of(template: Template, endpoint: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -88,9 +99,13 @@ def _specification(template: Template, logical_id: str, properties: Mapping[str,
 
 def _names_with_minimum_zero(template: Template) -> set[str]:
     """Return the components that Application Auto Scaling may bring down to zero copies."""
-    targets = (template.properties(each) for each in template.resources_of_type(_TARGET))
+    targets = (
+        template.properties(logical_id)
+        for logical_id, resource in template.resources_of_type(_TARGET).items()
+        if resource.get("Properties", {}).get("ScalableDimension") == _DIMENSION
+    )
     return {
         str(target["ResourceId"]).rpartition("/")[2]
         for target in targets
-        if target.get("ScalableDimension") == _DIMENSION and int(target.get("MinCapacity", 1)) == 0
+        if int(target.get("MinCapacity", 1)) == 0
     }

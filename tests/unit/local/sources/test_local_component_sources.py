@@ -102,6 +102,10 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
     adapter["Digits"]["Properties"]["Specification"] = {"BaseInferenceComponentName": "base"}
     with pytest.raises(LocalEndpointError, match="adapters do not run locally; remove BaseInf"):
         read_endpoints(_write(tmp_path, {"Resources": adapter}))
+    twice = {**resources, "Other": copy.deepcopy(resources["Digits"])}
+    twice["Other"]["Properties"]["InferenceComponentName"] = "Digits"
+    with pytest.raises(LocalEndpointError, match="two inference components are called 'Digits'; change"):
+        read_endpoints(_write(tmp_path, {"Resources": twice}))
     resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
     with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
         read_endpoints(_write(tmp_path, {"Resources": resources}))
