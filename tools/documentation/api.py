@@ -37,6 +37,8 @@ PACKAGES = (
     "testing",
     "wire",
 )
+#: Public names that are more often the name of a parameter of AWS's API.
+PARAMETERS = {"TargetModel"}
 _CODE = re.compile(r"(?<!\[)`(?P<name>[A-Z]\w+)(?P<member>\.\w+)?(?:\(\))?`(?!\])")
 
 
@@ -120,11 +122,15 @@ def _documented(value: Any, names: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a table; a column that would be empty is left out."""
+    columns = [("name", [f"`{row.name}`" for row in rows])]
+    columns += [("type", [" or ".join(f"`{part}`" for part in _alternatives(row.type)) for row in rows])]
+    columns += [("default", [_cell(row.default) for row in rows])]
+    columns += [("meaning", [_cell(row.meaning) for row in rows])]
+    shown = [(title, cells) for title, cells in columns if any(cells)]
     if rows:
-        yield "| name | type | default | meaning |\n|---|---|---|---|"
-        for row in rows:
-            type_text = " or ".join(f"`{part}`" for part in _alternatives(row.type))
-            yield f"| `{row.name}` | {type_text} | {_cell(row.default)} | {_cell(row.meaning)} |"
+        yield "| " + " | ".join(title for title, _ in shown) + " |\n" + "|---" * len(shown) + "|"
+        yield from ("| " + " | ".join(row) + " |" for row in zip(*(cells for _, cells in shown), strict=True))
         yield ""
 
 
@@ -136,7 +142,7 @@ def _alternatives(text: str) -> list[str]:
         if character == "|" and depth == 0:
             parts.append("")
         else:
-            parts[-1] += "/" if character == "|" else character
+            parts[-1] += "or" if character == "|" else character
     return [part.strip() for part in parts if part.strip()]
 
 
@@ -177,7 +183,7 @@ def _linked(text: str, page: str, places: Mapping[str, str]) -> str:
 def _linked_lines(lines: Iterable[str], page: str, places: Mapping[str, str]) -> Iterator[str]:
     def link(found: re.Match[str]) -> str:
         place = places.get(found["name"])
-        if place is None:
+        if place is None or found["name"] in PARAMETERS:
             return found[0]
         file = "" if place == page else f"{place}.md"
         return f"[{found[0]}]({file}#{found['name']})"
