@@ -96,23 +96,29 @@ class PlacedFiles:
 
 
 def check_compression_type(loaded: LoadedModels, given: CompressionType | None) -> bool:
-    """Return whether models are placed as files by a deployment.
+    """Return whether a deployment places the models as files.
 
     Raises:
         InvalidValueError: the source cannot be stored in that way.
     """
-    if given is None or isinstance(loaded, PackedModels):
+    if isinstance(loaded, PackedModels):
         return given is CompressionType.NONE
-    is_uncompressed = isinstance(loaded, UncompressedModels)
-    if isinstance(loaded, PackagedModel) or is_uncompressed is (given is CompressionType.GZIP):
-        fix = "remove compression_type"
-        if not is_uncompressed and not isinstance(loaded, PackagedModel):
-            fix = "use ModelSource.from_directory, or remove compression_type"
-        raise InvalidValueError(
-            f"compression_type: cannot be changed for {loaded.description}, got "
-            f"CompressionType.{given.name}; {fix}"
-        )
-    return False
+    if given is None or given is _type_of(loaded):
+        return False
+    fix = "remove compression_type"
+    if _type_of(loaded) is CompressionType.GZIP:
+        fix = "use ModelSource.from_directory, or remove compression_type"
+    raise InvalidValueError(
+        f"compression_type: cannot be changed for {loaded.description}, got "
+        f"CompressionType.{given.name}; {fix}"
+    )
+
+
+def _type_of(loaded: LoadedModels) -> CompressionType | None:
+    """How models are stored that were packed or uploaded by others; ``None`` for a package."""
+    if isinstance(loaded, PackagedModel):
+        return None
+    return CompressionType.NONE if isinstance(loaded, UncompressedModels) else CompressionType.GZIP
 
 
 def _not_executable(files: Sequence[str]) -> Finding:
