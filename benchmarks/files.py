@@ -128,12 +128,12 @@ def run(folder: Path, subject: str) -> float:
         **os.environ,
         "CONSTRUCTS_TRITON_CACHE_DIR": str(folder / "cache"),
         "HOME": str(folder / "home"),  # the CDK caches the hashes of files there
+        "JSII_RUNTIME_PACKAGE_CACHE_ROOT": str(folder / "jsii"),  # else in the home, which is new each time
         "CDK_VALIDATION": "false",
-        "JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION": "1",
     }
     paths = (str(folder / "model"), str(folder / "out"), str(folder / "warm"))
     command = [sys.executable, "-c", code + END, *paths, kind]
-    return float(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+    return float(subprocess.run(command, env=environment, check=True, capture_output=True).stdout)
 
 
 def assets_of(directory: Path) -> Iterator[tuple[str, int]]:
