@@ -39,6 +39,7 @@ _DERIVED = ("manifest", "template")
 _LOGICAL_ID_DIGEST = re.compile(r"[0-9a-f]{32}$")
 #: The CDK appends a digest to the names of the places to which it uploads an asset.
 _PLACE_DIGEST = re.compile(r"-[0-9a-f]{8}$")
+_NO_STRING = "(?!)"
 _STATEMENTS = re.compile(f"({re.escape(REPLACED_WITH_ITS_STATEMENTS)})[0-9a-f]+")
 
 
@@ -70,10 +71,8 @@ class StableNames:
 
     def replace(self, value: Any) -> Any:
         """Return a value of a template in which all strings and keys have stable names."""
-        if not self.by_text:
-            return value
         longest_first = sorted(self.by_text, key=len, reverse=True)
-        return self._replace(value, re.compile("|".join(map(re.escape, longest_first))))
+        return self._replace(value, re.compile("|".join(map(re.escape, longest_first)) or _NO_STRING))
 
     def _replace(self, value: Any, pattern: re.Pattern[str]) -> Any:
         match value:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from aws_cdk import Stack
 
 from constructs_triton.testing.differences import differing_names, differing_values, listed
 from constructs_triton.testing.endpoints_of_stack import DeclaredEndpoint, EndpointReader
-from constructs_triton.testing.synthesized_stack import StackSource, SynthesizedStack
+from constructs_triton.testing.synthesized_stack import SynthesizedStack
 
 __all__ = ["assert_endpoint"]
 
 
 def assert_endpoint(
-    stack: StackSource,
+    stack: Stack | Path | str,
     *,
     name: str | None = None,
     image_version: str | None = None,

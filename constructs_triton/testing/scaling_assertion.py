@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from aws_cdk import Stack
 
 from constructs_triton.spelling import did_you_mean
 from constructs_triton.testing.differences import differing, listed
 from constructs_triton.testing.endpoints_of_stack import EndpointReader
-from constructs_triton.testing.synthesized_stack import StackSource, SynthesizedStack
+from constructs_triton.testing.synthesized_stack import SynthesizedStack
 
 __all__ = ["assert_scales"]
 
@@ -19,7 +22,7 @@ _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtili
 
 
 def assert_scales(
-    stack: StackSource,
+    stack: Stack | Path | str,
     *,
     on: str,
     target: float | None = None,

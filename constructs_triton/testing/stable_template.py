@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from aws_cdk import Stack
+
 from constructs_triton.testing.asset_names import StableNames
-from constructs_triton.testing.synthesized_stack import StackSource, SynthesizedStack
+from constructs_triton.testing.synthesized_stack import SynthesizedStack
 
 __all__ = ["stable_template"]
 
@@ -24,7 +27,7 @@ _METADATA_OF_THE_CDK = ("aws:cdk:", "aws:asset:")
 _ARN_LISTS = ("Resource", "NotResource")
 
 
-def stable_template(stack: StackSource, *, digests: bool = False) -> dict[str, Any]:
+def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict[str, Any]:
     """Return the template of a stack with names in place of digests.
 
     An archive's key becomes ``<archive:digits>``, a Lambda function's code ``<asset:ModelSync>``, an image

@@ -12,10 +12,7 @@ from aws_cdk import Stack, Stage
 
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["AssetManifest", "FileAsset", "StackSource", "SynthesizedStack"]
-
-StackSource = Stack | Path | str
-"""A stack, which is synthesized, or the path of a template in a cloud assembly."""
+__all__ = ["AssetManifest", "FileAsset", "SynthesizedStack"]
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,7 @@ class SynthesizedStack:
     manifests: Sequence[AssetManifest]
 
     @classmethod
-    def of(cls, source: StackSource) -> SynthesizedStack:
+    def of(cls, source: Stack | Path | str) -> SynthesizedStack:
         """Synthesize a stack, or read a template such as ``cdk.out/Shop.template.json``.
 
         An app is synthesized once: later changes to its constructs have no effect.
