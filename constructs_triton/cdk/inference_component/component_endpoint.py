@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Unpack, cast
 
 import jsii
@@ -29,6 +30,7 @@ from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fle
 from constructs_triton.cdk.inference_component.fleet_warnings import (
     FleetWarnings,
     PlacedComponent,
+    ami_findings,
     region_warnings,
 )
 from constructs_triton.cdk.inference_component.imported import ImportedComponentEndpoint
@@ -40,6 +42,7 @@ from constructs_triton.cdk.validation.property_documentation import takes_option
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
 from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding
 from constructs_triton.tokens import is_token
 
 __all__ = ["TritonComponentEndpoint"]
@@ -81,7 +84,8 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         self._cfn_endpoint = self._make_endpoint()
         self._keep_on_removal()
         annotate(self, findings)
-        Aspects.of(self).add(FleetWarnings(self, self.fleet, least, self._components))
+        warnings = FleetWarnings(self, self.fleet, least, self._components, self._ami_findings)
+        Aspects.of(self).add(warnings)
 
     # Endpoints that exist already.
 
@@ -197,11 +201,9 @@ class TritonComponentEndpoint(ComponentEndpointBase):
     def add_component(self, component: PlacedComponent, image: TritonImage) -> None:
         """Note a component that was created on the endpoint, and choose the AMI for all images again."""
         self._components.append(component)
-        self._images.append(image)
+        if component.construct.uses_gpus is not False:  # the AMI has the driver of the GPUs
+            self._images.append(image)
         self._cfn_endpoint_config.production_variants = [self._production_variant()]
-        if "inference_ami_version" not in self._options:
-            choice = default_inference_ami(image.version, self._instance_type)
-            annotate(self, [] if choice.finding is None else [choice.finding])
 
     # Creation.
 
@@ -260,6 +262,12 @@ class TritonComponentEndpoint(ComponentEndpointBase):
             return None if given is None else InferenceAmi.of(str(given)).version
         ami = default_inference_ami(_newest(self._images or [self._image]), self._instance_type).ami
         return None if ami is None else ami.version
+
+    def _ami_findings(self) -> Iterator[Finding]:
+        """Yield warnings about images that may not start on the AMI that all components have."""
+        if "inference_ami_version" in self._options:
+            return
+        yield from ami_findings(self._images, self._instance_type, self._inference_ami_version())
 
     def _make_endpoint(self) -> sagemaker.CfnEndpoint:
         endpoint = sagemaker.CfnEndpoint(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import jsii
@@ -11,12 +11,15 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
-__all__ = ["FleetWarnings", "PlacedComponent", "region_warnings"]
+__all__ = ["FleetWarnings", "PlacedComponent", "ami_findings", "region_warnings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +53,14 @@ class FleetWarnings:
         fleet: Fleet,
         min_instance_count: float,
         components: Sequence[PlacedComponent],
+        ami_findings: Callable[[], Iterable[Finding]],
     ) -> None:
         self._endpoint = endpoint
         self._path = endpoint.node.path
         self._fleet = fleet
         self._min_instance_count = min_instance_count
         self._components = components
+        self._ami_findings = ami_findings
 
     def visit(self, node: IConstruct) -> None:
         """Annotate the endpoint; other constructs below it are ignored."""
@@ -67,6 +72,7 @@ class FleetWarnings:
         yield from self._too_many_copies()
         yield from self._no_room_for_an_update()
         yield from self._never_empty()
+        yield from self._ami_findings()
 
     def _too_many_copies(self) -> Iterator[Finding]:
         shortage = self._fleet.shortage([each.at_most for each in self._components])
@@ -111,6 +117,28 @@ class FleetWarnings:
                 f"0 instances are never reached, because {', '.join(names)} always has a copy",
                 "call auto_scale_copy_count(min_capacity=0) on each component, or set min_instance_count=1",
                 source="SageMaker developer guide: scale an endpoint to zero instances",
+            )
+
+
+def ami_findings(
+    images: Iterable[TritonImage], instance_type: InstanceType, chosen: str | None
+) -> Iterator[Finding]:
+    """Yield a warning for each release that needs another AMI than the chosen one, or none that is known."""
+    default = "that SageMaker chooses"
+    for version in sorted({image.version or "" for image in images}):
+        choice = default_inference_ami(version or None, instance_type)
+        if choice.finding is not None:
+            yield choice.finding
+        needed = None if choice.ami is None else choice.ami.version
+        if choice.finding is None and needed != chosen:
+            yield Finding(
+                "component-images-need-different-amis",
+                Severity.WARNING,
+                "image",
+                f"image {version} needs the inference AMI {needed or default}, and "
+                f"another component needs {chosen}, but all components of an endpoint have the same",
+                "use images of the same CUDA version, or a second TritonComponentEndpoint",
+                source="constructs_triton/facts/inference_ami.json: AMIs by image version",
             )
 
 

@@ -15,7 +15,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from cdk_apps import ENVIRONMENT, flat, make_app, make_stack, only, resources, statements, synthesize
-from component_apps import CPU, add_component, add_endpoint
+from component_apps import CPU, add_component, add_endpoint, warnings_of
 
 from constructs_triton import (
     ComponentDeployment,
@@ -276,14 +276,16 @@ def test_newest_image_of_the_components_decides_the_ami(stack: cdk.Stack, tmp_pa
         return version
 
     images: tuple[TritonImage, ...]
-    found = []
+    found, warned = [], []
     for images in ((TritonImage.dlc("24.09"),), (TritonImage.dlc("24.09"), TritonImage.dlc("26.05"))):
         other = make_stack()
         endpoint = add_endpoint(other)
         for position, image in enumerate(images):
             add_component(endpoint, tmp_path, f"C{position}", image=image)
         found.append(ami(synthesize(other)))
+        warned.append([each.removeprefix("constructs-triton:") for each in warnings_of(other)])
     assert found[0] != found[1] == "al2023-ami-sagemaker-inference-gpu-4-1"
+    assert warned == [[], ["component-images-need-different-amis"]]
     TritonComponentEndpoint(
         stack,
         "Explicit",
