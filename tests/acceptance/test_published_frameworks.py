@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from article_calls import article_invocations
 from environments import environment
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from local_processes import command_lines_with, folders
+from loopback_aws import LoopbackAws
 from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
@@ -189,7 +191,7 @@ def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_p
 
 
 def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path) -> None:
-    """The article's pipeline, with ImageNet's mean and deviation, gives Inception's input."""
+    """The article's pipeline gives Inception's input, and the stack of both ensembles can be deployed."""
     run(dali, systems / "minilm_ensembles", "make_dali.py", "--device", "cpu")
     outputs = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
     run_script("minilm_ensembles", "build_models.py", *outputs, systems=systems)
@@ -199,9 +201,29 @@ def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path
     assembly = synthesize(
         "minilm_ensembles", tmp_path / "cdk.out", validates=False, systems=systems, **context
     )
+    with LoopbackAws() as aws:
+        aws.bootstrap()
+        deployed = aws.deploy(assembly, "MinilmEnsembles")
+        assert deployed.status == "CREATE_COMPLETE", deployed.reason
     with LocalEndpoint.from_assembly(assembly, python=dali, substitutes=substitutes) as local:
         client = TritonClient.for_endpoint(
             "minilm-ensembles", endpoint_url=local.endpoint_url, target_model="model_tf_dali.tar.gz"
         )
         scores = client.infer({"INPUT": np.repeat(picture, 3, axis=0)})["OUTPUT"]
     assert scores.argmax(axis=1).tolist() == [528] * 3
+
+
+def test_tokenizer_in_a_packed_environment(systems: Path, dali: Path, tmp_path: Path) -> None:
+    """The environment of ``pack_environment.sh`` has the tokenizer, which the models' Python lacks."""
+    example = systems / "minilm_ensembles"
+    variables = {**os.environ, "VENV_PYTHON": sys.executable}
+    subprocess.run(["sh", "pack_environment.sh"], cwd=example, check=True, env=variables)
+    options = ["--environment", "processing_env.tar.gz", "--encoder", "onnxruntime"]
+    outputs = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
+    run_script("minilm_ensembles", "build_models.py", *options, *outputs, systems=systems)
+    models = tmp_path / "models" / "model_trt_python"
+    with LocalEndpoint.from_repository(models, endpoint="sentences", model="ensemble", python=dali) as local:
+        client = TritonClient.for_endpoint("sentences", endpoint_url=local.endpoint_url)
+        texts = np.array([["A man is playing a guitar."], ["A man is eating."]], dtype=object)
+        first, second = client.infer({"INPUT0": texts})["embedding"]
+    assert abs(first @ second - 0.252) < 0.001
