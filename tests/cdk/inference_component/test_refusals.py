@@ -66,7 +66,12 @@ ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), ENDPOINT_REFUSALS, ids=lambda each: str(each)[:40])
+def short_id(value: dict[str, Any] | str) -> str:
+    """Name a case by its options, which may be objects without a name, or by its message."""
+    return value[:40] if isinstance(value, str) else "-".join(value)
+
+
+@pytest.mark.parametrize(("options", "said"), ENDPOINT_REFUSALS, ids=short_id)
 def test_endpoint_refuses(stack: cdk.Stack, options: dict[str, Any], said: str) -> None:
     """Each property that components exclude is an error, and leaves nothing in the stack."""
     with pytest.raises(InvalidValueError, match=said):
@@ -122,7 +127,7 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("options", "said"), COMPONENT_REFUSALS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("options", "said"), COMPONENT_REFUSALS, ids=short_id)
 def test_component_refuses(stack: cdk.Stack, tmp_path: Path, options: dict[str, Any], said: str) -> None:
     """Each value that SageMaker refuses is an error, and the id can be used again."""
     endpoint = add_endpoint(stack)
