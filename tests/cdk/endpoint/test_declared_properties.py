@@ -11,10 +11,14 @@ import pytest
 from aws_cdk import aws_ec2 as ec2
 
 from constructs_triton import (
+    ComponentEndpointOptions,
     EndpointOptions,
+    InferenceComponentOptions,
     InstanceType,
+    TritonComponentEndpoint,
     TritonEndpoint,
     TritonEnsembleEndpoint,
+    TritonInferenceComponent,
     TritonMultiModelEndpoint,
     TritonVariant,
     VariantOptions,
@@ -33,6 +37,12 @@ CLASSES: list[tuple[Any, type, set[str]]] = [
     (TritonEnsembleEndpoint, EndpointOptions, {"scope", "id", "model_repository", "ensemble"}),
     (TritonMultiModelEndpoint, EndpointOptions, {"scope", "id", "model_repository", "model_cache_setting"}),
     (TritonVariant, VariantOptions, {"variant_name", "model_repository", "model", "instance_type"}),
+    (TritonComponentEndpoint, ComponentEndpointOptions, {"scope", "id"}),
+    (
+        TritonInferenceComponent,
+        InferenceComponentOptions,
+        {"scope", "id", "endpoint", "model_repository", "model", "ensemble"},
+    ),
 ]
 IDS = [each.__name__ for each, _, _ in CLASSES]
 

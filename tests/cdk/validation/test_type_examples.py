@@ -28,7 +28,12 @@ NAMES: dict[str, Any] = {"endpoint": library.TritonEndpoint}
 
 def examples() -> Iterator[tuple[str, str]]:
     """Return the place and the code of each example in a type check."""
-    for entry in declared_properties(library.EndpointOptions).values():
+    tables: tuple[type, ...] = (
+        library.EndpointOptions,
+        library.ComponentEndpointOptions,
+        library.InferenceComponentOptions,
+    )
+    for entry in (each for table in tables for each in declared_properties(table).values()):
         if EXAMPLE.match(entry.property.example):
             yield entry.name, entry.property.example
     for path in sorted(FOLDER.rglob("*.py")):
@@ -48,7 +53,7 @@ def named(reference: ast.expr) -> Any:
     assert isinstance(reference, ast.Name)
     if reference.id in NAMES:
         return NAMES[reference.id]
-    if reference.id in ("ec2", "iam", "kms"):
+    if reference.id in ("ec2", "iam", "kms", "logs"):
         return getattr(cdk, f"aws_{reference.id}")
     for module in (library, planning, cdk, appscaling, cloudwatch, actions, kms, s3, datetime):
         if hasattr(module, reference.id):
