@@ -93,7 +93,7 @@ dist: $(INSTALLED) ## build the wheel and the source distribution in dist/
 	test -z "$(VERSION_TAG)" || test -f "dist/constructs_triton-$(patsubst v%,%,$(VERSION_TAG)).tar.gz"
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
-account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 3 dollars
+account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
 # The environment above has NumPy 1, which the server's Python backend requires.
