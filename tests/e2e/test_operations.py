@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
+from documentation.console import same
 from loopback_aws import CALM, LoopbackAws
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from operate_app import NAME, STACK
@@ -34,6 +36,15 @@ MISSING = (
     "Internal: ModuleNotFoundError: No module named 'torch'\""
 )
 HARMLESS = 'E1121 17:53:12.1 1 server.cc:241] "CudaDriverHelper has not been initialized."'
+
+
+GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "operating.md"
+
+
+def is_in_guide(command: str, output: str) -> bool:
+    """Return whether the guide shows this output of a command, but for values that change."""
+    shown = re.findall(r"```text\n\$ constructs-triton ([^\n]+)\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    return any(each == command and same(text, output) for each, text in shown)
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +141,7 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     observe(EndpointStatus="Failed", FailureReason=PING)
     write_log(
         aws,
-        "AllTraffic/i-0failed",
+        "AllTraffic/i-0a1b2c3d4e5f60718",
         HARMLESS,
         MISSING,
         "error: creating server: Internal - failed to load all models",
@@ -143,9 +154,10 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     lines = text.splitlines()
     assert lines[0] == f"{NAME}: Failed"
     assert "cause: the Python package torch is not installed" in lines[2]
-    assert lines[3].startswith("  from log stream AllTraffic/i-0failed: E1121")
+    assert lines[3].startswith("  from log stream AllTraffic/i-0a1b2c3d4e5f60718: E1121")
     assert "[ping-health-check]" in text
     assert "not read" not in text
+    assert is_in_guide(f"diagnose {NAME}", text)
     code, text = run("diagnose", "--stack", STACK, "--json")
     (result,) = json.loads(text)["endpoints"]
     assert [each["id"] for each in result["diagnoses"]] == [
@@ -155,10 +167,11 @@ def test_a_failed_endpoint_is_diagnosed_from_its_log(
     ]
     code, text = run("logs", NAME, "--errors", "--variant", "AllTraffic")
     assert code == 0
+    assert is_in_guide(f"logs {NAME} --errors", text)
     assert MISSING in text
     assert HARMLESS not in text
     assert HARMLESS in run("logs", NAME)[1]
-    aws.client("logs").delete_log_stream(logGroupName=GROUP, logStreamName="AllTraffic/i-0failed")
+    aws.client("logs").delete_log_stream(logGroupName=GROUP, logStreamName="AllTraffic/i-0a1b2c3d4e5f60718")
 
 
 def test_an_endpoint_that_scales_shows_its_activities(
@@ -192,12 +205,13 @@ def test_an_endpoint_that_scales_shows_its_activities(
     assert code == 1
     assert "[insufficient-capacity]" in text
     assert "from scaling activity of AllTraffic" in text
+    assert is_in_guide(f"diagnose {NAME}", text)
 
 
 def test_an_endpoint_in_update_shows_both_fleets(run: Run, observe: Callable[..., None]) -> None:
     """The new instances are counted beside the old ones; an update is no failure."""
     pending = {
-        "EndpointConfigName": "DigitsEndpointConfig-new",
+        "EndpointConfigName": "DigitsEndpointConfig-Qm3vT8",
         "ProductionVariants": [
             {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 2}
         ],
@@ -205,7 +219,8 @@ def test_an_endpoint_in_update_shows_both_fleets(run: Run, observe: Callable[...
     observe(EndpointStatus="Updating", PendingDeploymentSummary=pending)
     code, text = run("status", NAME)
     assert code == 1
-    assert "update: AllTraffic: 1 of 2 new instances, DigitsEndpointConfig-new" in text
+    assert "update: AllTraffic: 1 of 2 new instances, DigitsEndpointConfig-Qm3vT8" in text
+    assert is_in_guide(f"status {NAME}", text)
     assert run("diagnose", NAME)[0] == 0
 
 
@@ -225,6 +240,7 @@ def test_models_are_loaded_by_calls(run: Run, observe: Callable[..., None]) -> N
     assert sorted({each.partition("-")[0] for each in calls}) == ["alpha", "beta"]
     assert len(calls) == 16
     assert "8 calls of each model reach 2.9 of 3 instances on average" in text
+    assert is_in_guide(f"warm {NAME} --all", text)
 
 
 def test_an_update_that_rolls_back_is_diagnosed(aws: LoopbackAws, assemblies: Path, run: Run) -> None:
@@ -237,6 +253,7 @@ def test_an_update_that_rolls_back_is_diagnosed(aws: LoopbackAws, assemblies: Pa
     assert code == 1
     assert "first failed event of the stack: Digits" in text
     assert "[silent-rollback]" in text
+    assert is_in_guide(f"diagnose {NAME}", text)
     assert run("status", NAME)[0] == 0
 
 

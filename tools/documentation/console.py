@@ -28,7 +28,7 @@ PROJECT = Path(__file__).parents[2]
 CHANGING = re.compile(
     r"\d\d\d\d-\d\d-\d\d \d\d:\d\d:\d\d|\b\d{1,2}:\d\d:\d\d [AP]M\b"
     r"|\| +\d+(?:/\d+)? \|"
-    r"|-[A-Z0-9]{12}\b"
+    r"|-[A-Z0-9]{12}\b|-[a-z0-9]{12}(?=/)"
     r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
     r"|\b(?=[0-9a-f]*\d)[0-9a-f]{8,}\b"
     r"|\b\d+(?:\.\d+)? ?(?:ms|s|seconds|MiB)\b"
