@@ -20,7 +20,8 @@ export PYTHONNOUSERSITE=True
 if [ "${VENV_PYTHON:-}" ]; then
     "$VENV_PYTHON" -m venv "$prefix"
     "$prefix/bin/python" -m pip install --quiet 'numpy<2' tokenizers venv-pack
-    "$prefix/bin/venv-pack" --quiet --prefix "$prefix" --output "$here/processing_env.tar.gz" --force
+    "$prefix/bin/venv-pack" --quiet --prefix "$prefix" --output "$here/processing_env.tar.gz" --force \
+        --compress-level 1
     exit
 fi
 
