@@ -1,9 +1,9 @@
 """Keeps finished archives by the digest of their content, so nothing is compressed twice.
 
-Beside each archive is a small record of its inode, size and times. Archives are hard-linked out of the
-cache, so another program may write into them. An archive that no longer matches its record is not used. If
-only its ctime differs, its content is read: deleting a link changes the ctime, but so does a program that
-writes into the archive and sets its modification time back.
+Beside each archive is a small record of its inode, size, times and content. Archives are hard-linked out of
+the cache, so another program may write into them. An archive that no longer matches its record is not used.
+If only its ctime differs, its content is hashed: deleting a link changes the ctime, but so does a program
+that writes into the archive and sets its modification time back.
 
 The record's own modification time is when the archive was last used. When the cache exceeds its limit, the
 least recently used archives are deleted.
@@ -16,12 +16,11 @@ import os
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository.archive_inspection import inspect_archive
+from blake3 import blake3
+
 from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
@@ -63,12 +62,13 @@ class ArchiveCache:
         """
         archive, record = self._paths(key)
         try:
-            if not _is_unchanged(key, archive, _Record.read(record)):
+            known = _Record.read(record)
+            if not known.matches(archive):
                 return False
             with partial_folder(destination.parent) as folder:
                 _link_or_copy(archive, folder / archive.name)
                 (folder / archive.name).replace(destination)
-            _Record.of(archive, destination).write(record)
+            _Record.of(archive, destination, known.content).write(record)
         except (OSError, ValueError):
             return False
         return True
@@ -77,8 +77,9 @@ class ArchiveCache:
         """Whether ``destination`` already is the archive of ``key`` that this cache placed there."""
         archive, record = self._paths(key)
         try:
-            known, found = _Record.read(record), _Record.of(archive, destination)
-            if known.copy != found.copy or not _is_unchanged(key, archive, known):
+            known = _Record.read(record)
+            found = _Record.of(archive, destination, known.content)
+            if known.copy != found.copy or not known.matches(archive):
                 return False
             found.write(record)
         except (OSError, ValueError):
@@ -96,10 +97,11 @@ class ArchiveCache:
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
                 _link_or_copy(source, folder / archive.name)
+                content = _hash(folder / archive.name)
                 # In this order: a record without an archive is detected, the opposite is not.
-                _Record.of(folder / archive.name, source).write(record)
+                _Record.of(folder / archive.name, source, content).write(record)
                 (folder / archive.name).replace(archive)
-            _Record.of(archive, source).write(record)  # renaming has changed the ctime
+            _Record.of(archive, source, content).write(record)  # renaming has changed the ctime
             if source.stat().st_size * _SMALL >= self._max_bytes or self._eviction_is_due():
                 self._evict(keep=record)
 
@@ -136,15 +138,16 @@ def _archive_of(record: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The state of an archive, and of its last copy if it could not be linked."""
+    """The state and the hash of an archive, and the state of its last copy if it could not be linked."""
 
     archive: list[int]
     copy: list[int | str] | None
+    content: str
 
     @classmethod
-    def of(cls, archive: Path, placed: Path) -> _Record:
+    def of(cls, archive: Path, placed: Path, content: str) -> _Record:
         is_link = archive.samefile(placed)
-        return cls(_state(archive), None if is_link else [str(placed.absolute()), *_state(placed)])
+        return cls(_state(archive), None if is_link else [str(placed.absolute()), *_state(placed)], content)
 
     @classmethod
     def read(cls, path: Path) -> _Record:
@@ -163,22 +166,18 @@ class _Record:
         return record
 
     def write(self, path: Path) -> None:
-        content: dict[str, Any] = {"archive": self.archive, "copy": self.copy}
-        path.write_text(json.dumps(content), encoding="utf-8")
+        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+
+    def matches(self, archive: Path) -> bool:
+        """Whether the archive is unchanged."""
+        state = _state(archive)
+        if state == self.archive:
+            return True
+        return state[:-1] == self.archive[:-1] and _hash(archive) == self.content
 
 
-def _is_unchanged(key: ArchiveKey, archive: Path, known: _Record) -> bool:
-    state = _state(archive)
-    if state == known.archive:
-        return True
-    return state[:-1] == known.archive[:-1] and _has_digest(archive, key.digest)
-
-
-def _has_digest(archive: Path, digest: str) -> bool:
-    try:
-        return inspect_archive(archive).digest == digest
-    except ArchiveError:
-        return False
+def _hash(archive: Path) -> str:
+    return blake3(max_threads=blake3.AUTO).update_mmap(archive).hexdigest()
 
 
 def _state(archive: Path) -> list[int]:
