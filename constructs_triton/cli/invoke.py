@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.cli.component_options import add_component_arguments
-from constructs_triton.datatypes import DATATYPES, by_datatype
+from constructs_triton.cli.input_values import read_input
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
 _SHOWN_ELEMENTS = 6
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")
-_DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
 _EPILOG = """\
 inputs:
   IMAGE=@dog.jpg          the bytes of a file: BYTES of shape [1], with --batch [1, 1]
@@ -62,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--target-model",
         metavar="MODEL",
         help="archive of a multi-model endpoint, or a model name with --index",
+    )
+    parser.add_argument(
+        "--target-variant",
+        metavar="NAME",
+        help="variant that answers (default: SageMaker chooses one by the weights)",
     )
     add_component_arguments(parser)
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
@@ -120,7 +124,9 @@ def run(arguments: argparse.Namespace) -> int:
     datatypes = {name: "BF16" for name, (_, datatype) in inputs.items() if datatype == "BF16"}
     arrays = {name: array for name, (array, _) in inputs.items()}
     try:
-        result = connect(arguments).infer(arrays, arguments.outputs, datatypes=datatypes)
+        result = connect(arguments).infer(
+            arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
+        )
     except InvocationError as error:
         if arguments.batch or _MISSING_BATCH_AXIS not in str(error):
             raise
@@ -156,7 +162,8 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     from constructs_triton.cli.sample_inputs import python_call  # noqa: PLC0415 - --help needs none
 
     print("The same request in Python, with zeros:\n")
-    print(python_call(arguments.endpoint, _client_options(arguments), inputs))
+    options = _client_options(arguments)
+    print(python_call(arguments.endpoint, options, inputs, _invoke_options(arguments)))
 
 
 def _record(
@@ -199,82 +206,9 @@ def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:
-    """Read ``NAME=@file`` or ``NAME=values:DATATYPE`` into a name, an array and the datatype, if written.
-
-    Raises:
-        InvalidValueError: the text has another form, or the file or the values cannot be read.
-    """
-    name, separator, value = text.partition("=")
-    if not name or not separator or not value:
-        raise InvalidValueError(
-            f"--input: must have the form NAME=VALUE, got {text!r}; see `constructs-triton invoke --help`"
-        )
-    path, datatype = f"--input {name}", None
-    if value.startswith("@"):
-        array = _read_file(path, Path(value[1:]))
-    else:
-        array, datatype = _read_inline(path, value)
-    return name, (array[None] if with_batch else array, datatype)
-
-
-def _read_file(path: str, file: Path) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
-    try:
-        if file.suffix == ".npy":
-            array: NDArray[Any] = np.load(file, allow_pickle=False)
-            return array
-        array = np.empty(1, dtype=object)
-        array[0] = file.read_bytes()
-    except (OSError, ValueError, EOFError) as error:
-        raise InvalidValueError(
-            f"{path}: {file} cannot be read ({error}); write @ and the path of a readable file"
-        ) from None
-    return array
-
-
-def _read_inline(path: str, value: str) -> tuple[NDArray[Any], str]:
-    text, _, datatype_name = value.rpartition(":")
-    datatype = by_datatype(datatype_name.upper())
-    if datatype is None:
-        raise InvalidValueError(
-            f"{path}: must end in a colon and a datatype, got {value!r}; use one of {_DATATYPE_NAMES}"
-        )
-    if datatype.datatype == "BYTES":
-        return _read_strings(text), "BYTES"
-    return _read_numbers(path, text, datatype.datatype), datatype.datatype
-
-
-def _read_strings(text: str) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
-    try:
-        values = json.loads(text)
-    except ValueError:
-        values = None
-    return np.array(values if isinstance(values, list) else text.split(","), dtype=object)
-
-
-def _read_numbers(path: str, text: str, datatype_name: str) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
-    from constructs_triton.errors import ResponseDecodingError  # noqa: PLC0415
-    from constructs_triton.wire.dtypes import dtype_of  # noqa: PLC0415
-    from constructs_triton.wire.json_values import read_values  # noqa: PLC0415
-
-    datatype = by_datatype(datatype_name)
-    assert datatype is not None
-    try:
-        values = json.loads(text if text.startswith("[") else f"[{text}]")
-        shape = list(np.shape(values))
-        if datatype.datatype == "BF16":
-            return np.array(values, dtype=np.float32).astype(dtype_of(datatype))
-        return read_values(path, values, datatype, shape, int(np.prod(shape))).reshape(shape)
-    except (ValueError, ResponseDecodingError) as error:
-        raise InvalidValueError(
-            f"{path}: must be {datatype_name} values, got {text[:80]!r} ({error}); write 1,2 or [[1],[2]]"
-        ) from None
+def _invoke_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the parameters of InvokeEndpoint that belong to a request and not to the client."""
+    return {"TargetVariant": arguments.target_variant} if arguments.target_variant else {}
 
 
 def describe(result: InferenceResult) -> dict[str, Any]:

@@ -114,18 +114,30 @@ def _random(datatype: Datatype, shape: tuple[int, ...], generator: np.random.Gen
     return generator.random(shape).astype(dtype)
 
 
-def python_call(endpoint: str, options: Mapping[str, str | None], inputs: Mapping[str, Sample]) -> str:
-    """Return Python code that sends zeros of the same shapes; ``options`` are those of the client."""
+def python_call(
+    endpoint: str,
+    options: Mapping[str, str | None],
+    inputs: Mapping[str, Sample],
+    invoke_options: Mapping[str, str] | None = None,
+) -> str:
+    """Return Python code that sends zeros of the same shapes.
+
+    ``options`` are those of the client, and ``invoke_options`` the parameters of InvokeEndpoint.
+    """
     values = "".join(f"    {name!r}: {_literal(*sample)},\n" for name, sample in inputs.items())
-    given = "".join(f", {name}={value!r}" for name, value in options.items() if value)
+    given = _keywords(options)
     client, names = f"TritonClient.for_endpoint({endpoint!r}{given})", "TritonClient"
     if endpoint.startswith(("http://", "https://")):
         client, names = f"TritonClient(HttpTransport({endpoint!r}))", "HttpTransport, TritonClient"
     return (
         "import numpy as np\n"
         f"from constructs_triton.client import {names}\n\n"
-        f"result = {client}.infer({{\n{values}}})\n"
+        f"result = {client}.infer({{\n{values}}}{_keywords(invoke_options or {})})\n"
     )
+
+
+def _keywords(options: Mapping[str, str | None]) -> str:
+    return "".join(f", {name}={value!r}" for name, value in options.items() if value)
 
 
 def _literal(array: NDArray[Any], datatype: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.cli.invoke import read_input
+from constructs_triton.cli.input_values import read_input
 from constructs_triton.client import Invocation
 from constructs_triton.datatypes import by_datatype
 from constructs_triton.errors import InvalidValueError

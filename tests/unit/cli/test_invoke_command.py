@@ -14,7 +14,7 @@ import pytest
 
 from constructs_triton import client
 from constructs_triton.cli import main
-from constructs_triton.cli.invoke import read_input
+from constructs_triton.cli.input_values import read_input
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.wire import decode_request, encode_response
 
@@ -91,6 +91,8 @@ def test_batch_puts_an_axis_before_the_value() -> None:
         ("x=", "must have the form NAME=VALUE"),
         ("x=1.0", "must end in a colon and a datatype"),
         ("x=1:FP8", "must end in a colon and a datatype"),
+        ("x=[1,2,3,4]", r"write for example --input 'x=\[1,2,3,4\]:FP32'; the datatypes are BOOL"),
+        ("x=a,b:STRING", "write for example --input x=a,b:BYTES;"),
         ("x=1.5:INT32", "must be INT32 values"),
         ("x=[[1],[2,3]]:INT32", "must be INT32 values"),
         ("x=[[1],[2,3]]:BF16", "must be BF16 values"),
@@ -117,8 +119,10 @@ class _Client:
     def for_endpoint(cls, *arguments: Any, **keywords: Any) -> _Client:
         return cls(*arguments, **keywords)
 
-    def infer(self, arrays: dict[str, Any], outputs: Any, *, datatypes: dict[str, str]) -> Any:
-        self.calls.append(("called", sorted(arrays), outputs, datatypes))
+    def infer(
+        self, arrays: dict[str, Any], outputs: Any, *, datatypes: dict[str, str], **invoke_options: str
+    ) -> Any:
+        self.calls.append(("called", sorted(arrays), outputs, datatypes, invoke_options))
         raise InvocationError("endpoint e: failed; see the log")
 
 
@@ -153,7 +157,15 @@ def test_inputs_and_outputs_reach_the_client(monkeypatch: pytest.MonkeyPatch) ->
     _Client.calls.clear()
     words = ["--input", "b=1:BF16", "--input", "a=1:FP32", "--output", "y", "--output", "z"]
     assert main(["invoke", "e", *words]) == 1
-    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"})
+    assert _Client.calls[1] == ("called", ["a", "b"], ["y", "z"], {"b": "BF16"}, {})
+
+
+def test_target_variant_reaches_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a parameter of the request, not of the client."""
+    monkeypatch.setattr(client, "TritonClient", _Client)
+    _Client.calls.clear()
+    assert main(["invoke", "e", "--input", "x=1:FP32", "--target-variant", "next"]) == 1
+    assert _Client.calls[1][-1] == {"TargetVariant": "next"}
 
 
 BATCH_MESSAGE = (

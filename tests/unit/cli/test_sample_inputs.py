@@ -74,8 +74,10 @@ def test_python_call_is_code(endpoint: str) -> None:
         "x": (np.zeros((1, 4), "f4"), "FP32"),
         "s": (np.full((1, 1), b"", dtype=object), "BYTES"),
     }
-    code = python_call(endpoint, {"endpoint_url": "http://x", "region_name": None}, inputs)
+    options = {"endpoint_url": "http://x", "region_name": None}
+    code = python_call(endpoint, options, inputs, {"TargetVariant": "next"})
     ast.parse(code)
+    assert "}, TargetVariant='next')" in code
     assert repr(endpoint) in code
     assert "'x': np.zeros((1, 4), \"float32\")" in code
     assert "region_name" not in code

@@ -1,0 +1,107 @@
+"""The values of ``--input``: ``NAME=@file`` and ``NAME=values:DATATYPE``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.datatypes import DATATYPES, by_datatype
+from constructs_triton.errors import InvalidValueError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read_input"]
+
+_DATATYPE_NAMES = ", ".join(row.datatype for row in DATATYPES)
+_NUMBERS = re.compile(r"[-+0-9.eE,\[\]\s]+")
+
+
+def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any], str | None]]:
+    """Read ``NAME=@file`` or ``NAME=values:DATATYPE`` into a name, an array and the datatype, if written.
+
+    Raises:
+        InvalidValueError: the text has another form, or the file or the values cannot be read.
+    """
+    name, separator, value = text.partition("=")
+    if not name or not separator or not value:
+        raise InvalidValueError(
+            f"--input: must have the form NAME=VALUE, got {text!r}; see `constructs-triton invoke --help`"
+        )
+    datatype = None
+    if value.startswith("@"):
+        array = _read_file(f"--input {name}", Path(value[1:]))
+    else:
+        array, datatype = _read_inline(name, value)
+    return name, (array[None] if with_batch else array, datatype)
+
+
+def _read_file(path: str, file: Path) -> NDArray[Any]:
+    import numpy as np  # noqa: PLC0415 - --help needs none
+
+    try:
+        if file.suffix == ".npy":
+            array: NDArray[Any] = np.load(file, allow_pickle=False)
+            return array
+        array = np.empty(1, dtype=object)
+        array[0] = file.read_bytes()
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidValueError(
+            f"{path}: {file} cannot be read ({error}); write @ and the path of a readable file"
+        ) from None
+    return array
+
+
+def _read_inline(name: str, value: str) -> tuple[NDArray[Any], str]:
+    text, _, datatype_name = value.rpartition(":")
+    datatype = by_datatype(datatype_name.upper())
+    if datatype is None:
+        raise InvalidValueError(
+            f"--input {name}: must end in a colon and a datatype, got {value!r}; write for example "
+            f"--input {_example(name, value)}; the datatypes are {_DATATYPE_NAMES}"
+        )
+    if datatype.datatype == "BYTES":
+        return _read_strings(text), "BYTES"
+    return _read_numbers(f"--input {name}", text, datatype.datatype), datatype.datatype
+
+
+def _example(name: str, value: str) -> str:
+    """Return the input with a datatype that fits its values, quoted for the shell."""
+    text, separator, _ = value.rpartition(":")
+    values = text if separator else value
+    datatype = "FP32" if _NUMBERS.fullmatch(values) else "BYTES"
+    return shlex.quote(f"{name}={values}:{datatype}")
+
+
+def _read_strings(text: str) -> NDArray[Any]:
+    import numpy as np  # noqa: PLC0415 - --help needs none
+
+    try:
+        values = json.loads(text)
+    except ValueError:
+        values = None
+    return np.array(values if isinstance(values, list) else text.split(","), dtype=object)
+
+
+def _read_numbers(path: str, text: str, datatype_name: str) -> NDArray[Any]:
+    import numpy as np  # noqa: PLC0415 - --help needs none
+
+    from constructs_triton.errors import ResponseDecodingError  # noqa: PLC0415
+    from constructs_triton.wire.dtypes import dtype_of  # noqa: PLC0415
+    from constructs_triton.wire.json_values import read_values  # noqa: PLC0415
+
+    datatype = by_datatype(datatype_name)
+    assert datatype is not None
+    try:
+        values = json.loads(text if text.startswith("[") else f"[{text}]")
+        shape = list(np.shape(values))
+        if datatype.datatype == "BF16":
+            return np.array(values, dtype=np.float32).astype(dtype_of(datatype))
+        return read_values(path, values, datatype, shape, int(np.prod(shape))).reshape(shape)
+    except (ValueError, ResponseDecodingError) as error:
+        raise InvalidValueError(
+            f"{path}: must be {datatype_name} values, got {text[:80]!r} ({error}); write 1,2 or [[1],[2]]"
+        ) from None
