@@ -11,7 +11,13 @@ from aws_cdk import aws_sagemaker as sagemaker
 from cdk_apps import flat, policies, resources
 from example_apps import CAPABILITIES, Template, example
 
-from constructs_triton import InstanceType, TritonEndpoint, TritonEnsembleEndpoint, TritonMultiModelEndpoint
+from constructs_triton import (
+    InstanceType,
+    TritonComponentEndpoint,
+    TritonEndpoint,
+    TritonEnsembleEndpoint,
+    TritonMultiModelEndpoint,
+)
 
 pytestmark = pytest.mark.xdist_group("examples")
 
@@ -59,12 +65,15 @@ def test_zero_is_a_value() -> None:
 @pytest.mark.parametrize("name", CAPABILITIES)
 def test_default_child_is_the_endpoint(name: str) -> None:
     """The default child is the L1 of the endpoint, and properties return the other L1 constructs."""
-    made = [each for each in example(name).app.node.find_all() if isinstance(each, ENDPOINTS)]
+    kinds = (*ENDPOINTS, TritonComponentEndpoint)
+    made = [each for each in example(name).app.node.find_all() if isinstance(each, kinds)]
     assert made
     for endpoint in made:
         assert isinstance(endpoint.node.default_child, sagemaker.CfnEndpoint)
         assert isinstance(endpoint.cfn_endpoint_config, sagemaker.CfnEndpointConfig)
-        assert all(isinstance(each.cfn_model, sagemaker.CfnModel) for each in endpoint.variants)
+        # The models of a component endpoint belong to its components.
+        variants = () if isinstance(endpoint, TritonComponentEndpoint) else endpoint.variants
+        assert all(isinstance(each.cfn_model, sagemaker.CfnModel) for each in variants)
 
 
 @pytest.mark.parametrize("name", CAPABILITIES)

@@ -33,16 +33,20 @@ def resolve(value: Any, names: Mapping[str, str]) -> Any:
     """
     match value:
         case {"Ref": name}:
-            return names.get(name, _PSEUDO.get(name, name))
+            resolved = names.get(name, _PSEUDO.get(name, name))
         case {"Fn::GetAtt": [name, attribute]}:
-            return names.get(f"{name}.{attribute}", name)
+            resolved = names.get(f"{name}.{attribute}", name)
         case {"Fn::Join": [separator, parts]}:
-            return separator.join(str(resolve(part, names)) for part in parts)
+            resolved = separator.join(str(resolve(part, names)) for part in parts)
+        case {"Fn::Select": [1, {"Fn::Split": ["inference-component/", arn]}]}:
+            resolved = str(resolve(arn, names)).rpartition("inference-component/")[2]
         case dict():
-            return {key: resolve(each, names) for key, each in value.items()}
+            resolved = {key: resolve(each, names) for key, each in value.items()}
         case list():
-            return [resolve(each, names) for each in value]
-    return value
+            resolved = [resolve(each, names) for each in value]
+        case _:
+            resolved = value
+    return resolved
 
 
 def calls_of(template: Mapping[str, Any], names: Mapping[str, str] | None = None) -> Iterator[Call]:

@@ -130,7 +130,7 @@ def test_the_server_of_a_check_has_no_port(tmp_path: Path) -> None:
     with check.server():
         answers: dict[str, str] = {}
         check.ask(answers)
-        processes = processes_in(tmp_path / "private")
+        processes = processes_in(tmp_path / "private" / "server")
         assert (answers, len(processes) > 1, listening(processes)) == ({"m": "loads"}, True, set())
 
 
