@@ -19,7 +19,8 @@ from triton_server import needs_server
 from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("deploy_engine")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]
 
 SCORES = "np.array(scores, np.float32)"
 CALL = """

@@ -20,9 +20,10 @@ from constructs_triton.local import LocalEndpoint
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"
 
+BUDGET_MINUTES = 4
 pytestmark = [
     pytest.mark.e2e,
-    pytest.mark.xdist_group("deploy_cli"),
+    pytest.mark.usefixtures("budget"),
     pytest.mark.skipif(
         shutil.which("node") is None or not CDK.exists(),
         reason="the CDK's command line needs Node and `npm ci`; the same steps run without it elsewhere",
