@@ -39,6 +39,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Triton server, and serve SageMaker's runtime API for them on 127.0.0.1. Prints how to call them. "
         "Ctrl-C stops everything.",
     )
+    _add_sources(up)
+    _add_server(up)
+    _add_limits(up)
+    # fmt: off
+    up.add_argument("--bucket-folder", type=Path, metavar="DIR",
+                    help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
+                         "archives of multi-model endpoints")
+    up.add_argument("--json", action="store_true",
+                    help="print one line of JSON instead of text when the endpoints are ready")
+    # fmt: on
+    _add_containers(up)
+    _add_endings(up)
+
+
+def _add_sources(up: argparse.ArgumentParser) -> None:
+    """Declare where the endpoints come from, and which of them run."""
     # fmt: off
     up.add_argument("source", nargs="?", type=Path, metavar="PATH",
                     help="folder that `npx cdk synth` wrote, a model repository, or a .tar.gz "
@@ -53,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--multi-model", action="store_true",
                     help="serve all top-level models of a repository, or all archives of a folder; "
                          "callers choose one with TargetModel")
+    # fmt: on
+
+
+def _add_server(up: argparse.ArgumentParser) -> None:
+    """Declare the address, and the programs and files that the models run with."""
+    # fmt: off
     up.add_argument("--port", type=_port, default=8080, metavar="PORT",
                     help="port on 127.0.0.1, 0 for any free port (default: 8080)")
     up.add_argument("--python", type=Path, metavar="PATH",
@@ -71,6 +93,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--no-stand-ins", action="store_true",
                     help="refuse models whose backend the server does not have, instead of running them "
                          "with the framework's Python package")
+    # fmt: on
+
+
+def _add_limits(up: argparse.ArgumentParser) -> None:
+    """Declare the memory, and how long starting and answering may take."""
+    # fmt: off
     up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
                     help="memory of each multi-model endpoint in MiB; above it, the least recently used "
                          "model is unloaded (default: 70 percent of the free memory, shared equally)")
@@ -82,14 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     up.add_argument("--wake-delay", type=_seconds_or_zero, default=5.0, metavar="SECONDS",
                     help="how long an inference component whose scaling starts at zero copies has no "
                          "capacity after its first call; 0 for not at all (default: 5; in AWS minutes)")
-    up.add_argument("--bucket-folder", type=Path, metavar="DIR",
-                    help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
-                         "archives of multi-model endpoints")
-    up.add_argument("--json", action="store_true",
-                    help="print one line of JSON instead of text when the endpoints are ready")
     # fmt: on
-    _add_containers(up)
-    _add_endings(up)
 
 
 def _add_containers(up: argparse.ArgumentParser) -> None:

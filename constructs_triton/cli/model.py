@@ -58,17 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                      help="name of the model (default: the name of the file without its ending)")
     new.add_argument("-o", "--repository", type=Path, default=Path("models"), metavar="DIR",
                      help="model repository; created if it does not exist (default: models)")
-    new.add_argument("--max-batch-size", type=_count, metavar="N",
-                     help="largest batch; 0 means that Triton does not batch (default: that of Triton)")
-    new.add_argument("--dynamic-batching", type=_microseconds, metavar="DELAY",
-                     help="how long a request may wait for others, for example 5ms or 500us")
-    new.add_argument("--instances", type=_positive, metavar="N",
-                     help="instances of the model on each GPU, or on the CPU (default: that of Triton)")
-    device = new.add_mutually_exclusive_group()
-    device.add_argument("--gpu", dest="kind", action="store_const", const="KIND_GPU",
-                        help="run the model on GPUs (default: on GPUs if the instance has them)")
-    device.add_argument("--cpu", dest="kind", action="store_const", const="KIND_CPU",
-                        help="run the model on the CPU")
+    _add_execution(new)
     new.add_argument("--input", action="append", default=[], dest="inputs", metavar="NAME:DATATYPE:DIMS",
                      help="an input tensor, see below; repeat it for each input")
     new.add_argument("--output", action="append", default=[], dest="outputs", metavar="NAME:DATATYPE:DIMS",
@@ -81,6 +71,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                      help="dims of an input in the warmup request, without the batch dimension (default: 1 "
                           "for each variable size)")
     new.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    # fmt: on
+
+
+def _add_execution(new: argparse.ArgumentParser) -> None:
+    """Declare how Triton batches the requests, and where it runs the model."""
+    # fmt: off
+    new.add_argument("--max-batch-size", type=_count, metavar="N",
+                     help="largest batch; 0 means that Triton does not batch (default: that of Triton)")
+    new.add_argument("--dynamic-batching", type=_microseconds, metavar="DELAY",
+                     help="how long a request may wait for others, for example 5ms or 500us")
+    new.add_argument("--instances", type=_positive, metavar="N",
+                     help="instances of the model on each GPU, or on the CPU (default: that of Triton)")
+    device = new.add_mutually_exclusive_group()
+    device.add_argument("--gpu", dest="kind", action="store_const", const="KIND_GPU",
+                        help="run the model on GPUs (default: on GPUs if the instance has them)")
+    device.add_argument("--cpu", dest="kind", action="store_const", const="KIND_CPU",
+                        help="run the model on the CPU")
     # fmt: on
 
 

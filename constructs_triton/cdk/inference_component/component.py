@@ -102,14 +102,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._deployment = deployment
         self._alarm_names = alarm_names
         self._bound = self._bind(container)
-        permissions = self._permit()
-        self._cfn_model = make_model(
-            self._bound,
-            execution_role_arn=shared_role.role.role_arn,
-            permissions=permissions,
-            enable_network_isolation=endpoint.has_network_isolation,
-            vpc_config=endpoint.model_vpc_config,
-        )
+        self._cfn_model = self._make_model(shared_role.role)
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         self._keep_on_removal()
@@ -193,6 +186,15 @@ class TritonInferenceComponent(InferenceComponentBase):
         location = resolved.models.bind(self)
         image = container.image.bind(self, resolved.instance_type)
         return BoundVariant(resolved, self, image, location, Sizing.of(resolved.options, location))
+
+    def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
+        return make_model(
+            self._bound,
+            permissions=self._permit(),
+            execution_role_arn=role.role_arn,
+            enable_network_isolation=self._endpoint.has_network_isolation,
+            vpc_config=self._endpoint.model_vpc_config,
+        )
 
     def _permit(self) -> RolePermissions | None:
         try:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aws_cdk import CustomResource, Duration
+from aws_cdk import Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.repository.archive_assets import (
     FILE_LABEL,
     FILE_LIST_LABEL,
@@ -22,15 +21,11 @@ from constructs_triton.cdk.repository.archive_assets import (
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.repository.sync_permissions import (
+    deletion_statements,
     place_statements,
-    prune_statement,
     read_statement,
-    removal_statements,
 )
-from constructs_triton.custom_resource_handlers.model_sync import (
-    FILES_RESOURCE_TYPE,
-    SERVICE_TIMEOUT_SECONDS,
-)
+from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
@@ -90,22 +85,10 @@ class FileSync(Construct):
             *decrypt_statements("DecryptFiles", asset_encryption_key),
             *place_statements(bucket, prefix),
             _find_statement(bucket, prefix),
+            *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
         ]
-        if prune_after is not None:
-            statements.append(prune_statement(bucket, prefix))
-        if remove_on_delete:
-            statements += removal_statements(bucket, prefix)
         function = FileSyncFunction(self, "Function")
-        permissions = RolePermissions(self, "Policy", role=function.role, statements=statements)
-        self.resource = CustomResource(
-            self,
-            "Resource",
-            resource_type=FILES_RESOURCE_TYPE,
-            service_token=function.function.function_arn,
-            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
-            properties=properties.to_cloudformation(),
-        )
-        self.resource.node.add_dependency(permissions, function.continuation_policy)
+        self.resource = function.create_resource(self, FILES_RESOURCE_TYPE, statements, properties)
 
 
 class _Assets:

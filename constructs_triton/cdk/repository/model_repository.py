@@ -26,17 +26,13 @@ from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_com
 from constructs_triton.cdk.repository.prefixed_construct import PrefixedConstruct
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
-    check_bucket,
-    check_prefix,
-    check_retention,
     check_source,
-    known_naming,
     refuse_with_archive_prefix,
 )
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
 from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
-from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
+from constructs_triton.cdk.validation.property_types import check_type
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
@@ -113,33 +109,20 @@ class TritonModelRepository(PrefixedConstruct):
     ) -> None:
         check_source(source)
         check_type("check", check, (RepositoryCheck, "RepositoryCheck.off()"))
-        check_bucket(bucket, encryption_key, versioned)
-        check_has("asset_encryption_key", asset_encryption_key, *KEY)
-        check_type("removal_policy", removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
-        check_prefix(prefix)
-        check_retention(prune_after)
         prefix_options = PrefixOptions(
             prefix=prefix,
-            naming=known_naming(target_model_naming),
+            naming=target_model_naming,
             bucket=bucket,
             prune_after=prune_after,
             encryption_key=encryption_key,
             asset_encryption_key=asset_encryption_key,
             versioned=versioned,
             removal_policy=removal_policy,
-        )
+        ).checked()
         self.repository_check = RepositoryCheck.on() if check is None else check
         loaded = None if source is None else source.load(CompositionOptions.of(calls, serve_alone))
         if isinstance(loaded, ArchivePrefix):
-            refuse_with_archive_prefix(
-                bucket=bucket,
-                prefix=prefix,
-                prune_after=prune_after,
-                encryption_key=encryption_key,
-                versioned=versioned,
-                target_model_naming=target_model_naming,
-                removal_policy=removal_policy,
-            )
+            _refuse_options_of_created_prefix(prefix_options)
         warnings = [] if loaded is None else self._check(loaded, None)
         super().__init__(scope, id)
         self._catalog = ModelCatalog(loaded)
@@ -327,3 +310,16 @@ def annotate(construct: Construct, findings: Iterable[Finding]) -> None:
     annotations = Annotations.of(construct)
     for finding in findings:
         annotations.add_warning_v2(f"constructs-triton:{finding.code}", finding.one_line)
+
+
+def _refuse_options_of_created_prefix(options: PrefixOptions) -> None:
+    """Refuse what cannot be set on a prefix that other programs fill."""
+    refuse_with_archive_prefix(
+        bucket=options.bucket,
+        prefix=options.prefix,
+        prune_after=options.prune_after,
+        encryption_key=options.encryption_key,
+        versioned=options.versioned,
+        target_model_naming=options.naming,
+        removal_policy=options.removal_policy,
+    )

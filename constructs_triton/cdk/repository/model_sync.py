@@ -17,10 +17,9 @@ from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveA
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
+    deletion_statements,
     place_statements,
-    prune_statement,
     read_statement,
-    removal_statements,
 )
 from constructs_triton.custom_resource_handlers.model_sync import (
     FUNCTION_TIMEOUT_SECONDS,
@@ -68,6 +67,26 @@ class ModelSyncFunction(DeployFunction):
             ],
         )
 
+    def create_resource(
+        self,
+        scope: Construct,
+        resource_type: str,
+        statements: Sequence[iam.PolicyStatement],
+        properties: SyncProperties,
+    ) -> CustomResource:
+        """Create the custom resource of the function, after the function's permissions."""
+        permissions = RolePermissions(scope, "Policy", role=self.role, statements=statements)
+        resource = CustomResource(
+            scope,
+            "Resource",
+            resource_type=resource_type,
+            service_token=self.function.function_arn,
+            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
+            properties=properties.to_cloudformation(),
+        )
+        resource.node.add_dependency(permissions, self.continuation_policy)
+        return resource
+
 
 class ModelSync(Construct):
     """Keeps archives under ``prefix`` of ``bucket``, and ``index.json`` beside them.
@@ -94,7 +113,8 @@ class ModelSync(Construct):
     ) -> None:
         super().__init__(scope, id)
         sync_function = ModelSyncFunction(self, "Function")
-        given_buckets = _distinct([stored.bucket for _, stored in stored_archives.values()])
+        given_archives = [stored for _, stored in stored_archives.values()]
+        given_buckets = _distinct([stored.bucket for stored in given_archives])
         manifest = _manifest(archives, stored_archives, given_buckets)
         asset = StackAssets(self).add_json(manifest.to_json(), manifest.digest, label_of(LIST_LABEL, scope))
         properties = SyncProperties(
@@ -109,27 +129,15 @@ class ModelSync(Construct):
         )
         other_statements = [
             *decrypt_statements("DecryptArchives", asset_encryption_key),
-            *_given_statements([stored for _, stored in stored_archives.values()]),
+            *_given_statements(given_archives),
             *place_statements(bucket, prefix),
+            *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
         ]
-        if prune_after is not None:
-            other_statements.append(prune_statement(bucket, prefix))
-        if remove_on_delete:
-            other_statements += removal_statements(bucket, prefix)
         asset_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
             self, asset.bucket_name, asset.object_key, asset_keys, other_statements
         )
-        permissions = RolePermissions(self, "Policy", role=sync_function.role, statements=statements)
-        self.resource = CustomResource(
-            self,
-            "Resource",
-            resource_type=RESOURCE_TYPE,
-            service_token=sync_function.function.function_arn,
-            service_timeout=Duration.seconds(SERVICE_TIMEOUT_SECONDS),
-            properties=properties.to_cloudformation(),
-        )
-        self.resource.node.add_dependency(permissions, sync_function.continuation_policy)
+        self.resource = sync_function.create_resource(self, RESOURCE_TYPE, statements, properties)
 
 
 def _distinct(buckets: Sequence[s3.IBucket]) -> list[s3.IBucket]:

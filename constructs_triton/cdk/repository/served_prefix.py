@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
 from aws_cdk import aws_iam as iam
@@ -16,12 +16,19 @@ from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalM
 from constructs_triton.cdk.repository.model_bucket import create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
+from constructs_triton.cdk.repository.properties import (
+    check_bucket,
+    check_prefix,
+    check_retention,
+    known_naming,
+)
 from constructs_triton.cdk.repository.target_model import (
     TargetModel,
     TargetModelNaming,
     check_target_model,
     refuse_collisions,
 )
+from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 from constructs_triton.tokens import is_token
 
@@ -53,6 +60,19 @@ class PrefixOptions:
     asset_encryption_key: kms.IKey | None
     versioned: bool
     removal_policy: RemovalPolicy
+
+    def checked(self) -> PrefixOptions:
+        """Check the properties, and return them with the naming as ``TargetModelNaming``.
+
+        Raises:
+            InvalidValueError: a property has the wrong type or value, or two of them exclude each other.
+        """
+        check_bucket(self.bucket, self.encryption_key, self.versioned)
+        check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
+        check_type("removal_policy", self.removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
+        check_prefix(self.prefix)
+        check_retention(self.prune_after)
+        return replace(self, naming=known_naming(self.naming))
 
 
 class ServedPrefix:

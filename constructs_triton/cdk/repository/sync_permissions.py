@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import Aws
+from aws_cdk import Aws, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3 as s3
 
-__all__ = ["READ_ACTIONS", "place_statements", "prune_statement", "read_statement", "removal_statements"]
+__all__ = ["READ_ACTIONS", "deletion_statements", "place_statements", "read_statement"]
 
 # S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
 READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
@@ -50,7 +50,16 @@ def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatemen
     return statements
 
 
-def prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+def deletion_statements(
+    bucket: s3.IBucket, prefix: str, *, prune_after: Duration | None, remove_on_delete: bool
+) -> list[iam.PolicyStatement]:
+    """Allow to delete what is out of use, and everything when the resource is deleted."""
+    pruning = [_prune_statement(bucket, prefix)] if prune_after is not None else []
+    removal = _removal_statements(bucket, prefix) if remove_on_delete else []
+    return [*pruning, *removal]
+
+
+def _prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
     """Allow to delete objects below a prefix."""
     return iam.PolicyStatement(
         sid="PruneArchives",
@@ -59,7 +68,7 @@ def prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
     )
 
 
-def removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
     """Allow to delete every version of every object below a prefix."""
     return [
         iam.PolicyStatement(
