@@ -105,7 +105,7 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
         "model_data_download_timeout: must be from 60 to 3600 seconds",
     ),
     ({"max_zone_imbalance": 101}, "max_zone_imbalance: must be from 0 to 100"),
-    ({"placement_strategy": "SPRED"}, 'placement_strategy: .*did you mean "SPREAD"'),
+    ({"placement_strategy": "SPRAED"}, 'placement_strategy: .*did you mean "SPREAD"'),
     # Names.
     ({"inference_component_name": "no_underscores"}, "inference_component_name: must match"),
     ({"inference_component_name": "x" * 64}, "inference_component_name: must have 1 to 63 characters"),
