@@ -8,6 +8,7 @@ INSTALLED := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
 # uv takes seconds where pip takes minutes. pip is the fallback where only pip knows the package index.
 QUIETLY := --quiet --disable-pip-version-check -c constraints.txt
+UV_INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python -c constraints.txt
 NODE_INSTALLED := node_modules/.package-lock.json
 
 # jsii and the AWS SDK print long warnings about old versions of Node.js.
@@ -30,10 +31,12 @@ help: ## list the targets
 system: ## check for system packages; as root, install the missing ones with apt-get
 	@$(PYTHON) tools/check_system.py --install
 
+# aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
+# pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
 $(INSTALLED): pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[dev]' || \
+	$(UV_INSTALL) -e '.[dev]' && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
 		$(BIN)/python -m pip install $(QUIETLY) -e '.[dev]'
 	@touch $@
 
