@@ -31,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target-model", metavar="MODEL", help="archive or model for requests that do not name one"
     )
+    parser.add_argument(
+        "--target-variant",
+        metavar="NAME",
+        help="variant that answers (default: SageMaker chooses one by the weights)",
+    )
     add_component_arguments(parser)
     parser.add_argument("--index", metavar="S3_URI", help="index.json that maps model names to archives")
     parser.add_argument("--endpoint-url", metavar="URL", help="URL of a local run (default: AWS)")
@@ -52,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
         client.transport,
         target_model_of=client.index.target_model if client.index else str,
         target_model=arguments.target_model,
+        target_variant=arguments.target_variant,
         inference_component=arguments.inference_component,
         wake_timeout=arguments.wake_timeout,
     )

@@ -30,14 +30,16 @@ def verify_requests(
     *,
     target_model_of: Callable[[str], str] = lambda name: name,
     target_model: str | None = None,
+    target_variant: str | None = None,
     inference_component: str | None = None,
     wake_timeout: float = 0,
 ) -> list[VerifiedRequest]:
     """Send every request once and return how each response differs from the expected outputs.
 
     ``target_model_of`` returns the archive of a model's name. ``target_model`` is used for requests that name
-    no model. On an endpoint with inference components, ``inference_component`` answers all requests, and the
-    first one waits for ``wake_timeout`` seconds until the component has a copy.
+    no model. ``target_variant`` answers all requests (default: SageMaker chooses a variant by the weights).
+    On an endpoint with inference components, ``inference_component`` answers all requests, and the first one
+    waits for ``wake_timeout`` seconds until the component has a copy.
     """
     results = []
     for request in recorded.requests:
@@ -45,6 +47,8 @@ def verify_requests(
         options = {} if name is None else {"TargetModel": target_model_of(name)}
         if inference_component is not None:
             options = {"InferenceComponentName": inference_component}
+        if target_variant is not None:
+            options["TargetVariant"] = target_variant
         found = _differences(request, transport, options, wake_timeout)
         results.append(VerifiedRequest(request.name, tuple(found)))
     return results

@@ -20,20 +20,23 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_diag
 def _assembly(folder: Path, constant: float) -> Path:
     builder = AssemblyBuilder(folder / "cdk.out")
     builder.single_model("Model", builder.asset("m", below("m", adding_model(constant))))
-    builder.endpoint("Adding", {"AllTraffic": ("Model", 1)})
+    builder.single_model("Next", builder.asset("next", below("m", adding_model(constant + 1))))
+    builder.endpoint("Adding", {"AllTraffic": ("Model", 1), "Next": ("Next", 0)})
     return builder.write()
 
 
 def test_a_recorded_response_is_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same endpoint answers equally; another model differs, and `local up --verify` exits with 1."""
+    """The same variant answers equally; another one differs, and `local up --verify` exits with 1."""
     file = tmp_path / "requests.json"
     with LocalEndpoint.from_assembly(_assembly(tmp_path / "first", 1)) as local:
         where = ("--endpoint-url", local.endpoint_url)
         assert main(["invoke", "Adding", "--input", "X=1,2:FP32", "--record", str(file), *where]) == 0
         assert main(["verify", "Adding", str(file), *where]) == 0
-    assert capsys.readouterr().out.endswith("request-1: equal\n0 of 1 responses differ\n")
+        assert capsys.readouterr().out.endswith("request-1: equal\n0 of 1 responses differ\n")
+        assert main(["verify", "Adding", str(file), "--target-variant", "Next", *where]) == 1
+        assert "the first at 0: must be 2.0, got 3.0" in capsys.readouterr().out
     (request,) = json.loads(file.read_text())["requests"]
     assert request["outputs"][0]["data"] == [2.0, 3.0]
     program = "from constructs_triton.cli import main; raise SystemExit(main())"
