@@ -33,13 +33,13 @@ def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any],
         )
     datatype = None
     if value.startswith("@"):
-        array = _read_file(f"--input {name}", Path(value[1:]))
+        array = _read_file(name, Path(value[1:]))
     else:
         array, datatype = _read_inline(name, value)
     return name, (array[None] if with_batch else array, datatype)
 
 
-def _read_file(path: str, file: Path) -> NDArray[Any]:
+def _read_file(name: str, file: Path) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
     try:
@@ -49,10 +49,27 @@ def _read_file(path: str, file: Path) -> NDArray[Any]:
         array = np.empty(1, dtype=object)
         array[0] = file.read_bytes()
     except (OSError, ValueError, EOFError) as error:
-        raise InvalidValueError(
-            f"{path}: {file} cannot be read ({error}); write @ and the path of a readable file"
-        ) from None
+        hint = _file_hint(name, str(file).rpartition(":")[0]) or "write @ and the path of a readable file"
+        raise InvalidValueError(f"--input {name}: {file} cannot be read ({error}); {hint}") from None
     return array
+
+
+def _file_hint(name: str, value: str) -> str | None:
+    """Return how to send a file, if the value is the name of one, with or without a datatype."""
+    found = next((file for file in (value, value.rpartition(":")[0]) if _is_file(file)), None)
+    if found is None:
+        return None
+    hint = f"{found} is a file, so write --input {shlex.quote(f'{name}=@{found}')}"
+    if found.endswith(".npy"):
+        return hint
+    return f"{hint} for a BYTES input; for others save an array with numpy.save and write {name}=@FILE.npy"
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except OSError:  # no file can have this name, for instance one of over 255 bytes
+        return False
 
 
 def _read_inline(name: str, value: str) -> tuple[NDArray[Any], str]:
@@ -60,12 +77,16 @@ def _read_inline(name: str, value: str) -> tuple[NDArray[Any], str]:
     datatype = by_datatype(datatype_name.upper())
     if datatype is None:
         raise InvalidValueError(
-            f"--input {name}: must end in a colon and a datatype, got {value!r}; write for example "
-            f"--input {_example(name, value)}; the datatypes are {_DATATYPE_NAMES}"
+            f"--input {name}: must end in a colon and a datatype, got {value!r}; "
+            f"{_file_hint(name, value) or _datatype_hint(name, value)}"
         )
     if datatype.datatype == "BYTES":
         return _read_strings(text), "BYTES"
-    return _read_numbers(f"--input {name}", text, datatype.datatype), datatype.datatype
+    return _read_numbers(name, text, datatype.datatype), datatype.datatype
+
+
+def _datatype_hint(name: str, value: str) -> str:
+    return f"write for example --input {_example(name, value)}; the datatypes are {_DATATYPE_NAMES}"
 
 
 def _example(name: str, value: str) -> str:
@@ -86,7 +107,7 @@ def _read_strings(text: str) -> NDArray[Any]:
     return np.array(values if isinstance(values, list) else text.split(","), dtype=object)
 
 
-def _read_numbers(path: str, text: str, datatype_name: str) -> NDArray[Any]:
+def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
     from constructs_triton.errors import ResponseDecodingError  # noqa: PLC0415
@@ -100,8 +121,9 @@ def _read_numbers(path: str, text: str, datatype_name: str) -> NDArray[Any]:
         shape = list(np.shape(values))
         if datatype.datatype == "BF16":
             return np.array(values, dtype=np.float32).astype(dtype_of(datatype))
-        return read_values(path, values, datatype, shape, int(np.prod(shape))).reshape(shape)
+        return read_values(f"--input {name}", values, datatype, shape, int(np.prod(shape))).reshape(shape)
     except (ValueError, ResponseDecodingError) as error:
+        hint = _file_hint(name, text) or "write 1,2 or [[1],[2]]"
         raise InvalidValueError(
-            f"{path}: must be {datatype_name} values, got {text[:80]!r} ({error}); write 1,2 or [[1],[2]]"
+            f"--input {name}: must be {datatype_name} values, got {text[:80]!r} ({error}); {hint}"
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -91,6 +92,7 @@ def test_batch_puts_an_axis_before_the_value() -> None:
         ("x=", "must have the form NAME=VALUE"),
         ("x=1.0", "must end in a colon and a datatype"),
         ("x=1:FP8", "must end in a colon and a datatype"),
+        ("x=" + "a" * 300, "must end in a colon and a datatype"),
         ("x=[1,2,3,4]", r"write for example --input 'x=\[1,2,3,4\]:FP32'; the datatypes are BOOL"),
         ("x=a,b:STRING", "write for example --input x=a,b:BYTES;"),
         ("x=1.5:INT32", "must be INT32 values"),
@@ -105,6 +107,43 @@ def test_wrong_inputs_are_reported_with_their_name(text: str, message: str) -> N
     """The error names the input and the expected form."""
     with pytest.raises(InvalidValueError, match=message):
         read_input(text, with_batch=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [
+        ("dog.jpg", "dog.jpg"),
+        ("dog.jpg:STRING", "dog.jpg"),
+        ("dog.jpg:UINT8", "dog.jpg"),
+        ("@dog.jpg:BYTES", "dog.jpg"),
+        ("a dog.jpg", "a dog.jpg"),
+        ("ids.npy", "ids.npy"),
+        ("ids.npy:INT64", "ids.npy"),
+    ],
+)
+def test_the_name_of_a_file_suggests_how_to_send_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str, named: str
+) -> None:
+    """The suggested option is what a shell passes on, and it reads the file."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("dog.jpg", "a dog.jpg"):
+        Path(name).write_bytes(b"\xff\xd8dog")
+    np.save("ids.npy", np.array([1, 2]))
+    with pytest.raises(InvalidValueError) as wrong:
+        read_input(f"IMAGE={value}", with_batch=False)
+    _, found, hint = str(wrong.value).partition(f"{named} is a file, so write ")
+    assert found
+    option, suggested, *_ = shlex.split(hint)
+    assert (option, suggested) == ("--input", f"IMAGE=@{named}")
+    _, (array, _) = read_input(suggested, with_batch=False)
+    assert array.tolist() == ([1, 2] if named == "ids.npy" else [b"\xff\xd8dog"])
+
+
+def test_a_damaged_file_is_not_suggested_again(tmp_path: Path) -> None:
+    """The error says why it cannot be read."""
+    (tmp_path / "ids.npy").write_text("no array")
+    with pytest.raises(InvalidValueError, match=r"cannot be read .*; write @ and the path"):
+        read_input(f"x=@{tmp_path}/ids.npy", with_batch=False)
 
 
 class _Client:
