@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.model_config.backends import Backend
 from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, ModelFormat, describe
 
-__all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type"]
+__all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
 
 _FORMATS: dict[str, tuple[ModelFormat, str]] = {
     "onnxruntime": ("onnx", "model.onnx"),
@@ -66,6 +67,16 @@ def tree_model_type(config: Any | None) -> str:
     """Return the ``model_type`` of a model of the FIL backend."""
     parameters = {} if config is None else config.parameters
     return str(parameters["model_type"].string_value) if "model_type" in parameters else "xgboost"
+
+
+def tree_row_size(tensor: Any, max_batch_size: int) -> int | None:
+    """Return how many values a row of the input of the FIL backend has, or ``None`` if the size is variable.
+
+    The first dimension of a request is the number of rows. ``dims`` contain it if ``max_batch_size`` is 0.
+    """
+    dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
+    row = dims if max_batch_size > 0 else dims[1:]
+    return None if not dims or -1 in row else math.prod(row)
 
 
 def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> bool:

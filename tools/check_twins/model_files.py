@@ -20,6 +20,7 @@ TREE = (
 OPENVINO = f'backend: "openvino"\nmax_batch_size: 8\n{IO}'
 CONSTANT = '<net name="m"><layers><layer type="Const"/></layers></net>'
 XGBOOST = '{"learner": {}}'
+LIGHTGBM = "tree\nversion=v4\nmax_feature_idx=3\nobjective=regression\n\n"
 SAVED = f'platform: "tensorflow_savedmodel"\nmax_batch_size: 8\n{IO}'
 OLD = Target(default_model="m", image_version="24.05", gpu_count=1)
 POINTER = (
@@ -52,6 +53,7 @@ def _parameters(**values: str) -> str:
     )
 
 
+LIGHTGBM_REGRESSION = _parameters(model_type="lightgbm", output_class="false")
 JSON_REGRESSION = _parameters(model_type="xgboost_json", output_class="false")
 
 TWINS: dict[str, Twin] = {
@@ -96,6 +98,10 @@ TWINS: dict[str, Twin] = {
     "tree-model-type: the format of the file": Twin(
         _one(TREE + _parameters(output_class="false"), "xgboost.model", XGBOOST),
         _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),
+    ),
+    "tree-features": Twin(
+        _one(TREE.replace("[ 4 ]", "[ 5 ]") + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
+        _one(TREE + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
     ),
     "tree-classifier": _tree(_parameters(model_type="xgboost_json"), JSON_REGRESSION),
     "tree-classifier: threshold": _tree(

@@ -6,13 +6,14 @@ enough, so the user writes the rest. The other backends complete the configurati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.derived_warmup import TENSOR_EXAMPLE
 from constructs_triton.model_config.completion import complete_from_onnx
+from constructs_triton.model_config.loaded_files import tree_row_size
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_files import ModelFile, ModelTensor
 from constructs_triton.spelling import did_you_mean, quoted
@@ -231,10 +232,13 @@ _UNKNOWN_BATCHING = (
 
 
 def _derive_tree(derivation: Derivation) -> None:
-    message, file = derivation.message, derivation.file
-    if not message.input:
-        for given in file.inputs:
-            message.input.add(name=given.name, data_type=given.data_type, dims=(given.shape or ())[1:])
+    message, file, size = derivation.message, derivation.file, derivation.max_batch_size
+    message.max_batch_size = _TREE_MAX_BATCH_SIZE if size is None else size
+    for given in file.inputs:
+        dims = _without_rows(message, given.shape or ())
+        _refuse_other_features(derivation, given.name, dims)
+        if not message.input:
+            message.input.add(name=given.name, data_type=given.data_type, dims=dims)
     if "output_class" not in message.parameters and file.is_classifier is not None:
         message.parameters["output_class"].string_value = str(file.is_classifier).lower()
     missing = {"input": "the number of features"} if not message.input else {}
@@ -245,18 +249,46 @@ def _derive_tree(derivation: Derivation) -> None:
         message.parameters["threshold"].string_value = "0.5"
         derivation.comments["parameters"] = "The FIL backend requires threshold. It is for two classes."
     if not message.output:
-        message.output.add(name="output__0", data_type=message.input[0].data_type, dims=[1])
+        dims = _without_rows(message, (-1, 1))
+        message.output.add(name="output__0", data_type=message.input[0].data_type, dims=dims)
         derivation.comments["output"] = (
             "One value for each row: a class or a prediction. With predict_proba there is one for each class."
         )
-    size = derivation.max_batch_size
-    message.max_batch_size = _TREE_MAX_BATCH_SIZE if size is None else size
-    if size is None:
-        derivation.comments["max_batch_size"] = "The FIL backend is fastest with large batches of rows."
+    _batch_trees(derivation)
+
+
+def _batch_trees(derivation: Derivation) -> None:
+    message, comments = derivation.message, derivation.comments
+    if derivation.max_batch_size is None:
+        comments["max_batch_size"] = "The FIL backend is fastest with large batches of rows."
     if message.max_batch_size > 1 and message.WhichOneof("scheduling_choice") is None:
         message.dynamic_batching.SetInParent()
-        derivation.comments["dynamic_batching"] = _DYNAMIC_BATCHING
-    derivation.comments["input"] = "input__0 contains one row: its size is the number of features."
+        comments["dynamic_batching"] = _DYNAMIC_BATCHING
+    comments["input"] = (
+        "input__0 contains one row: its size is the number of features."
+        if message.max_batch_size
+        else "input__0 contains rows: the size of a row is the number of features."
+    )
+
+
+def _without_rows(message: Any, shape: Sequence[int]) -> list[int]:
+    """Return the dims of a tensor whose first dimension is the number of rows."""
+    return list(shape[1:] if message.max_batch_size else shape)
+
+
+def _refuse_other_features(derivation: Derivation, name: str, dims: Sequence[int]) -> None:
+    """Refuse an input that does not have the features of the file; the FIL backend does not compare them."""
+    for written in derivation.message.input:
+        size = tree_row_size(written, derivation.message.max_batch_size)
+        if written.name == name and size not in (None, dims[-1]):
+            syntax = derivation.syntax["input"]
+            given, fix = (
+                syntax.format(input=name, dims=",".join(map(str, each))) for each in (written.dims, dims)
+            )
+            raise InvalidValueError(
+                f"{derivation.file.path}: the model has {dims[-1]} features, but {given} has {size} values "
+                f"for each row; write {fix}, or leave the option out"
+            )
 
 
 def _leave_to_backend(derivation: Derivation) -> None:

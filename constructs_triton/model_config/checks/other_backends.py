@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from constructs_triton.model_config.loaded_files import tree_model_type
+from constructs_triton.model_config.loaded_files import tree_model_type, tree_row_size
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
@@ -78,6 +78,31 @@ def classifier(model: ModelUnderCheck) -> Iterator[Problem]:
     elif value == "true" and "threshold" not in model.config_parameters:
         message = "the parameter threshold is required for a classifier"
         yield Problem(message, ("parameters", name), f"add {_PARAMETER % ('threshold', '0.5')}")
+
+
+@rule(
+    "tree-features",
+    "fil",
+    source="fil_backend RapidsModel::predict",
+    rejects=False,
+    needs_files=True,
+    when=("input",),
+)
+def features(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The input of a model of trees has one value for each feature of the model.
+
+    The FIL backend does not compare them. For each row of a request it reads as many values as the model has
+    features: with fewer it reads beyond the request, with more it begins later rows at the wrong value. The
+    number of features is read from files of LightGBM, and of XGBoost in JSON and UBJSON.
+    """
+    counts = [file.inputs[0].shape[1] for file in model.model_files if file.inputs and file.inputs[0].shape]
+    for field, index, tensor in model.tensors:
+        given = tree_row_size(tensor, model.config.max_batch_size)
+        wrong = [count for count in counts if given is not None and count != given]
+        if field == "input" and tensor.name == "input__0" and wrong:
+            dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
+            message = f"the model has {wrong[0]} features, but a row of the input has {given} values"
+            yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
 
 
 def _classifier(model: ModelUnderCheck) -> tuple[str, str]:

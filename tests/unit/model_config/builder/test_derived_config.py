@@ -296,6 +296,29 @@ def test_trees_say_their_features_and_objective(
     assert config.parameters["output_class"] == output_class
 
 
+@pytest.mark.parametrize(
+    ("size", "dims", "fix"),
+    [(None, [28], "dims=[30])]"), (0, [-1, 28], "dims=[-1,30])]"), (0, [30], "dims=[-1,30])]")],
+)
+def test_input_with_other_features_is_refused(
+    write: Write, size: int | None, dims: list[int], fix: str
+) -> None:
+    """The FIL backend would read values of another row. A variable size may be right."""
+    path = write(*TREES["LightGBM"][1::-1])
+    given = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=dims)]}
+    with pytest.raises(InvalidValueError, match=r"net\.txt: the model has 30 features, but") as wrong:
+        derive(path, max_batch_size=size, fields=given)
+    assert f"{fix}, or leave the option out" in str(wrong.value)
+    variable = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=[-1, -1])]}
+    assert derive(path, max_batch_size=0, fields=variable).config.input[0].dims == (-1, -1)
+
+
+def test_trees_without_batching_take_rows(write: Write) -> None:
+    """With max_batch_size 0, dims contain the number of rows."""
+    config = ModelConfig.from_model_file(write(*TREES["LightGBM"][1::-1]), max_batch_size=0)
+    assert (config.input[0].dims, config.output[0].dims) == ((-1, 30), (-1, 1))
+
+
 def _files(derived: DerivedConfig) -> list[str]:
     return list(derived.files)
 
