@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Unpack
 
@@ -24,7 +24,7 @@ from constructs_triton.cdk.validation.property_types import check_has, check_kno
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit
 
-__all__ = ["AlarmThresholds", "TritonAlarms", "check_alarm_options"]
+__all__ = ["AlarmThresholds", "TritonAlarms", "check_alarm_options", "create_alarms"]
 
 # botocore, cloudwatch, PutMetricAlarm: ResourceList, AlarmName.
 _ACTIONS = RangeLimit(0, 5, "actions")
@@ -69,9 +69,7 @@ class TritonAlarms(Construct):
         self._has_literal_endpoint_name = literal_name is not None
         self._prefix = alarm_name_prefix
         self._rules = rules
-        self._alarms = {name: rule.create(self, name, self._name(name)) for name, rule in rules.items()}
-        for alarm in self._alarms.values():
-            alarm.add_alarm_action(*actions)
+        self._alarms = create_alarms(self, rules, actions, alarm_name_prefix)
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
@@ -95,9 +93,6 @@ class TritonAlarms(Construct):
             )
         return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
 
-    def _name(self, rule: str) -> str | None:
-        return None if self._prefix is None else f"{self._prefix}-{rule}"
-
 
 def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_prefix: str | None) -> None:
     """Check the actions and the prefix of alarms.
@@ -110,6 +105,23 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
         check_has("actions", action, "bind", "SnsAction(topic)")
     if alarm_name_prefix is not None:
         check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
+
+
+def create_alarms(
+    scope: Construct,
+    rules: Mapping[str, AlarmRule],
+    actions: Sequence[cloudwatch.IAlarmAction],
+    alarm_name_prefix: str | None,
+) -> dict[str, cloudwatch.Alarm]:
+    """Create the alarm of each rule. The names of the rules become ids, and follow the prefix."""
+    prefix = alarm_name_prefix
+    alarms = {
+        name: rule.create(scope, name, None if prefix is None else f"{prefix}-{name}")
+        for name, rule in rules.items()
+    }
+    for alarm in alarms.values():
+        alarm.add_alarm_action(*actions)
+    return alarms
 
 
 def _check_thresholds(thresholds: AlarmThresholds) -> None:

@@ -11,7 +11,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.monitoring.alarm_rules import AlarmRule
-from constructs_triton.cdk.monitoring.alarms import check_alarm_options
+from constructs_triton.cdk.monitoring.alarms import check_alarm_options, create_alarms
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.limit_checks import check_range
@@ -86,13 +86,7 @@ class TritonComponentAlarms(Construct):
         rules = {rule.name: rule for rule in _rules(component, {**_DEFAULTS, **thresholds})}
         super().__init__(scope, id)
         self._rules = rules
-        prefix = alarm_name_prefix
-        self._alarms = {
-            name: rule.create(self, name, None if prefix is None else f"{prefix}-{name}")
-            for name, rule in rules.items()
-        }
-        for alarm in self._alarms.values():
-            alarm.add_alarm_action(*actions)
+        self._alarms = create_alarms(self, rules, actions, alarm_name_prefix)
 
     @property
     def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:

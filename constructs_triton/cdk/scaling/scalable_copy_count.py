@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Unpack
+from functools import partial
+from typing import Unpack
 
 from aws_cdk import Annotations, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
@@ -11,16 +12,16 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.metrics.component_metrics import component_metric
-from constructs_triton.cdk.scaling import checks, targets
+from constructs_triton.cdk.scaling import targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
-from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target, make_scalable_target
+from constructs_triton.cdk.scaling.scaling_from_zero import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     TargetTracking,
     check_options,
     with_gpu_cooldowns,
 )
-from constructs_triton.cdk.scaling.wake_up import add_wake_up
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
@@ -55,21 +56,17 @@ class TritonScalableCopyCount(Construct):
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
-        self._name = inference_component_name
-        self.scalable_target = appscaling.ScalableTarget(
+        self.scalable_target = make_scalable_target(
             self,
-            "Resource",
-            service_namespace=appscaling.ServiceNamespace.SAGEMAKER,
             scalable_dimension=_SCALABLE_DIMENSION,
-            # Refers to the component, so the target is created after it and deleted before it.
             resource_id=f"inference-component/{inference_component_name}",
             min_capacity=min_capacity,
             max_capacity=max_capacity,
-            # With a role the CDK creates none. Application Auto Scaling uses its service-linked role anyway.
-            role=service_linked_role(self),
         )
-        self._cfn_target().add_property_deletion_override("RoleARN")
-        self._tracking = _CopyTracking(self, self.scalable_target, inference_component_name)
+        # Application Auto Scaling uses its service-linked role anyway.
+        cfn_target(self.scalable_target).add_property_deletion_override("RoleARN")
+        self._metric = partial(component_metric, inference_component_name=inference_component_name)
+        self._tracking = TargetTracking(self, self.scalable_target, self._metric)
         self._wake_up: appscaling.StepScalingAction | None = None
         if min_capacity == 0 or is_token(min_capacity):
             self._add_wake_up()
@@ -184,42 +181,24 @@ class TritonScalableCopyCount(Construct):
         Raises:
             InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
         """
-        times: dict[str, Any] = {
-            "schedule": schedule,
-            "start_time": start_time,
-            "end_time": end_time,
-            "time_zone": time_zone,
-        }
-        checks.check_schedule(id, min_capacity, max_capacity, is_asynchronous=True)
-        checks.check_schedule_times(id, times)
-        self.scalable_target.scale_on_schedule(
-            id, min_capacity=min_capacity, max_capacity=max_capacity, **times
+        add_schedule(
+            self.scalable_target,
+            id,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            may_be_zero=True,
+            schedule=schedule,
+            start_time=start_time,
+            end_time=end_time,
+            time_zone=time_zone,
         )
         if min_capacity == 0 and max_capacity != 0:
             self._add_wake_up()
 
     def _add_wake_up(self) -> None:
         if self._wake_up is None:
-            failures = self._tracking.published_metric("NoCapacityInvocationFailures", "Sum")
-            self._wake_up = add_wake_up(self, self.scalable_target, failures)
-
-    def _cfn_target(self) -> appscaling.CfnScalableTarget:
-        target = self.scalable_target.node.default_child
-        assert isinstance(target, appscaling.CfnScalableTarget)
-        return target
-
-
-class _CopyTracking(TargetTracking):
-    """The target tracking policies of a component's copies."""
-
-    def __init__(
-        self, scope: Construct, target: appscaling.ScalableTarget, inference_component_name: str
-    ) -> None:
-        super().__init__(scope, target, endpoint_name="", variant_name="")
-        self._name = inference_component_name
-
-    def published_metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
-        return component_metric(metric_name, inference_component_name=self._name, statistic=statistic)
+            failures = self._metric("NoCapacityInvocationFailures", statistic="Sum")
+            self._wake_up = add_first_copy_policy(self, "WakeUp", self.scalable_target, failures)
 
 
 def check_copies(min_capacity: float, max_capacity: float) -> None:

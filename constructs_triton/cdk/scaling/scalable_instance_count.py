@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Unpack
 
 from aws_cdk import Duration, TimeZone
@@ -11,10 +12,11 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, targets
-from constructs_triton.cdk.scaling.backlog_scaling import add_first_instance_policy
 from constructs_triton.cdk.scaling.checks import TrackedMetric
-from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target, make_scalable_target
+from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
 from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
@@ -60,18 +62,15 @@ class TritonScalableInstanceCount(SimulatedScaling):
         self._instance_type = instance_type
         self._is_asynchronous = is_asynchronous
         self._is_guarded = is_guarded
-        self.scalable_target = appscaling.ScalableTarget(
+        self.scalable_target = make_scalable_target(
             self,
-            "Resource",
-            service_namespace=appscaling.ServiceNamespace.SAGEMAKER,
             scalable_dimension=_SCALABLE_DIMENSION,
-            # Refers to the endpoint, so the target is created after the endpoint and deleted before it.
             resource_id=f"endpoint/{endpoint_name}/variant/{variant_name}",
             min_capacity=min_capacity,
             max_capacity=max_capacity,
-            role=service_linked_role(self),
         )
-        self._tracking = TargetTracking(self, self.scalable_target, endpoint_name, variant_name)
+        self._metric = partial(variant_metric, endpoint_name=endpoint_name, variant_name=variant_name)
+        self._tracking = TargetTracking(self, self.scalable_target, self._metric)
 
     @property
     def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
@@ -240,7 +239,7 @@ class TritonScalableInstanceCount(SimulatedScaling):
             "ApproximateBacklogSizePerInstance", id, target_backlog_per_instance, options
         )
         if needs_first:
-            waiting = self._tracking.published_metric("HasBacklogWithoutCapacity")
+            waiting = self._metric("HasBacklogWithoutCapacity")
             add_first_instance_policy(self, f"{id}FirstInstance", self.scalable_target, waiting)
         return policy
 
@@ -319,17 +318,16 @@ class TritonScalableInstanceCount(SimulatedScaling):
         Raises:
             InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
         """
-        bounds = (min_capacity, max_capacity)
-        times: dict[str, Any] = {
-            "schedule": schedule,
-            "start_time": start_time,
-            "end_time": end_time,
-            "time_zone": time_zone,
-        }
-        checks.check_schedule(id, *bounds, is_asynchronous=self._is_asynchronous)
-        checks.check_schedule_times(id, times)
-        self.scalable_target.scale_on_schedule(
-            id, min_capacity=min_capacity, max_capacity=max_capacity, **times
+        add_schedule(
+            self.scalable_target,
+            id,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            may_be_zero=self._is_asynchronous,
+            schedule=schedule,
+            start_time=start_time,
+            end_time=end_time,
+            time_zone=time_zone,
         )
 
     def suspend(
@@ -340,9 +338,9 @@ class TritonScalableInstanceCount(SimulatedScaling):
         scheduled_scaling: bool = True,
     ) -> None:
         """Suspend scaling in, scaling out and schedules; pass ``False`` to keep one of them active."""
-        target = self.scalable_target.node.default_child
-        assert isinstance(target, appscaling.CfnScalableTarget)
-        target.suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
+        cfn_target(
+            self.scalable_target
+        ).suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
             dynamic_scaling_in_suspended=dynamic_scaling_in,
             dynamic_scaling_out_suspended=dynamic_scaling_out,
             scheduled_scaling_suspended=scheduled_scaling,

@@ -10,6 +10,7 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
+from constructs_triton.cdk.scaling.scalable_target import cfn_target
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.planning import Assumptions, Fleet, Simulation, Traffic
 from constructs_triton.planning import simulate as simulate_scaling
@@ -57,11 +58,9 @@ class SimulatedScaling(Construct):
             InvalidValueError: a number is known only at deployment, or a policy cannot be simulated, such as
                 one on latency, on a backlog or on metric math.
         """
-        target = self.scalable_target.node.default_child
-        assert isinstance(target, appscaling.CfnScalableTarget)
         stack = Stack.of(self)
         resources = dict(_render(stack, self.node.find_all()))
-        target_id = stack.resolve(target.logical_id)
+        target_id = stack.resolve(cfn_target(self.scalable_target).logical_id)
         scaling = scaling_of_resources(resources, target_id, instance_type=self._instance_type)
         return simulate_scaling(traffic, scaling, fleet, assumptions)
 

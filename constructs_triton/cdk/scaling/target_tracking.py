@@ -1,17 +1,16 @@
-"""Policies that keep metrics of a variant at their targets."""
+"""Policies that keep metrics at their targets."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from aws_cdk import Annotations, Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling.checks import TrackedMetric, check_policy, check_untracked
 from constructs_triton.cdk.scaling.customized_metric import customized_metric, metric_key, metric_name_of
 from constructs_triton.cdk.scaling.targets import utilization_target
@@ -21,7 +20,7 @@ from constructs_triton.cdk.validation.property_types import check_has, check_kno
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.tokens import is_token
 
-__all__ = ["ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
+__all__ = ["PublishedMetric", "ScalingPolicyOptions", "TargetTracking", "check_options", "with_gpu_cooldowns"]
 
 _PLACEHOLDER = appscaling.PredefinedMetric.SAGEMAKER_VARIANT_INVOCATIONS_PER_INSTANCE
 _LOW_UTILIZATION_PERCENT = 10
@@ -60,31 +59,28 @@ def check_options(method: Callable[..., object], options: ScalingPolicyOptions) 
     check_known(options, [*own, *ScalingPolicyOptions.__annotations__], f"{method.__name__}()")
 
 
+class PublishedMetric(Protocol):
+    """Returns a metric that SageMaker publishes for a variant or a component."""
+
+    def __call__(self, metric_name: str, /, *, statistic: str | None = None) -> cloudwatch.Metric:
+        """Return the metric of that name."""
+
+
 class TargetTracking:
     """The target tracking policies of one scalable target, each on another metric."""
 
     def __init__(
-        self, scope: Construct, target: appscaling.ScalableTarget, endpoint_name: str, variant_name: str
+        self, scope: Construct, target: appscaling.ScalableTarget, published_metric: PublishedMetric
     ) -> None:
         self._scope = scope
         self._target = target
-        self._endpoint_name = endpoint_name
-        self._variant_name = variant_name
+        self._published_metric = published_metric
         self._tracked: dict[str, TrackedMetric] = {}
 
     @property
     def metrics(self) -> tuple[TrackedMetric, ...]:
         """The metrics that are kept at a target, in the order in which the policies were added."""
         return tuple(self._tracked.values())
-
-    def published_metric(self, metric_name: str, statistic: str | None = None) -> cloudwatch.Metric:
-        """Return a metric that SageMaker publishes for the variant."""
-        return variant_metric(
-            metric_name,
-            endpoint_name=self._endpoint_name,
-            variant_name=self._variant_name,
-            statistic=statistic,
-        )
 
     def keep_published(
         self,
@@ -98,7 +94,7 @@ class TargetTracking:
         predefined: appscaling.PredefinedMetric | None = None,
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Add a policy on a metric that SageMaker publishes; otherwise like :meth:`keep`."""
-        metric = self.published_metric(metric_name, statistic)
+        metric = self._published_metric(metric_name, statistic=statistic)
         return self.keep(id, metric, target_value, options, units=units, predefined=predefined)
 
     def keep_utilization(
