@@ -72,6 +72,12 @@ TWINS: dict[str, Twin] = {
         Target(default_model="m", image_version="26.05"),
         Target(default_model="m", image_version="26.05", inference_type="generate_stream"),
     ),
+    "target-image-unknown": Twin(
+        one(HEAD),
+        one(HEAD),
+        Target(default_model="m", image_version="99.12"),
+        Target(default_model="m", image_version="26.05"),
+    ),
     "target-field-too-new": added(
         'runtime: "libtriton_python.so"\n', "", Target(default_model="m", image_version="23.12")
     ),

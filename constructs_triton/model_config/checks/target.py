@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.datatypes import by_data_type
-from constructs_triton.facts.images import first_published, image_of_backend, image_version, newest_with
+from constructs_triton.facts.images import (
+    first_published,
+    image_of_backend,
+    image_version,
+    newest_with,
+    published_versions,
+)
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
@@ -29,6 +35,29 @@ _FIELD_SINCE = {
     "model_metrics": "24.11",
     "max_inflight_requests": "25.11",
 }
+
+
+@rule(
+    "target-image-unknown",
+    "repository",
+    severity=Severity.WARNING,
+    source="constructs_triton.facts, images.json",
+    hint="update constructs-triton, or acknowledge this if no version of it knows the release",
+)
+def image_unknown(context: RepositoryContext) -> Iterator[Problem]:
+    """The image version is not newer than the table of images of this library.
+
+    Of a newer release, the Python version and the version of TensorRT are not known, so packed environments
+    and plans are not compared with them. Its backends and its ONNX Runtime are taken from the newest release
+    in the table.
+    """
+    version, newest = context.target.image_version, published_versions()[0]
+    if version is not None and version != newest and is_at_least(version, newest):
+        yield Problem(
+            f"image {version} is newer than the table of images, which ends at {newest}; it is assumed to "
+            f"have the backends and the ONNX Runtime of {newest}, and the Python of packed environments and "
+            "the TensorRT of plans are not checked"
+        )
 
 
 @rule("target-field-too-new", source=_PROTO)

@@ -26,7 +26,9 @@ from constructs_triton import (
     TritonVpcEndpoints,
 )
 from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.facts.images import published_versions
 
+NEWEST = published_versions()[0]
 CPU = InstanceType.of("ml.c6i.xlarge")
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012:training-plan/plan"
 
@@ -201,6 +203,18 @@ def test_backend_of_another_image_is_an_error(tmp_path: Path) -> None:
         make(make_stack(), tmp_path)
     image = TritonImage.from_registry("registry/vllm:1", triton_version="26.05")
     make(make_stack(), tmp_path, image=image)
+
+
+@pytest.mark.parametrize(("version", "count"), [("99.12", 1), (NEWEST, 0)])
+def test_image_newer_than_the_table_is_one_warning(path: Path, version: str, count: int) -> None:
+    """The annotation says where the table ends and what is assumed; two variants do not repeat it."""
+    stack = make_stack()
+    image = TritonImage.from_registry("registry/triton:1", triton_version=version)
+    make(stack, path, image=image, variants=[TritonVariant(variant_name=name) for name in ("A", "B")])
+    found = [each for each in warnings(stack) if "target-image-unknown" in each]
+    assert len(found) == count
+    assert all(f"which ends at {NEWEST}; it is assumed to have" in each for each in found)
+    assert all("the Python of packed environments" in each for each in found)
 
 
 def test_shared_memory_counts_the_configured_region(path: Path) -> None:
