@@ -18,6 +18,7 @@ from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.stand_ins import StandIns
+from constructs_triton.local.stand_ins.substitute_names import check_substitute_names
 
 __all__ = ["BundledServers"]
 
@@ -32,7 +33,13 @@ class BundledServers:
     def find(
         cls, options: RunOptions, specs: Sequence[EndpointSpec], report: Callable[[str], None], folder: Path
     ) -> BundledServers:
-        """Find the server, the Python and the features of this machine that all endpoints share."""
+        """Find the server, the Python and the features of this machine that all endpoints share.
+
+        Raises:
+            InvalidValueError: a substitute is for a model that does not exist.
+            MissingDependencyError: the server or the Python is not installed.
+        """
+        check_substitute_names(options.substitutes, specs)
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
         needed = [installation.executable, python.executable]

@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from local_assembly import write_archive
 from onnx_samples import linear_model
 
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
+from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.uncompressed import FileContent
 from constructs_triton.local.stand_ins.stand_ins import StandIns
+from constructs_triton.local.stand_ins.substitute_names import check_substitute_names
 from constructs_triton.local.stand_ins.substitutes import put_in_place, read_substitutes
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.text import parse_model_config
@@ -57,6 +61,65 @@ def test_a_substitute_may_be_for_one_archive(tmp_path: Path) -> None:
     both = StandIns(substitutes={**given.substitutes, "plan": other})
     assert both.for_archive("b.tar.gz").substitutes["plan"] == path
     assert both.for_archive("").substitutes["plan"] == other
+
+
+def _runs(folder: Path, **containers: dict[str, list[str]]) -> list[EndpointSpec]:
+    """An endpoint with a multi-model variant for each keyword: its archives, and the files of each."""
+    variants = []
+    for variant, archives in containers.items():
+        paths = {name: folder / variant / name for name in archives}
+        for name, path in paths.items():
+            path.parent.mkdir(exist_ok=True)
+            write_archive(path, dict.fromkeys(archives[name], ""))
+        variants.append(VariantSpec(variant, ContainerSpec("m", "", "s3://b/p/", archives=paths)))
+    return [EndpointSpec("e", "Stack", tuple(variants))]
+
+
+FILES = {"a.tar.gz": ["plan/1/a.plan", "decode/config.pbtxt"], "b.tar.gz": ["config.pbtxt", "1/b.plan"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("plna", 'did you mean "plan"? the models are "1", "decode", "model" and "plan"'),
+        (
+            "a.tar.gz/plam",
+            'did you mean "a.tar.gz/plan"? the models are "a.tar.gz/decode", "a.tar.gz/plan", "b.tar.gz/1" '
+            'and "b.tar.gz/model"',
+        ),
+        ("b.tar.gz/decode", 'did you mean "a.tar.gz/decode"?'),
+        ("classifier_trt", 'the models are "1", "decode", "model" and "plan"'),
+    ],
+)
+def test_a_substitute_for_no_model_is_refused(tmp_path: Path, name: str, hint: str) -> None:
+    """The error has the name that was probably meant, and the names of the run."""
+    runs = _runs(tmp_path, first=FILES)
+    with pytest.raises(InvalidValueError) as refused:
+        check_substitute_names(["plan", name], runs)
+    assert str(refused.value).startswith(
+        f'--substitute: no model of this run has this name, got "{name}"; {hint}'
+    )
+
+
+def test_a_substitute_for_a_model_of_the_run_is_accepted(tmp_path: Path) -> None:
+    """Archives of any variant, models at the root of an archive, single models and files count."""
+    runs = _runs(tmp_path, first=FILES, second={"c.tar.gz": ["other/1/c.plan"]})
+    check_substitute_names(["plan", "a.tar.gz/decode", "model", "b.tar.gz/model", "c.tar.gz/other"], runs)
+    archive = write_archive(tmp_path / "single.tar.gz", {"net/1/net.plan": ""})
+    single = ContainerSpec("m", "", "s3://b/k", archive=archive)
+    files = ContainerSpec("m", "", "s3://b/k/", files={"raw/1/raw.plan": FileContent(archive)})
+    both = EndpointSpec("e", "Stack", (VariantSpec("v", single),), (VariantSpec("shadow", files),))
+    check_substitute_names(["net", "raw"], [both])
+    with pytest.raises(InvalidValueError, match='the models are "net" and "raw"'):
+        check_substitute_names(["nothing at all"], [both])
+
+
+def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
+    """The archives of a deployed endpoint are downloaded on the first call; a prefix may be filled later."""
+    deployed = ContainerSpec("m", "", "s3://b/p/", fetch_archive=lambda _: None)
+    empty = ContainerSpec("m", "", "s3://b/p/")
+    for later in (deployed, empty):
+        check_substitute_names(["any"], [EndpointSpec("e", "Stack", (VariantSpec("v", later),))])
 
 
 def test_a_substitute_that_cannot_be_read_is_named(tmp_path: Path) -> None:
