@@ -34,11 +34,15 @@ class RangeLimit:
         if self.minimum is None or self.maximum is None:
             bounds = [("at least", self.minimum), ("at most", self.maximum)]
             return " and ".join(
-                f"{word} {plain_number(end)}{unit.removesuffix('s') if end == 1 else unit}"
+                f"{word} {plain_number(end)}{_singular(unit) if end == 1 else unit}"
                 for word, end in bounds
                 if end is not None
             )
         return f"from {plain_number(self.minimum)} to {plain_number(self.maximum)}{unit}"
+
+
+def _singular(unit: str) -> str:
+    return unit.replace("copies", "copy").removesuffix("s")
 
 
 _HYPHENATED = r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}"

@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from aws_cdk import Stack
+from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.enum_values import check_spelling
-from constructs_triton.cdk.validation.property_types import PropertyType, check_type
+from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
+from constructs_triton.tokens import is_token
 
 _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack, id, source=...)")
 
@@ -93,7 +95,7 @@ class SingleModel(ServedModels):
     ) -> SingleModel:
         """Any model of the repository; ``None`` is its only one."""
         if model is None:
-            check_type("model_repository", repository, _REPOSITORY)
+            _check_repository(repository)
             model = repository.only_model()
         _check_model("model", repository, model)
         return cls(repository, model, compression_type=compression_type)
@@ -139,7 +141,7 @@ class MultipleModels(ServedModels):
     model_cache_setting: str | None = None
 
     def __post_init__(self) -> None:
-        check_type("model_repository", self.repository, _REPOSITORY)
+        _check_repository(self.repository)
         check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
     def check(self, target: Target) -> list[Finding]:
@@ -170,18 +172,40 @@ class MultipleModels(ServedModels):
         )
 
 
+def _check_repository(repository: TritonModelRepository | None) -> None:
+    if repository is None:
+        raise InvalidValueError(f"model_repository: is required; write {_REPOSITORY[1]}")
+    check_type("model_repository", repository, _REPOSITORY)
+
+
 def _check_environment(repository: TritonModelRepository, scope: Construct, endpoint: str) -> None:
     # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
+    if not repository.creates_bucket:
+        _check_region(repository.bucket, Stack.of(scope), endpoint)
+        return
     there, here = Stack.of(repository).environment, Stack.of(scope).environment
-    if repository.creates_bucket and there != here:
+    if there != here:
         raise InvalidValueError(
             f"model_repository: its bucket must be in the account and Region of the {endpoint}, {here}, "
             f"got {there}; create a TritonModelRepository in a stack of {here}"
         )
 
 
+def _check_region(bucket: s3.IBucket, stack: Stack, endpoint: str) -> None:
+    there, here = bucket.env.region, stack.region
+    if there != here and not is_token(there) and not is_token(here):
+        raise InvalidValueError(
+            f"model_repository: its bucket must be in the Region of the {endpoint}, {here}, got {there}; "
+            f"use a bucket in {here}"
+        )
+
+
 def _check_model(property: str, repository: TritonModelRepository, model: str) -> None:
-    check_type("model_repository", repository, _REPOSITORY)
+    _check_repository(repository)
+    if not isinstance(model, str):
+        raise InvalidValueError(
+            f"{property}: must be a string, got {shown(model)}; write the name of a model of the repository"
+        )
     try:
         repository.served_model(model)
     except InvalidValueError as error:

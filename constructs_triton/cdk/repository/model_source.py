@@ -128,7 +128,6 @@ class ModelSource(ABC):
             InvalidValueError: not a bucket, or a prefix that does not end with "/".
         """
         check_has("bucket", bucket, *BUCKET)
-        check_type("prefix", prefix, (str, '"models/llm/"'))
         check_folder_prefix("prefix", prefix, "models/llm/")
         return _Stored(UncompressedModels(bucket, prefix))
 
@@ -143,7 +142,6 @@ class ModelSource(ABC):
             InvalidValueError: not a bucket, or a prefix that does not end with "/".
         """
         check_has("bucket", bucket, *BUCKET)
-        check_type("prefix", prefix, (str, '"models/"'))
         check_folder_prefix("prefix", prefix)
         return _Stored(ArchivePrefix(bucket, prefix))
 

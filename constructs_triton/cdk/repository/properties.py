@@ -8,6 +8,7 @@ from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.repository.model_source import ModelSource
 from constructs_triton.cdk.repository.target_model import TargetModelNaming
+from constructs_triton.cdk.validation.durations import whole_seconds
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.s3_prefix import check_folder_prefix
@@ -62,7 +63,6 @@ def check_prefix(prefix: str) -> None:
     Raises:
         InvalidValueError: not a string, or a prefix that SageMaker would not join with a target model.
     """
-    check_type("prefix", prefix, (str, '"models/"'))
     check_folder_prefix("prefix", prefix)
 
 
@@ -73,6 +73,7 @@ def check_bucket(bucket: s3.IBucket | None, encryption_key: kms.IKey | None, ver
         InvalidValueError: a wrong type, or ``encryption_key`` or ``versioned`` together with ``bucket``.
     """
     check_has("bucket", bucket, *BUCKET)
+    check_type("versioned", versioned, (bool, "True"))
     check_has("encryption_key", encryption_key, *KEY)
     given = {"encryption_key": encryption_key is not None, "versioned": versioned}
     for name in (name for name, is_given in given.items() if is_given and bucket is not None):
@@ -88,9 +89,12 @@ def check_retention(prune_after: Duration | None) -> None:
         InvalidValueError: not a duration, or less than a day.
     """
     check_type("prune_after", prune_after, (Duration, "Duration.days(30)"))
-    if prune_after is not None and not is_token(prune_after) and prune_after.to_seconds() < 24 * 60 * 60:
+    if prune_after is None or is_token(prune_after):
+        return
+    retention = whole_seconds("prune_after", prune_after)
+    if retention < 24 * 60 * 60:
         raise InvalidValueError(
-            f"prune_after: must be at least 1 day, got {prune_after.to_seconds():.0f} seconds; write "
+            f"prune_after: must be at least 1 day, got {retention:.0f} seconds; write "
             "Duration.days(1) or more, because an endpoint that is rolled back may still load old archives"
         )
 

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 
 from aws_cdk import Duration, TimeZone
 from aws_cdk import aws_applicationautoscaling as appscaling
 
 from constructs_triton.cdk.metrics.metric_definitions import metric_definition
 from constructs_triton.cdk.scaling.targets import check_capacity
+from constructs_triton.cdk.validation.durations import check_duration
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type
 from constructs_triton.errors import InvalidValueError
@@ -102,9 +104,7 @@ def check_policy(id: str, options: Mapping[str, object]) -> None:
     """
     _check_types(id, options, _POLICY_TYPES)
     for name in ("scale_in_cooldown", "scale_out_cooldown"):
-        cooldown = options.get(name)
-        if isinstance(cooldown, Duration) and not cooldown.is_unresolved():
-            check_range(f"{id}.{name}", cooldown.to_seconds(), COOLDOWN_SECONDS)
+        check_duration(f"{id}.{name}", cast(Duration | None, options.get(name)), COOLDOWN_SECONDS)
     policy_name = options.get("policy_name")
     if isinstance(policy_name, str):
         check_name(f"{id}.policy_name", policy_name, SCALING_POLICY_NAME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sized
+from math import inf
 from numbers import Real
 
 from constructs_triton.errors import InvalidValueError
@@ -72,14 +73,16 @@ def check_count(property: str, values: Sized, limit: RangeLimit) -> None:
 
 def _refuse_other_than_string(property: str, value: object) -> None:
     if not isinstance(value, str):
-        raise InvalidValueError(f'{property}: must be a string, got {value!r}; write "{value}"')
+        fix = f'write "{value}"' if isinstance(value, int | float) else "write a string"
+        raise InvalidValueError(f"{property}: must be a string, got {value!r}; {fix}")
 
 
 def _refuse_other_than_number(property: str, value: object) -> None:
     if isinstance(value, str):
         fix = "write it without quotes" if _is_written_number(value) else "write a number"
         raise InvalidValueError(f"{property}: must be a number, got {_shown(value)}; {fix}")
-    if isinstance(value, bool) or not isinstance(value, Real):
+    # jsii cannot send an infinite number.
+    if isinstance(value, bool) or not isinstance(value, Real) or value in (inf, -inf):
         raise InvalidValueError(f"{property}: must be a number, got {value!r}; write a number")
 
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, Required, TypeVar, Union, cast, get_args, get_o
 
 from aws_cdk import Duration, Size
 
+from constructs_triton.cdk.validation.durations import whole_gibibytes, whole_seconds
 from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
 from constructs_triton.cdk.validation.property_types import check_known, check_type
 from constructs_triton.errors import InvalidValueError
@@ -104,12 +105,18 @@ class DeclaredProperty:
             check_type(self.name, value, (classes, example))
 
     def _check_range(self, value: object, limit: RangeLimit) -> None:
-        if isinstance(value, Duration | Size) and value.is_unresolved():
-            return
-        if isinstance(value, Sequence) and not isinstance(value, str):
+        if isinstance(value, Sequence) and float not in _alternatives(self.annotation):
             check_count(self.name, value, limit)
         else:
-            check_range(self.name, _number(value), limit)
+            check_range(self.name, self._number(value), limit)
+
+    def _number(self, value: object) -> float:
+        """The number that a limit is about."""
+        if isinstance(value, Duration):
+            return whole_seconds(self.name, value)
+        if isinstance(value, Size):
+            return whole_gibibytes(self.name, value)
+        return cast(float, value)
 
 
 @cache
@@ -182,12 +189,3 @@ def _check_entries(name: str, values: object, annotation: Any, example: str) -> 
         raise InvalidValueError(f'{name}: must be a list, got "{values}"; write [{example}]')
     for each in cast(Sequence[object], values):
         check_type(name, each, (annotation, example))
-
-
-def _number(value: object) -> float:
-    """The number that a limit is about."""
-    if isinstance(value, Duration):
-        return value.to_seconds()
-    if isinstance(value, Size):
-        return value.to_gibibytes()
-    return cast(float, value)
