@@ -312,11 +312,12 @@ class TritonInferenceComponent(InferenceComponentBase):
 
 
 def _fixed_name(name: str) -> Finding:
+    words = "the same name" if is_token(name) else f'the name "{name}"'
     return Finding(
         "component-name-fixed",
         Severity.WARNING,
         "inference_component_name",
-        f'a new endpoint or variant replaces the component, and the new one cannot have the name "{name}" '
+        f"a new endpoint or variant replaces the component, and the new one cannot have {words} "
         "while the old one exists",
         "remove it, or acknowledge this and change the name together with the endpoint or the variant",
     )

@@ -140,7 +140,8 @@ def _gpus(given: float | None, instance_type: InstanceType) -> float:
 
 
 def _check_whole_gpus(given: float) -> None:
-    if isinstance(given, int | float) and not isinstance(given, bool) and (given != int(given) or given < 1):
+    is_number = isinstance(given, int | float) and not isinstance(given, bool) and math.isfinite(given)
+    if is_number and (given != int(given) or given < 1):
         raise InvalidValueError(
             f"number_of_accelerator_devices: each copy has whole GPUs, at least 1, got {given:g}; round it. "
             "For several models on one GPU, put them into one repository, or use TritonMultiModelEndpoint"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Literal, Required, TypedDict
 
@@ -181,6 +182,7 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
     check_options("TritonInferenceComponent()", given, InferenceComponentOptions)
     check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
     options = with_defaults(given, InferenceComponentOptions)
+    _check_whole_imbalance(options["max_zone_imbalance"])
     _check_log_retention(options)
     if options["removal_policy"] is RemovalPolicy.SNAPSHOT:
         raise InvalidValueError(
@@ -190,8 +192,8 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
 
 
 def _check_copy_count(copy_count: object) -> None:
-    if copy_count is None or is_token(copy_count) or not isinstance(copy_count, int | float):
-        return
+    if is_token(copy_count) or not isinstance(copy_count, int | float) or not math.isfinite(copy_count):
+        return  # another check refuses what is not a number
     if copy_count == 0:
         raise InvalidValueError(
             "copy_count: SageMaker creates a component with at least 1 copy, got 0; set 1, and call "
@@ -199,6 +201,13 @@ def _check_copy_count(copy_count: object) -> None:
         )
     if copy_count != int(copy_count):
         raise InvalidValueError(f"copy_count: must be a whole number of copies, got {copy_count:g}; round it")
+
+
+def _check_whole_imbalance(imbalance: float | None) -> None:
+    if imbalance is not None and not is_token(imbalance) and imbalance != int(imbalance):
+        raise InvalidValueError(
+            f"max_zone_imbalance: must be a whole number of copies, got {imbalance:g}; round it"
+        )
 
 
 def _check_log_retention(options: InferenceComponentOptions) -> None:

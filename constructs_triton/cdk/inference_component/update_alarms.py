@@ -9,6 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
@@ -21,8 +22,9 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     The alarms of a component usually monitor the component, so the two would depend on each other.
 
     Raises:
-        InvalidValueError: an alarm of this app has no ``alarm_name``, or it is a token.
+        InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
     """
+    check_has("alarms", alarm, "alarm_name", "cloudwatch.Alarm(...)")
     resource = alarm.node.default_child
     if not isinstance(resource, (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)):
         return alarm.alarm_name

@@ -13,6 +13,8 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.validation.durations import check_duration, seconds
 from constructs_triton.cdk.validation.limit_checks import check_count, check_range
+from constructs_triton.cdk.validation.property_types import check_type
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
@@ -46,10 +48,17 @@ class CopySize:
             InvalidValueError: a percentage outside the limit, or less than one copy.
         """
         check_range(property, self.value, percent if self.type == "CAPACITY_PERCENT" else _COPIES)
+        if not is_token(self.value) and self.value != int(self.value):
+            raise InvalidValueError(f"{property}: must be a whole number, got {self.value:g}; round it")
 
     def render(self) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
         """Return the property of the component."""
         return _Component.InferenceComponentCapacitySizeProperty(type=self.type, value=self.value)
+
+
+def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
+    check_type("deployment.alarms", alarms, (Sequence, "[cloudwatch.Alarm(...)]"))
+    return tuple(alarms or ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +99,7 @@ class ComponentDeployment:
             rollback_maximum_batch_size=rollback_maximum_batch_size,
             wait_interval=Duration.minutes(1) if wait_interval is None else wait_interval,
             maximum_execution_timeout=maximum_execution_timeout,
-            alarms=tuple(alarms),
+            alarms=_listed(alarms),
         )
 
     @classmethod
@@ -102,6 +111,8 @@ class ComponentDeployment:
         return cls()
 
     def __post_init__(self) -> None:
+        for name in ("maximum_batch_size", "rollback_maximum_batch_size"):
+            check_type(f"deployment.{name}", getattr(self, name), (CopySize, "CopySize.percent(50)"))
         if self.maximum_batch_size is not None:
             self.maximum_batch_size.check("deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT)
         if self.rollback_maximum_batch_size is not None:

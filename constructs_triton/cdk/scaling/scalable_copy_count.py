@@ -210,4 +210,5 @@ def check_copies(min_capacity: float, max_capacity: float) -> None:
     try:
         targets.check_capacity(min_capacity, max_capacity, is_asynchronous=True)
     except InvalidValueError as error:
-        raise InvalidValueError(str(error).replace("instances", "copies")) from None
+        words = str(error).replace("instances", "copies").replace("instance", "copy")
+        raise InvalidValueError(words) from None

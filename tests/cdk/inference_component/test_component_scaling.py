@@ -104,7 +104,7 @@ def test_zero_copies_have_a_way_back(tmp_path: Path) -> None:
     ("bounds", "said"),
     [
         ((-1, 1), "min_capacity: must be at least 0"),
-        ((0, 0), "max_capacity: must be at least 1"),
+        ((0, 0), "max_capacity: must be at least 1 copy, got 0"),
         ((3, 2), "min_capacity: must not be above max_capacity 2, got 3"),
         ((0.5, 2), "min_capacity: must be a whole number of copies"),
         ((2, 3), "copy_count: must be within the scaling bounds 2 to 3, got 1"),
@@ -173,8 +173,13 @@ def test_regions_without_components_are_a_warning(region: str, least: int, expec
 
 def test_fixed_name_is_a_warning(stack: cdk.Stack, tmp_path: Path) -> None:
     """A component with a fixed name cannot be replaced while the old one exists."""
-    component = add_component(add_endpoint(stack), tmp_path, inference_component_name="fixed")
-    assert warnings_of(stack).keys() == {"constructs-triton:component-name-fixed"}
+    endpoint = add_endpoint(stack)
+    component = add_component(endpoint, tmp_path, inference_component_name="fixed")
+    token = cdk.CfnParameter(stack, "Name").value_as_string
+    add_component(endpoint, tmp_path, "Token", inference_component_name=token)
+    found = warnings_of(stack)
+    assert found.keys() == {"constructs-triton:component-name-fixed"}
+    assert "Token[" not in str(found)
     assert stack.resolve(component.metric_invocations().dimensions) == {"InferenceComponentName": "fixed"}
     assert "fixed" not in stack.resolve(component.inference_component_name)
 

@@ -61,7 +61,13 @@ ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"max_instance_count": 1.5}, "max_instance_count: must be a whole number"),
     ({"initial_instance_count": 0, "min_instance_count": 0}, "initial_instance_count: must be at least 1"),
     ({"initial_instance_count": 3}, "initial_instance_count: must be from 1 to max_instance_count 2"),
+    ({"max_instance_count": float("inf")}, "max_instance_count: must be a number, got inf"),
+    ({"min_instance_count": []}, r"min_instance_count: must be a number, got \[\]"),
     ({"volume_size": Size.gibibytes(50)}, "volume_size: .*local NVMe"),
+    (
+        {"volume_size": Size.mebibytes(500)},
+        r"volume_size: must be a whole number of GiB, got 0\.488\d*; write Size\.gibibytes\(1\)",
+    ),
     ({"vpc_subnets": ec2.SubnetSelection()}, "vpc: is required"),
 ]
 
@@ -89,12 +95,16 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"number_of_accelerator_devices": None}, "number_of_accelerator_devices: is required on ml.g5.12xlarge"),
     ({"number_of_accelerator_devices": 0.5}, "whole GPUs, at least 1, got 0.5; .*TritonMultiModelEndpoint"),
     ({"number_of_accelerator_devices": 1.5}, "whole GPUs, at least 1, got 1.5"),
+    ({"number_of_accelerator_devices": float("nan")}, "must be at least 1 GPU, got nan; write a number"),
+    ({"number_of_accelerator_devices": float("inf")}, "must be a number, got inf; write a number"),
     ({"number_of_accelerator_devices": 5}, "must fit on one ml.g5.12xlarge, which has 4 GPUs, got 5"),
     ({"number_of_cpu_cores": 0.1}, "number_of_cpu_cores: must be at least 0.25"),
     ({"number_of_cpu_cores": 49}, "number_of_cpu_cores: must fit on one ml.g5.12xlarge, which has 48 vCPUs"),
     # Copies.
     ({"copy_count": 0}, r"copy_count: .*at least 1 copy, got 0; .*auto_scale_copy_count\(min_capacity=0\)"),
     ({"copy_count": 1.5}, "copy_count: must be a whole number"),
+    ({"copy_count": -1}, "copy_count: must be at least 1 copy, got -1"),
+    ({"copy_count": float("nan")}, "copy_count: must be at least 1 copy, got nan; write a number"),
     # Start.
     (
         {"container_startup_health_check_timeout": Duration.seconds(59)},
@@ -104,7 +114,12 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
         {"model_data_download_timeout": Duration.seconds(3601)},
         "model_data_download_timeout: must be from 60 to 3600 seconds",
     ),
+    (
+        {"container_startup_health_check_timeout": Duration.millis(60_500)},
+        r"must be a whole number of seconds, got 60\.5; write Duration\.seconds\(61\)",
+    ),
     ({"max_zone_imbalance": 101}, "max_zone_imbalance: must be from 0 to 100"),
+    ({"max_zone_imbalance": 1.5}, "max_zone_imbalance: must be a whole number of copies, got 1.5"),
     ({"placement_strategy": "SPRAED"}, 'placement_strategy: .*did you mean "SPREAD"'),
     # Names.
     ({"inference_component_name": "no_underscores"}, "inference_component_name: must match"),
@@ -123,6 +138,7 @@ COMPONENT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"enable_network_isolation": True}, "must have the isolation of its endpoint"),
     ({"inference_ami_version": "x"}, "all components of an instance have its AMI"),
     ({"model": "other", "ensemble": "pipeline"}, 'model: cannot be combined with ensemble, got "other"'),
+    ({"ensemble": 3}, "ensemble: must be a string, got 3; write the name of a model of the repository"),
     ({"ensemble": "other"}, 'ensemble: must be a model with platform "ensemble"'),
 ]
 
@@ -168,6 +184,11 @@ def test_endpoint_with_a_model_takes_no_components(stack: cdk.Stack, tmp_path: P
     endpoint = add_model_endpoint(stack, tmp_path / "model", "Classic")
     options: Any = {"min_memory": Size.gibibytes(1), "number_of_accelerator_devices": 1}
     repository = TritonModelRepository(stack, "None")
+    missing: Any = None
+    with pytest.raises(InvalidValueError, match="model_repository: is required; write TritonModelReposi"):
+        TritonInferenceComponent(
+            stack, "C", endpoint=add_endpoint(stack), model_repository=missing, ensemble="e", **options
+        )
     for other, got in (
         (endpoint, "Test/Classic, which serves a model"),
         ("shared", '"shared", which is not'),
@@ -204,6 +225,9 @@ def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Pa
         ({"wait_interval": Duration.seconds(3601)}, "from 0 to 3600 seconds"),
         ({"maximum_execution_timeout": Duration.seconds(599)}, "from 600 to 28800 seconds"),
         ({"alarms": [None] * 11}, "10 alarms, got 11"),
+        ({"maximum_batch_size": 2}, r"must be of type CopySize, got 2; write CopySize\.percent\(50\)"),
+        ({"maximum_batch_size": CopySize.percent(12.5)}, "must be a whole number, got 12.5; round it"),
+        ({"alarms": object()}, "alarms: must be of type list"),
     ],
 )
 def test_rolling_update_refuses(options: dict[str, Any], said: str) -> None:
@@ -224,6 +248,9 @@ def test_rollback_alarm_needs_a_name_and_a_rolling_update(stack: cdk.Stack, tmp_
     )
     with pytest.raises(InvalidValueError, match=r"Test/Alarm.*set alarm_name on the alarm"):
         add_component(endpoint, tmp_path, deployment=ComponentDeployment.rolling(alarms=[alarm]))
+    no_alarm: Any = ["HighErrors"]
+    with pytest.raises(InvalidValueError, match="alarms: must be an object with alarm_name"):
+        add_component(endpoint, tmp_path, deployment=ComponentDeployment.rolling(alarms=no_alarm))
     component = add_component(endpoint, tmp_path, deployment=ComponentDeployment.all_at_once())
     with pytest.raises(InvalidValueError, match="with a rolling update only"):
         component.add_rollback_alarms(alarm)

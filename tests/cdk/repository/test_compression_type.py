@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -34,6 +35,7 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.endpoint.served_models import SingleModel
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.local.server.unpacking import copy_files
 from constructs_triton.local.sources.assembly import read_endpoints
@@ -317,6 +319,20 @@ def test_repository_in_another_region_is_refused(tmp_path: Path) -> None:
         TritonEndpoint(
             second, "E", model_repository=repository, instance_type=INSTANCE_TYPE, compression_type=NONE
         )
+
+
+def test_given_bucket_in_another_region_is_refused() -> None:
+    """A bucket of another Region that the user gives is an error too; one of an unknown Region is not."""
+    stack = cdk.Stack(make_app(), "Test", env=cdk.Environment(account="123456789012", region="eu-west-1"))
+    for region, is_refused in (("us-east-1", True), ("eu-west-1", False), (None, False)):
+        bucket = s3.Bucket.from_bucket_attributes(stack, f"B{region}", bucket_name="models", region=region)
+        repository = TritonModelRepository(stack, f"Models{region}", bucket=bucket)
+        served = SingleModel(repository, "any", compression_type=NONE)
+        error = pytest.raises(
+            InvalidValueError, match=r"Region .*, eu-west-1, got us-east-1; use a bucket in"
+        )
+        with error if is_refused else nullcontext():
+            served.check_scope(stack)
 
 
 def test_names_are_checked_before_anything_is_added(tmp_path: Path) -> None:

@@ -300,6 +300,10 @@ def test_pruning_is_optional(path: Path) -> None:
     assert flat(statements(template)["PruneArchives"]["Resource"]).endswith("/models/*")
     with pytest.raises(InvalidValueError, match="prune_after: must be at least 1 day, got 3600 seconds"):
         add_repository(make_stack(), path, prune_after=cdk.Duration.hours(1))
+    with pytest.raises(InvalidValueError, match=r"prune_after: must be a whole number of seconds, got 0\.5"):
+        add_repository(make_stack(), path, prune_after=cdk.Duration.millis(500))
+    with pytest.raises(InvalidValueError, match='prefix: must be of type str, got None; write "models/"'):
+        add_repository(make_stack(), path, prefix=None)
 
 
 def test_sync_function_has_the_fixed_python(path: Path) -> None:
