@@ -24,7 +24,7 @@ def alarm_name(alarm: cloudwatch.IAlarm) -> str:
     Raises:
         InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
     """
-    check_has("alarms", alarm, "alarm_name", "cloudwatch.Alarm(...)")
+    check_has("alarms", alarm, "alarm_name", "Alarm.from_alarm_arn(...)")
     resource = alarm.node.default_child
     if not isinstance(resource, (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)):
         return alarm.alarm_name

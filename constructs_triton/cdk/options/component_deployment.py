@@ -57,7 +57,7 @@ class CopySize:
 
 
 def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
-    check_type("deployment.alarms", alarms, (Sequence, "[cloudwatch.Alarm(...)]"))
+    check_type("deployment.alarms", alarms, (Sequence, "[Alarm.from_alarm_arn(...)]"))
     return tuple(alarms or ())
 
 
