@@ -65,6 +65,7 @@ examples:
 `constructs-triton COMMAND --help` describes each command.
 Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
 """
+_CHECK_PATH = "check the path, its permissions and the free space of the disk"
 EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
@@ -85,6 +86,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has closed the pipe. Without this, Python reports the error again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FINE
+    except OSError as error:
+        print(f"error: {_where(error, arguments.command)}: {_reason(error)}; {_CHECK_PATH}", file=sys.stderr)
+        return EXIT_ERRORS
+
+
+def _where(error: OSError, command: str) -> str:
+    """Return the path of the error. A file that is already open has a number in place of a path."""
+    return os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else command
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 class _Parser(argparse.ArgumentParser):

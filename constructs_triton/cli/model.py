@@ -199,12 +199,16 @@ def _written(derived: DerivedConfig, folder: Path) -> list[str]:
     return [str(folder / "config.pbtxt"), *(str(folder / "1" / path) for path in derived.files)]
 
 
+#: Formats that `local up` runs with the framework's own package.
+_RUN_LOCALLY = ("onnx", "torchscript", "openvino", "tree")
+
+
 def _next_commands(folder: Path, model_format: str, has_tensors: bool) -> Iterator[str]:
-    """Yield commands to copy. Only an ONNX model can run on every machine."""
+    """Yield commands to copy. Models of other formats cannot run on a machine without a GPU."""
     repository, name = shlex.quote(str(folder.parent)), shlex.quote(folder.name)
     yield f"Check it:  constructs-triton check {repository}"
     where = "" if folder.parent == Path("models") else f" --repository {repository}"
-    if model_format == "onnx":
+    if model_format in _RUN_LOCALLY:
         yield f"Run it:    constructs-triton local up {repository} --model {name} --endpoint {name}"
         where += " --endpoint-url http://127.0.0.1:8080"
     if has_tensors:

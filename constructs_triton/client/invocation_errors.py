@@ -33,6 +33,8 @@ INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
 _INVALID_CODES = {"ValidationError", "ValidationException"}
 _NO_ENDPOINT = re.compile(r"^Endpoint \S+ .*not found", re.IGNORECASE)
+#: What the gateway of `local up` adds to that message.
+_OF_LOCAL_RUN = "Endpoints of this local run"
 # SageMaker reports these with status 400 and the code ValidationError, so only the message identifies them.
 _NO_CAPACITY = "has no capacity to process this request"
 _NO_CAPACITY_HINT = (
@@ -117,6 +119,8 @@ def _hint(code: str, status: int | None, said: str) -> str:
     for message, hint in _COMPONENT_HINTS.items():
         if message in said:
             return hint
+    if _OF_LOCAL_RUN in said:
+        return "use the name of an endpoint of this local run"
     if code in _INVALID_CODES and _NO_ENDPOINT.search(said):
         return "check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     if code in _INVALID_CODES or status in {400, 404}:

@@ -84,14 +84,20 @@ def describe(
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO | None]:
-    try:
-        # O_NONBLOCK: opening a named pipe must not wait for its writer.
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
-    except (OSError, ValueError):
+    descriptor = _descriptor(path)
+    if descriptor is None:
         yield None
         return
     with os.fdopen(descriptor, "rb") as file:
-        yield file if path.is_file() else None
+        yield file
+
+
+def _descriptor(path: Path) -> int | None:
+    try:
+        # O_NONBLOCK: opening a named pipe must not wait for its writer.
+        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) if path.is_file() else None
+    except (OSError, ValueError):
+        return None
 
 
 def _describe_onnx(path: Path, file: BinaryIO, image_version: str | None, has_op_library: bool) -> ModelFile:
@@ -104,9 +110,14 @@ def _describe_onnx(path: Path, file: BinaryIO, image_version: str | None, has_op
 
 
 def _missing(path: Path, used_format: ModelFormat) -> FileFault:
-    reason = "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
-    message = f'failed to stat file "{path.name}": it {reason}'
+    message = f'failed to stat file "{path.name}": it {_why_missing(path)}'
     return FileFault("model-file-missing", message, _hint(path, used_format))
+
+
+def _why_missing(path: Path) -> str:
+    if path.exists():
+        return "is a folder" if path.is_dir() else "is not a regular file that can be read"
+    return "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
 
 
 def _hint(path: Path, used_format: ModelFormat) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aws_cdk import Stack
 
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing.differences import differing_names, differing_values, listed
 from constructs_triton.testing.endpoints_of_stack import DeclaredEndpoint, EndpointReader
 from constructs_triton.testing.synthesized_stack import SynthesizedStack
@@ -22,8 +23,8 @@ def assert_endpoint(
     image_version: str | None = None,
     instance_types: str | Collection[str] | None = None,
     environment: Mapping[str, object] | None = None,
-    variants: Collection[str] | Mapping[str, float] | None = None,
-    models: Collection[str] | None = None,
+    variants: str | Collection[str] | Mapping[str, float] | None = None,
+    models: str | Collection[str] | None = None,
 ) -> None:
     """Check that one endpoint of a stack is as described. What is not given is not compared.
 
@@ -33,17 +34,25 @@ def assert_endpoint(
         image_version: the Triton version in the image's tag, such as ``"26.05"``.
         instance_types: the instance type of all production variants, or all of them.
         environment: variables that every container has; ``None`` is a variable that must not be set.
-        variants: the names of the production variants, or their weights by name.
-        models: the models that a request can reach: the default model of a single-model endpoint, or all
-            models of a multi-model endpoint or of inference components.
+        variants: the names of the production variants (or one name), or their weights by name.
+        models: the models (or one name) that a request can reach: the default model of a single-model
+            endpoint, or all models of a multi-model endpoint or of inference components.
 
     Raises:
         AssertionError: no endpoint is as described. The message lists the differences of the nearest one.
-        InvalidValueError: the stack is in no app, or the template cannot be read.
+        InvalidValueError: the stack is in no app, the template cannot be read, or ``image_version`` is not a
+            string.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
+    _check_version(image_version)
     synthesized = SynthesizedStack.of(stack)
-    expected = _Expected(image_version, instance_types, environment, variants, models)
+    expected = _Expected(
+        image_version,
+        _names(instance_types),
+        environment,
+        variants if isinstance(variants, Mapping) else _names(variants),
+        _names(models),
+    )
     endpoints = EndpointReader.of(synthesized).endpoints()
     chosen = [each for each in endpoints if name is None or each.is_called(name)]
     if not chosen:
@@ -58,10 +67,21 @@ def assert_endpoint(
         raise AssertionError(f'{synthesized.name}: endpoint "{nearest.name}" differs\n{lines}')
 
 
+def _check_version(version: object) -> None:
+    """Refuse a number: as one, version 25.10 is 25.1."""
+    if version is not None and not isinstance(version, str):
+        raise InvalidValueError(f'image_version: must be a string, got {version}; write it as "YY.MM"')
+
+
+def _names(given: str | Collection[str] | None) -> Collection[str] | None:
+    """Return a single name as a collection of one."""
+    return {given} if isinstance(given, str) else given
+
+
 @dataclass(frozen=True)
 class _Expected:
     image_version: str | None
-    instance_types: str | Collection[str] | None
+    instance_types: Collection[str] | None
     environment: Mapping[str, object] | None
     variants: Collection[str] | Mapping[str, float] | None
     models: Collection[str] | None
@@ -70,10 +90,8 @@ class _Expected:
         """Yield a sentence for each difference of an endpoint."""
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
-            given = self.instance_types
-            types = {given} if isinstance(given, str) else set(given)
             found = {each.instance_type for each in endpoint.variants}
-            yield from differing_names("instance_types", types, found)
+            yield from differing_names("instance_types", set(self.instance_types), found)
         yield from self._different_variants(endpoint)
         yield from self._different_environment(endpoint)
         if self.models is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from constructs_triton.model_repository import (
 __all__ = ["read_source"]
 
 _SUFFIX = ".tar.gz"
+_MODEL_FILES = (".onnx", ".pt", ".plan")
 _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 _ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
 #: The variant name of the constructs, and of most SageMaker examples.
@@ -68,6 +70,11 @@ def _stray_option(option: str, path: Path) -> LocalEndpointError:
 def _endpoint_of_archive(
     path: Path, name: str | None, model: str | None, is_multi_model: bool
 ) -> EndpointSpec:
+    if path.suffix in _MODEL_FILES:
+        raise LocalEndpointError(
+            f"{path}: is a model file; run `constructs-triton model new {shlex.quote(str(path))}`, then pass "
+            "the folder models"
+        )
     if not path.name.endswith(_SUFFIX):
         raise LocalEndpointError(
             f"{path}: is not an archive; pass a {_SUFFIX} file, a folder of models or cdk.out"
@@ -113,6 +120,8 @@ def _checked(path: Path) -> ModelRepository:
         raise LocalEndpointError(
             f"{path}: contains archives and no models; serve them with --multi-model, or pass one of them"
         )
+    if not repository.models and _is_model(path):
+        raise LocalEndpointError(f"{path}: is itself a model; pass its parent folder {path.resolve().parent}")
     if not repository.models:
         raise LocalEndpointError(
             f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
@@ -122,6 +131,10 @@ def _checked(path: Path) -> ModelRepository:
     if errors:
         raise RepositoryError(str(path), errors)
     return repository
+
+
+def _is_model(path: Path) -> bool:
+    return (path / "config.pbtxt").exists()
 
 
 def _only_model(repository: ModelRepository) -> str:

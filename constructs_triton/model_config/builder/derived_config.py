@@ -162,6 +162,8 @@ def _described(path: Path) -> ModelFile:
     if not os.path.lexists(path):
         raise InvalidValueError(f"{path}: does not exist; pass the path of a model file")
     file = describe(path, model_format="onnx") if _is_onnx_folder(path) else describe(path)
+    if file.format == "unknown" and path.is_dir():
+        raise InvalidValueError(f"{path}: is a folder; pass the model file in it, such as {path}/model.onnx")
     if file.format == "unknown":
         raise InvalidValueError(
             f'{path}: the format of the model is unknown, got "{path.suffix}"; known endings are {_ENDINGS}'

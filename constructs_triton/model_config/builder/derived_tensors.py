@@ -226,8 +226,8 @@ def _derive_torchscript(derivation: Derivation) -> None:
 
 
 _UNKNOWN_BATCHING = (
-    "max_batch_size is left out, because the file does not say whether the model accepts batches. If so, "
-    "run the command again with --max-batch-size, and dims without the batch dimension."
+    "max_batch_size is 0, because the file does not say whether the model accepts batches. If it does, run "
+    "the command again with --max-batch-size, and dims without the batch dimension."
 )
 
 

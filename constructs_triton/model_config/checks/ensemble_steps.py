@@ -252,7 +252,7 @@ def shape(model: ModelUnderCheck) -> Iterator[Problem]:
     "ensemble",
     severity=Severity.WARNING,
     source=_CONSISTENCY,
-    hint="add -1 as the first dim in the model whose max_batch_size is 0",
+    hint="set max_batch_size in the model where it is 0, or add -1 as the first dim of its tensor",
 )
 def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     """Between a model with batching and one without, the shapes agree including the batch axis.

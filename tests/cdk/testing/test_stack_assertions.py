@@ -107,6 +107,7 @@ def test_endpoints_are_as_described(shop: cdk.Stack) -> None:
         shop, name="Pipeline", models=["pipeline"], variants={"AllTraffic": 1}, instance_types={G5},
         image_version="26.05",
     )  # fmt: skip
+    assert_endpoint(shop, name="Pipeline", models="pipeline", variants="AllTraffic")
     assert_endpoint(
         shop,
         name="catalog",
@@ -145,6 +146,12 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
     assert unknown.startswith(
         'Shop: has no endpoint "katalog"; its endpoints are: "PipelineC660917D", "catalog"'
     )
+
+
+def test_version_that_is_a_number_is_refused(shop: cdk.Stack) -> None:
+    """The numbers 25.1 and 25.10 are equal, the versions are not."""
+    with pytest.raises(InvalidValueError, match=r'must be a string, got 25\.1; write it as "YY.MM"'):
+        assert_endpoint(shop, image_version=25.10)  # type: ignore[arg-type]  # the mistake
 
 
 def test_models_of_another_program_are_not_known(tmp_path: Path) -> None:

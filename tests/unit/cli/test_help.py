@@ -54,6 +54,28 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Exit codes: 0 success" in text
 
 
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        (OSError(30, "Read-only file system", "shop"), "error: shop: read-only file system; check the path"),
+        (OSError(28, "No space left on device"), "error: check: no space left on device; check the path"),
+        (IsADirectoryError(21, "Is a directory", 3), "error: check: is a directory; check the path"),
+    ],
+)
+def test_errors_of_files_have_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: OSError, words: str
+) -> None:
+    """The message has the path, or the command where the system does not give a path."""
+
+    def run(_arguments: argparse.Namespace) -> int:
+        raise raised
+
+    command = SimpleNamespace(run=run, add_arguments=lambda _parser: None)
+    monkeypatch.setattr(Command, "load", lambda _self: command)
+    assert main(["check"]) == 1
+    assert capsys.readouterr().err.startswith(words)
+
+
 def test_options_are_not_abbreviated(capsys: pytest.CaptureFixture[str]) -> None:
     """An abbreviation would change its meaning with a new option."""
     with pytest.raises(SystemExit) as ended:

@@ -42,6 +42,28 @@ def test_one_command_writes_a_repository_that_passes(
     ).read_bytes()
 
 
+def test_torchscript_model_runs_locally(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The next commands run it on this machine, where the endpoint has no name in AWS yet."""
+    traced = Path(__file__).parents[1] / "model_files" / "torch_archives" / "traced.pt"
+    (folder / "net.pt").write_bytes(traced.read_bytes())
+    tensors = ["--input", "INPUT__0:FP32:8", "--output", "OUTPUT__0:FP32:4"]
+    assert main(["model", "new", "net.pt", *tensors]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "Run it:    constructs-triton local up models --model net --endpoint net",
+        "Call it:   constructs-triton invoke net --random --endpoint-url http://127.0.0.1:8080",
+    ]
+    assert "# max_batch_size is 0, because" in (folder / "models" / "net" / "config.pbtxt").read_text()
+
+
+def test_folder_in_place_of_the_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The message says which path is expected."""
+    (folder / "resnet").mkdir()
+    assert main(["model", "new", "resnet"]) == 1
+    assert capsys.readouterr().err == (
+        "error: resnet: is a folder; pass the model file in it, such as resnet/model.onnx\n"
+    )
+
+
 def test_unknown_output_shapes(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -56,6 +56,11 @@ def test_unknown_endpoint_names_the_command_that_lists_endpoints() -> None:
     assert str(error).endswith(
         "not found.; check the name and the Region; `aws sagemaker list-endpoints` lists endpoints"
     )
+    error = build_invocation_error(
+        "demo", "it failed", code="ValidationError", status=400,
+        model_message=f"{said} Endpoints of this local run: digits",
+    )  # fmt: skip
+    assert str(error).endswith("run: digits; use the name of an endpoint of this local run")
     said = "Variant A not found for endpoint demo"
     error = build_invocation_error(
         "demo", "it failed", code="ValidationError", status=400, model_message=said

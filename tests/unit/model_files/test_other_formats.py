@@ -25,6 +25,12 @@ def _described(content: bytes, name: str, folder: Path, image_version: str | Non
     return describe(path, image_version)
 
 
+def test_folder_in_place_of_a_file_is_a_fault(tmp_path: Path) -> None:
+    """A folder can be opened, but not as a file."""
+    (tmp_path / "model.pt").mkdir()
+    assert _messages(describe(tmp_path / "model.pt")) == ['failed to stat file "model.pt": it is a folder']
+
+
 def _messages(found: ModelFile) -> list[str]:
     return [fault.message for fault in found.faults]
 

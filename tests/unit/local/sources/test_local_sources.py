@@ -108,6 +108,8 @@ def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> 
         ("empty", {}, "neither a cloud assembly nor a model; .*cdk synth"),
         ("archives", {}, "contains archives and no models; serve them with --multi-model"),
         ("text", {}, "is not an archive; pass a .tar.gz"),
+        ("net.onnx", {}, "is a model file; run `constructs-triton model new .*/net.onnx`"),
+        ("model", {}, "is itself a model; pass its parent folder"),
         ("assembly", {"model": "m"}, "--model and --multi-model do not apply to a cloud assembly"),
         ("empty", {"stack": "S"}, "--stack applies only to a cloud assembly"),
         ("m.tar.gz", {"stack": "S"}, "--stack applies only to a cloud assembly"),
@@ -120,6 +122,9 @@ def test_wrong_paths_and_options_are_reported(
     """Each error contains the path and the fix."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "text").touch()
+    (tmp_path / "net.onnx").touch()
+    (tmp_path / "model" / "1").mkdir(parents=True)
+    (tmp_path / "model" / "config.pbtxt").write_text(IDENTITY)
     (tmp_path / "assembly").mkdir()
     (tmp_path / "assembly" / "manifest.json").write_text("{}")
     _archive(tmp_path / "m.tar.gz", "m")
