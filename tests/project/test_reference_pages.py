@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,10 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert (images / f"{name}.svg").read_text() == (tmp_path / f"{name}.svg").read_text(), "make pictures"
     layers = (tmp_path / "layers.svg").read_text()
     assert [each for each in LAYERS[""] if f">{each}</text>" not in layers] == []
+
+
+def test_pages_need_no_script_of_another_host() -> None:
+    """The site would load Mermaid's script from a public server, which a company's proxy may block."""
+    pages = [*(PROJECT / "docs").rglob("*.md"), PROJECT / "README.md", PROJECT / "mkdocs.yml"]
+    found = [page.name for page in pages if re.search(r"```mermaid|name: mermaid", page.read_text())]
+    assert found == []
