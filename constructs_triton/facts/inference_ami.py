@@ -25,6 +25,7 @@ __all__ = [
     "Certainty",
     "InferenceAmi",
     "default_inference_ami",
+    "given_ami_version",
     "inference_ami_names",
 ]
 
@@ -85,6 +86,20 @@ class AmiChoice:
     certainty: Certainty | None = None
     source: str = ""
     finding: Finding | None = None
+
+    @property
+    def version(self) -> str | None:
+        """The name of the AMI; ``None`` for SageMaker's default."""
+        return None if self.ami is None else self.ami.version
+
+
+def given_ami_version(given: InferenceAmi | str | None) -> str | None:
+    """Return the name of an AMI that was chosen; ``None`` for SageMaker's default.
+
+    Raises:
+        InvalidValueError: the string is not the name of an inference AMI.
+    """
+    return None if given is None else InferenceAmi.of(str(given)).version
 
 
 def inference_ami_names() -> tuple[str, ...]:

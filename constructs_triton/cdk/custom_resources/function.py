@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from aws_cdk import Duration, IgnoreMode
+from aws_cdk import CustomResource, Duration, IgnoreMode
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -61,6 +62,28 @@ class DeployFunction(Construct):
             role=self.role,
             log_group=self.log_group,
         )
+
+    def add_custom_resource(
+        self,
+        scope: Construct,
+        *,
+        resource_type: str,
+        statements: Sequence[iam.PolicyStatement],
+        properties: Mapping[str, object],
+    ) -> CustomResource:
+        """Let CloudFormation call the function with ``properties``, after it has the permissions."""
+        policy = iam.Policy(scope, "Policy", statements=list(statements), roles=[self.role])
+        resource = CustomResource(
+            scope,
+            "Resource",
+            resource_type=resource_type,
+            service_token=self.function.function_arn,
+            # CloudFormation waits a minute longer than the function may run.
+            service_timeout=Duration.seconds(self.DEFINITION.timeout_seconds + 60),
+            properties=properties,
+        )
+        resource.node.add_dependency(policy)
+        return resource
 
 
 def _code(folder: str) -> lambda_.AssetCode:

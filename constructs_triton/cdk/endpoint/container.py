@@ -16,7 +16,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.compatibility import VariantFacts, check_compatibility
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.environment import variables
-from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
+from constructs_triton.facts.inference_ami import default_inference_ami, given_ami_version
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.target import Target
 
@@ -84,7 +84,7 @@ def check_models(
         RepositoryError: Triton would not load the models.
     """
     instance_type = options["instance_type"]
-    region = settings.environment.get(variables()["shm_default_byte_size"].name, "")
+    shm_bytes = settings.environment.get(variables()["shm_default_byte_size"].name, "")
     target = Target(
         mode=models.mode,
         gpu_count=instance_type.gpus,
@@ -95,7 +95,7 @@ def check_models(
         default_model=models.default_model,
         inference_type=settings.environment.get(variables()["inference_type"].name),
         is_prebuilt_image=settings.image.is_prebuilt,
-        shm_default_byte_size=int(region) if region.isdecimal() else None,
+        shm_default_byte_size=int(shm_bytes) if shm_bytes.isdecimal() else None,
         has_response_cache="--cache-config"
         in settings.environment.get(variables()["additional_args"].name, ""),
     )
@@ -182,7 +182,6 @@ def _warnings(findings: Sequence[Finding]) -> list[Finding]:
 
 def _inference_ami(image: TritonImage, options: EndpointOptions) -> tuple[str | None, list[Finding]]:
     if "inference_ami_version" in options:
-        given = options["inference_ami_version"]
-        return (None if given is None else InferenceAmi.of(str(given)).version), []
+        return given_ami_version(options["inference_ami_version"]), []
     choice = default_inference_ami(image.version, options["instance_type"])
-    return (None if choice.ami is None else choice.ami.version), [choice.finding] if choice.finding else []
+    return choice.version, [choice.finding] if choice.finding else []

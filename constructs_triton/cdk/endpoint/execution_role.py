@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aws_cdk import ArnFormat, Stack
+from aws_cdk import ArnFormat, CfnResource, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
 
-__all__ = [
-    "ExecutionRole",
-    "key_statements",
-    "network_statements",
-    "observability_statements",
-]
+__all__ = ["ExecutionRole", "host_statements", "observability_statements"]
 
 _LOG_ACTIONS = ["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _METRIC_NAMESPACES = ["/aws/sagemaker/Endpoints", "AWS/SageMaker"]
@@ -29,10 +25,12 @@ class ExecutionRole:
 
     SageMaker reads image and archive with the role while it creates the model. The model therefore depends
     on ``permissions``, which are created after the role. ``permissions`` is ``None`` for an immutable role.
+    ``is_given`` is whether the role was created elsewhere.
     """
 
     role: iam.IRole
     permissions: RolePermissions | None
+    is_given: bool = True
 
     @classmethod
     def make(
@@ -46,7 +44,15 @@ class ExecutionRole:
         if given is not None and not accepts_policies(scope, given):
             return cls(given, None)
         role = iam.Role(scope, "Role", assumed_by=_trusted_service(scope)) if given is None else given
-        return cls(role, RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements))
+        permissions = RolePermissions(scope, "ExecutionPolicy", role=role, statements=statements)
+        return cls(role, permissions, is_given=given is not None)
+
+    @property
+    def resources(self) -> list[CfnResource]:
+        """The CloudFormation resources that were created for the endpoint."""
+        created: list[CfnResource] = [] if self.permissions is None else [*self.permissions.resources]
+        role = None if self.is_given else self.role.node.default_child
+        return [*created, role] if isinstance(role, CfnResource) else created
 
     def add(self, *statements: iam.PolicyStatement) -> None:
         """Add statements that an update replaces, like the first ones."""
@@ -81,7 +87,14 @@ def _log_groups(scope: Construct, prefix: str) -> str:
     )
 
 
-def network_statements() -> list[iam.PolicyStatement]:
+def host_statements(options: HostOptions) -> list[iam.PolicyStatement]:
+    """Permissions for the network and the storage volumes of the instances."""
+    network = [] if options["vpc"] is None else _network_statements()
+    key = options["encryption_key"]
+    return network if key is None else [*network, *_key_statements(key.key_arn)]
+
+
+def _network_statements() -> list[iam.PolicyStatement]:
     """Permissions to attach the network interfaces of the containers to a VPC."""
     return [
         iam.PolicyStatement(
@@ -103,7 +116,7 @@ def network_statements() -> list[iam.PolicyStatement]:
     ]
 
 
-def key_statements(key_arn: str) -> list[iam.PolicyStatement]:
+def _key_statements(key_arn: str) -> list[iam.PolicyStatement]:
     """Permissions to encrypt the storage volumes with a key."""
     return [
         iam.PolicyStatement(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import jsii
-from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
+from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.errors import InvalidValueError
@@ -54,14 +54,20 @@ class ImportedTritonEndpoint(EndpointBase):
         self._repository = None
         owner = VariantOwner(self, endpoint_name, None, bool(is_asynchronous))
         self._variants = tuple(
-            EndpointVariant(
-                owner,
-                variant_name=name,
-                instance_type=_UNKNOWN if instance_type is None else instance_type,
-                construct_name=name if not is_token(name) else f"Variant{position}",
-            )
+            _variant(owner, position, name, instance_type)
             for position, (name, instance_type) in enumerate(variants.items())
         )
+
+
+def _variant(
+    owner: VariantOwner, position: int, name: str, instance_type: InstanceType | None
+) -> EndpointVariant:
+    return EndpointVariant(
+        owner,
+        variant_name=name,
+        instance_type=_UNKNOWN if instance_type is None else instance_type,
+        construct_name=name if not is_token(name) else f"Variant{position}",
+    )
 
 
 def name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[str, str]:
@@ -77,15 +83,7 @@ def name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[s
             else "cannot be combined with endpoint_arn; remove one of them"
         )
         raise InvalidValueError(f"endpoint_name: {problem}")
-    stack = Stack.of(scope)
     if name is not None:
-        return name, stack.format_arn(service="sagemaker", resource="endpoint", resource_name=name)
+        return name, arn_of(scope, "endpoint", name)
     assert arn is not None
-    if not is_token(arn) and ":endpoint/" not in arn:
-        raise InvalidValueError(
-            f'endpoint_arn: must be the ARN of an endpoint, got "{arn}"; '
-            'write for example "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/digits"'
-        )
-    found = stack.split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
-    assert found is not None  # the format says that there is one
-    return found, arn
+    return name_in_arn(scope, "endpoint", arn), arn

@@ -6,14 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.validation.limit_checks import check_count
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 
-__all__ = ["NetworkIds", "check_network", "make_connections", "network_ids", "selected_subnets"]
+__all__ = [
+    "NetworkIds",
+    "check_network",
+    "make_connections",
+    "network_ids",
+    "require_connections",
+    "selected_subnets",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,12 @@ class NetworkIds:
 
     subnets: list[str]
     security_group_ids: list[str]
+
+    def of_model(self) -> sagemaker.CfnModel.VpcConfigProperty:
+        """Return the property of a model."""
+        return sagemaker.CfnModel.VpcConfigProperty(
+            security_group_ids=self.security_group_ids, subnets=self.subnets
+        )
 
 
 def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
@@ -46,6 +61,19 @@ def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections 
     if groups is None:
         groups = [ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)]
     return ec2.Connections(security_groups=list(groups))
+
+
+def require_connections(endpoint: Construct, connections: ec2.Connections | None) -> ec2.Connections:
+    """Return the connections of an endpoint.
+
+    Raises:
+        InvalidValueError: the endpoint has no ``vpc``.
+    """
+    if connections is None:
+        raise InvalidValueError(
+            f"{endpoint.node.path}: has no network connections without a VPC; set vpc on the endpoint"
+        )
+    return connections
 
 
 def network_ids(options: HostOptions, connections: ec2.Connections | None) -> NetworkIds | None:

@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import jsii
-from aws_cdk import CfnDeletionPolicy, CfnResource, RemovalPolicy
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
-from constructs import Construct, IConstruct
+from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
 from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_endpoint_config, make_model
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
-    key_statements,
-    network_statements,
+    host_statements,
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint, name_and_arn
 from constructs_triton.cdk.endpoint.log_group import make_log_group
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import (
+    check_network,
+    make_connections,
+    network_ids,
+    require_connections,
+)
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant, resolve_variants
 from constructs_triton.cdk.endpoint.served_models import ServedModels
@@ -32,6 +35,7 @@ from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.endpoint.update_check import verify_update
 from constructs_triton.cdk.endpoint.verification_check import verify_responses
 from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.repository.model_repository import annotate
@@ -82,7 +86,8 @@ class NewEndpoint(EndpointBase):
         if options["verify_update"]:
             verify_update(self, self._cfn_endpoint, self._cfn_endpoint_config)
         verify_responses(self, options["verification"], models.repository)
-        self._keep_on_removal()
+        needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
+        apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
         self._annotate(findings)
 
     # Endpoints that exist already.
@@ -172,11 +177,7 @@ class NewEndpoint(EndpointBase):
         Raises:
             InvalidValueError: the endpoint has no ``vpc``.
         """
-        if self._connections is None:
-            raise InvalidValueError(
-                f"{self.node.path}: has no network connections without a VPC; set vpc on the endpoint"
-            )
-        return self._connections
+        return require_connections(self, self._connections)
 
     # Additions.
 
@@ -227,11 +228,8 @@ class NewEndpoint(EndpointBase):
             *(statement for each in self._bound for statement in each.location.read_statements),
             *(statement for each in self._bound for statement in each.image.pull_statements()),
             *observability_statements(self),
+            *host_statements(options),
         ]
-        if options["vpc"] is not None:
-            statements += network_statements()
-        if options["encryption_key"] is not None:
-            statements += key_statements(options["encryption_key"].key_arn)
         dumps = [each.resolved.options["core_dump"] for each in self._bound]
         for feature in (options["data_capture"], options["async_inference"], *dumps):
             if feature is not None:
@@ -239,20 +237,13 @@ class NewEndpoint(EndpointBase):
         return statements
 
     def _make_model(self, variant: BoundVariant) -> sagemaker.CfnModel:
+        ids = network_ids(self._options, self._connections)
         return make_model(
             variant,
             execution_role_arn=self._execution.role.role_arn,
             permissions=self._execution.permissions,
             enable_network_isolation=self._options["enable_network_isolation"],
-            vpc_config=self._vpc_config(),
-        )
-
-    def _vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
-        ids = network_ids(self._options, self._connections)
-        if ids is None:
-            return None
-        return sagemaker.CfnModel.VpcConfigProperty(
-            security_group_ids=ids.security_group_ids, subnets=ids.subnets
+            vpc_config=None if ids is None else ids.of_model(),
         )
 
     def _make_endpoint(self) -> sagemaker.CfnEndpoint:
@@ -310,24 +301,6 @@ class NewEndpoint(EndpointBase):
             self._cfn_endpoint.deployment_config = deployment.render([])
             if deployment.alarms:
                 self.add_rollback_alarms(*deployment.alarms)
-
-    def _keep_on_removal(self) -> None:
-        policy = self._options["removal_policy"]
-        if policy is None:
-            return
-        self._cfn_endpoint.apply_removal_policy(policy)
-        if policy is RemovalPolicy.DESTROY:
-            return
-        # The endpoint still needs all of these. What an update replaces is deleted.
-        parts: list[IConstruct | None] = [*self._cfn_models, self._cfn_endpoint_config]
-        if self._execution.permissions is not None:
-            parts += self._execution.permissions.resources
-        if self._options["role"] is None:
-            parts.append(self._execution.role.node.default_child)
-        for part in parts:
-            assert isinstance(part, CfnResource)
-            part.apply_removal_policy(policy)
-            part.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
 
     def _annotate(self, findings: Sequence[Finding]) -> None:
         scopes: dict[Finding, list[Construct]] = {}

@@ -30,22 +30,8 @@ def operating_statements(
     yield _allow("ReadModels", ["DescribeModel"], [_any(stack, "model")])
     yield _allow("ListComponents", ["ListInferenceComponents"], ["*"])
     yield _allow("ReadComponents", ["DescribeInferenceComponent"], [_any(stack, "inference-component")])
-    yield iam.PolicyStatement(
-        actions=_READ_LOGS,
-        resources=[_log_group(stack, log_group_name(endpoint_name))],
-    )
-    yield iam.PolicyStatement(
-        sid="ReadScaling",
-        actions=[
-            f"application-autoscaling:Describe{what}"
-            for what in ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
-        ],
-        resources=["*"],
-    )
-    alarms = stack.format_arn(
-        service="cloudwatch", resource="alarm", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
-    )
-    yield iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=[alarms])
+    yield _log_statement(stack, log_group_name(endpoint_name))
+    yield from _scaling_statements(stack)
     if not is_imported:
         yield iam.PolicyStatement(
             actions=["cloudformation:DescribeStackEvents", "cloudformation:ListStackResources"],
@@ -55,10 +41,7 @@ def operating_statements(
 
 def component_log_statement(stack: Stack, inference_component_name: str) -> iam.PolicyStatement:
     """Return the permission to read the logs of an inference component, or of all with ``*``."""
-    return iam.PolicyStatement(
-        actions=_READ_LOGS,
-        resources=[_log_group(stack, component_log_group_name(inference_component_name))],
-    )
+    return _log_statement(stack, component_log_group_name(inference_component_name))
 
 
 def warming_statements(
@@ -87,13 +70,27 @@ def _any(stack: Stack, resource: str) -> str:
     return stack.format_arn(service="sagemaker", resource=resource, resource_name="*")
 
 
-def _log_group(stack: Stack, name: str) -> str:
-    return stack.format_arn(
+def _log_statement(stack: Stack, log_group_name: str) -> iam.PolicyStatement:
+    group = stack.format_arn(
         service="logs",
         resource="log-group",
-        resource_name=f"{name}:*",
+        resource_name=f"{log_group_name}:*",
         arn_format=ArnFormat.COLON_RESOURCE_NAME,
     )
+    return iam.PolicyStatement(actions=_READ_LOGS, resources=[group])
+
+
+def _scaling_statements(stack: Stack) -> Iterator[iam.PolicyStatement]:
+    described = ("ScalableTargets", "ScalingActivities", "ScalingPolicies")
+    yield iam.PolicyStatement(
+        sid="ReadScaling",
+        actions=[f"application-autoscaling:Describe{what}" for what in described],
+        resources=["*"],
+    )
+    alarms = stack.format_arn(
+        service="cloudwatch", resource="alarm", resource_name="*", arn_format=ArnFormat.COLON_RESOURCE_NAME
+    )
+    yield iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=[alarms])
 
 
 def _stack_arn(stack: Stack) -> str:

@@ -14,6 +14,7 @@ from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
 from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     INSTANCE_TYPE_EXAMPLE,
     TritonVariant,
@@ -177,7 +178,7 @@ def checked_options(callee: str, given: EndpointOptions) -> EndpointOptions:
             f'got "{given["variant_name"]}"; set variant_name on each TritonVariant'
         )
     options = with_defaults(given, EndpointOptions)
-    _check_removal_policy(options["removal_policy"])
+    check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     _check_log_retention(options)
     _check_variants(options)
@@ -215,13 +216,6 @@ def _check_log_retention(options: EndpointOptions) -> None:
             "log_retention: needs an endpoint_name that is known at synth, because SageMaker creates the log "
             "group of a generated name itself; set endpoint_name, or set the retention after the deployment "
             "with `aws logs put-retention-policy`"
-        )
-
-
-def _check_removal_policy(policy: RemovalPolicy | None) -> None:
-    if policy is RemovalPolicy.SNAPSHOT:
-        raise InvalidValueError(
-            "removal_policy: endpoints have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
         )
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from aws_cdk import CustomResource, Duration
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -39,31 +38,20 @@ class UpdateCheck(Construct):
         endpoint_config: sagemaker.CfnEndpointConfig,
     ) -> None:
         super().__init__(scope, id)
-        function = UpdateCheckFunction(self, "Function")
-        policy = iam.Policy(
-            self,
-            "Policy",
-            statements=[
-                iam.PolicyStatement(
-                    sid="LookAtEndpoint",
-                    actions=["sagemaker:DescribeEndpoint"],
-                    resources=[endpoint.attr_endpoint_arn],
-                )
-            ],
-            roles=[function.role],
+        read_endpoint = iam.PolicyStatement(
+            sid="LookAtEndpoint",
+            actions=["sagemaker:DescribeEndpoint"],
+            resources=[endpoint.attr_endpoint_arn],
         )
-        resource = CustomResource(
+        UpdateCheckFunction(self, "Function").add_custom_resource(
             self,
-            "Resource",
             resource_type=CHECK_TYPE,
-            service_token=function.function.function_arn,
-            service_timeout=Duration.minutes(15),
+            statements=[read_endpoint],
             properties={
                 "EndpointName": endpoint.attr_endpoint_name,
                 "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
             },
         )
-        resource.node.add_dependency(policy)
 
 
 def verify_update(

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from aws_cdk import Aws, CustomResource, Duration, Stack
+from aws_cdk import Aws, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
@@ -62,18 +62,10 @@ class VerificationCheck(Construct):
         text = verification.compiled()
         digest = sha256(text.encode()).hexdigest()
         asset = StackAssets(self).add_json(text, digest, label_of(REQUESTS_LABEL, scope))
-        policy = iam.Policy(
+        self.resource = function.add_custom_resource(
             self,
-            "Policy",
-            statements=[*_statements(self, endpoint, asset.bucket_name, asset.object_key), *decrypt],
-            roles=[function.role],
-        )
-        self.resource = CustomResource(
-            self,
-            "Resource",
             resource_type=VERIFICATION_TYPE,
-            service_token=function.function.function_arn,
-            service_timeout=Duration.minutes(15),
+            statements=[*_statements(self, endpoint, asset.bucket_name, asset.object_key), *decrypt],
             properties={
                 "EndpointName": endpoint.attr_endpoint_name,
                 "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
@@ -83,7 +75,6 @@ class VerificationCheck(Construct):
                 "Variants": list(variants),
             },
         )
-        self.resource.node.add_dependency(policy)
 
 
 def verify_responses(

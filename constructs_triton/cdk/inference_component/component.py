@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Unpack
 
-from aws_cdk import CfnDeletionPolicy, Fn, RemovalPolicy, Stack
+from aws_cdk import Fn, RemovalPolicy, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
@@ -15,23 +15,23 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_model
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name
+from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
+from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.component_models import ComponentContainer, component_models
+from constructs_triton.cdk.inference_component.component_models import component_models, resolve_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.fleet import ComponentCopies
 from constructs_triton.cdk.inference_component.fleet_warnings import PlacedComponent
-from constructs_triton.cdk.inference_component.imported import (
-    ImportedInferenceComponent,
-    component_name_and_arn,
-)
+from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
     checked_component_options,
 )
 from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
+from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
@@ -87,29 +87,35 @@ class TritonInferenceComponent(InferenceComponentBase):
         _check_endpoint(endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
-        image = checked["image"] or endpoint.image
-        reserved = requirements.part_of(endpoint.instance_type)
-        container = ComponentContainer.of(scope, models, checked, image=image, instance_type=reserved)
-        copies = ComponentCopies(id, requirements, checked["copy_count"] or 1)
-        endpoint.check_component(copies)
+        resolved = resolve_component(
+            scope,
+            models,
+            checked,
+            image=checked["image"] or endpoint.image,
+            instance_type=requirements.part_of(endpoint.instance_type),
+        )
+        initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
+        endpoint.check_component(initial)
         deployment = checked["deployment"] or ComponentDeployment.rolling()
         alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
         shared_role = endpoint.shared_role
+        # What is checked above leaves nothing in the tree after an error.
         super().__init__(scope, id)
         self._endpoint = endpoint
         self._options = checked
         self._requirements = requirements
         self._deployment = deployment
         self._alarm_names = alarm_names
-        self._bound = self._bind(container)
+        self._bound = self._bind(resolved)
         self._cfn_model = self._make_model(shared_role.role)
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
-        self._keep_on_removal()
-        endpoint.add_component(
-            PlacedComponent(copies, deployment.batch_of(copies.copies), self), container.image
+        apply_removal_policy(
+            checked["removal_policy"], self._cfn_inference_component, needed=[self._cfn_model]
         )
-        annotate(self, [*self._warnings(), *container.resolved.findings])
+        placed = PlacedComponent(initial, deployment.batch_of(initial.copies), self)
+        endpoint.add_component(placed, resolved.settings.image)
+        annotate(self, [*self._warnings(), *resolved.findings])
 
     # Components that exist already.
 
@@ -118,9 +124,12 @@ class TritonInferenceComponent(InferenceComponentBase):
         cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
     ) -> ImportedInferenceComponent:
         """Refer to a component of this account and Region, and its endpoint, new or imported."""
-        name, arn = component_name_and_arn(scope, inference_component_name, None)
         return ImportedInferenceComponent(
-            scope, id, inference_component_name=name, inference_component_arn=arn, endpoint=endpoint
+            scope,
+            id,
+            inference_component_name=inference_component_name,
+            inference_component_arn=arn_of(scope, "inference-component", inference_component_name),
+            endpoint=endpoint,
         )
 
     @classmethod
@@ -132,9 +141,12 @@ class TritonInferenceComponent(InferenceComponentBase):
         Raises:
             InvalidValueError: the ARN is not that of a component.
         """
-        name, arn = component_name_and_arn(scope, None, inference_component_arn)
         return ImportedInferenceComponent(
-            scope, id, inference_component_name=name, inference_component_arn=arn, endpoint=endpoint
+            scope,
+            id,
+            inference_component_name=name_in_arn(scope, "inference-component", inference_component_arn),
+            inference_component_arn=inference_component_arn,
+            endpoint=endpoint,
         )
 
     # Its parts.
@@ -181,10 +193,9 @@ class TritonInferenceComponent(InferenceComponentBase):
         name = self._options["inference_component_name"]
         return found if name is None else [*found, _fixed_name(name)]
 
-    def _bind(self, container: ComponentContainer) -> BoundVariant:
-        resolved = container.resolved
+    def _bind(self, resolved: ResolvedVariant) -> BoundVariant:
         location = resolved.models.bind(self)
-        image = container.image.bind(self, resolved.instance_type)
+        image = resolved.settings.image.bind(self, resolved.instance_type)
         return BoundVariant(resolved, self, image, location, Sizing.of(resolved.options, location))
 
     def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
@@ -292,15 +303,6 @@ class TritonInferenceComponent(InferenceComponentBase):
             removal_policy=self._options["removal_policy"] or RemovalPolicy.DESTROY,
         )
         self._cfn_inference_component.node.add_dependency(group)
-
-    def _keep_on_removal(self) -> None:
-        policy = self._options["removal_policy"]
-        if policy is None:
-            return
-        self._cfn_inference_component.apply_removal_policy(policy)
-        if policy is not RemovalPolicy.DESTROY:
-            self._cfn_model.apply_removal_policy(policy)
-            self._cfn_model.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
 
     def _initial_copy_count(self) -> float | None:
         return self._options["copy_count"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Unpack, cast
 
 import jsii
-from aws_cdk import Aspects, CfnDeletionPolicy, CfnResource, RemovalPolicy
+from aws_cdk import Aspects
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
@@ -15,12 +15,16 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.execution_role import (
     ExecutionRole,
-    key_statements,
-    network_statements,
+    host_statements,
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import name_and_arn
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import (
+    check_network,
+    make_connections,
+    network_ids,
+    require_connections,
+)
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.endpoint_properties import (
     ComponentEndpointOptions,
@@ -37,10 +41,11 @@ from constructs_triton.cdk.inference_component.imported import ImportedComponent
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.inference_ami import InferenceAmi, default_inference_ami
+from constructs_triton.facts.inference_ami import default_inference_ami, given_ami_version
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
 from constructs_triton.tokens import is_token
@@ -67,8 +72,8 @@ class TritonComponentEndpoint(ComponentEndpointBase):
 
     def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
         checked = checked_endpoint_options(options)
-        least = checked["min_instance_count"]
-        findings = [*check_network(checked), *region_warnings(scope, least)]
+        min_instance_count = checked["min_instance_count"]
+        findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
         self._options = checked
         self._variant_name = cast(str, checked["variant_name"])
@@ -82,10 +87,12 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         self._shared_role = self._make_role()
         self._cfn_endpoint_config = self._make_endpoint_config()
         self._cfn_endpoint = self._make_endpoint()
-        self._keep_on_removal()
+        needed = [self._cfn_endpoint_config, *self.shared_role.resources]
+        apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
         annotate(self, findings)
-        warnings = FleetWarnings(self, self.fleet, least, self._components, self._ami_findings)
-        Aspects.of(self).add(warnings)
+        Aspects.of(self).add(
+            FleetWarnings(self, self.fleet, min_instance_count, self._components, self._ami_findings)
+        )
 
     # Endpoints that exist already.
 
@@ -171,11 +178,7 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         Raises:
             InvalidValueError: the endpoint has no ``vpc``.
         """
-        if self._connections is None:
-            raise InvalidValueError(
-                f"{self.node.path}: has no network connections without a VPC; set vpc on the endpoint"
-            )
-        return self._connections
+        return require_connections(self, self._connections)
 
     @property
     def fleet(self) -> Fleet:
@@ -190,7 +193,7 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         Raises:
             InvalidValueError: the instances at their maximum number do not have enough for all copies.
         """
-        shortage = self.fleet.shortage([*(each.first for each in self._components), component])
+        shortage = self.fleet.shortage([*(each.initial for each in self._components), component])
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.node.path}: the first copies of its components need more {shortage.resources} than "
@@ -201,27 +204,19 @@ class TritonComponentEndpoint(ComponentEndpointBase):
     def add_component(self, component: PlacedComponent, image: TritonImage) -> None:
         """Note a component that was created on the endpoint, and choose the AMI for all images again."""
         self._components.append(component)
-        if component.construct.uses_gpus is not False:  # the AMI has the driver of the GPUs
+        if component.construct.uses_gpus is not False:  # the AMI matters for its GPU driver only
             self._images.append(image)
         self._cfn_endpoint_config.production_variants = [self._production_variant()]
 
     # Creation.
 
     def _make_role(self) -> SharedRole:
-        options = self._options
-        statements = observability_statements(self, has_components=True)
-        if options["vpc"] is not None:
-            statements += network_statements()
-        if options["encryption_key"] is not None:
-            statements += key_statements(options["encryption_key"].key_arn)
-        return SharedRole(self, ExecutionRole.make(self, statements, options["role"]), statements)
+        statements = [*observability_statements(self, has_components=True), *host_statements(self._options)]
+        return SharedRole(self, ExecutionRole.make(self, statements, self._options["role"]), statements)
 
     def _make_endpoint_config(self) -> sagemaker.CfnEndpointConfig:
-        key, metrics, ids = (
-            self._options["encryption_key"],
-            self._options["metrics_config"],
-            self._network_ids,
-        )
+        key, metrics = self._options["encryption_key"], self._options["metrics_config"]
+        ids = self._network_ids
         config = _Config(
             self,
             "EndpointConfig",
@@ -241,7 +236,7 @@ class TritonComponentEndpoint(ComponentEndpointBase):
     def _production_variant(self) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
         options = self._options
         volume_size = options["volume_size"]
-        # Without a model name and a weight: those are of endpoints with a model.
+        # It has no model_name and no initial_variant_weight, which are for endpoints with a model.
         return _Config.ProductionVariantProperty(
             variant_name=self._variant_name,
             instance_type=self._instance_type.name,
@@ -258,10 +253,8 @@ class TritonComponentEndpoint(ComponentEndpointBase):
 
     def _inference_ami_version(self) -> str | None:
         if "inference_ami_version" in self._options:
-            given = self._options["inference_ami_version"]
-            return None if given is None else InferenceAmi.of(str(given)).version
-        ami = default_inference_ami(_newest(self._images or [self._image]), self._instance_type).ami
-        return None if ami is None else ami.version
+            return given_ami_version(self._options["inference_ami_version"])
+        return default_inference_ami(_newest(self._images or [self._image]), self._instance_type).version
 
     def _ami_findings(self) -> Iterator[Finding]:
         """Yield warnings about images that may not start on the AMI that all components have."""
@@ -289,24 +282,6 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         # An alarm on the literal name does not refer to the endpoint, so it can be created first.
         name = self._options["endpoint_name"]
         return self._endpoint_name if name is None or is_token(name) else name
-
-    def _keep_on_removal(self) -> None:
-        policy = self._options["removal_policy"]
-        if policy is None:
-            return
-        self._cfn_endpoint.apply_removal_policy(policy)
-        if policy is RemovalPolicy.DESTROY:
-            return
-        parts = [self._cfn_endpoint_config, *self._role_parts()]
-        for part in parts:
-            part.apply_removal_policy(policy)
-            part.cfn_options.update_replace_policy = CfnDeletionPolicy.DELETE
-
-    def _role_parts(self) -> list[CfnResource]:
-        shared = self.shared_role
-        parts: list[CfnResource] = [] if shared.permissions is None else [*shared.permissions.resources]
-        own = self.role.node.default_child if self._options["role"] is None else None
-        return [*parts, own] if isinstance(own, CfnResource) else parts
 
 
 def _newest(images: list[TritonImage]) -> str | None:

@@ -90,12 +90,7 @@ class ComponentEndpointBase(VariantMetrics, Resource):
     @property
     def model_vpc_config(self) -> sagemaker.CfnModel.VpcConfigProperty | None:
         """The VPC that the models of the components must have too."""
-        ids = self._network_ids
-        if ids is None:
-            return None
-        return sagemaker.CfnModel.VpcConfigProperty(
-            security_group_ids=ids.security_group_ids, subnets=ids.subnets
-        )
+        return None if self._network_ids is None else self._network_ids.of_model()
 
     @property
     def has_network_isolation(self) -> bool | None:

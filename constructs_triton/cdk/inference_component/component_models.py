@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import cast
 
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.container import ContainerSettings, check_models, container_settings
+from constructs_triton.cdk.endpoint.container import check_models, container_settings
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import SingleModel
@@ -18,7 +17,7 @@ from constructs_triton.cdk.repository.model_repository import TritonModelReposit
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["ComponentContainer", "component_models"]
+__all__ = ["component_models", "resolve_component"]
 
 
 def component_models(
@@ -41,46 +40,34 @@ def component_models(
     return SingleModel.of_model(repository, model, compression_type)
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentContainer:
-    """How the container of a component is started, in the form that endpoints use."""
+def resolve_component(
+    scope: Construct,
+    models: SingleModel,
+    options: InferenceComponentOptions,
+    *,
+    image: TritonImage,
+    instance_type: InstanceType,
+) -> ResolvedVariant:
+    """Check models, image and variables of a component as those of an endpoint's variant.
 
-    resolved: ResolvedVariant
+    ``instance_type`` has the GPUs of one copy.
 
-    @classmethod
-    def of(
-        cls,
-        scope: Construct,
-        models: SingleModel,
-        options: InferenceComponentOptions,
-        *,
-        image: TritonImage,
-        instance_type: InstanceType,
-    ) -> ComponentContainer:
-        """Check models, image and variables for ``instance_type``, which has the GPUs of one copy.
-
-        Raises:
-            InvalidValueError: SageMaker would refuse a value.
-            RepositoryError: Triton would not load the models.
-        """
-        container = cast(
-            EndpointOptions,
-            {
-                "image": None if models.repository.is_model_package else image,
-                "environment": options["environment"],
-                "instance_type": instance_type,
-                "inference_ami_version": None,  # the endpoint chooses it for all components
-                "volume_size": None,
-                "container_startup_health_check_timeout": options["container_startup_health_check_timeout"],
-                "model_data_download_timeout": options["model_data_download_timeout"],
-            },
-        )
-        models.check_scope(scope)
-        settings: ContainerSettings = container_settings(scope, models, container)
-        findings = tuple(check_models(models, settings, container))
-        return cls(ResolvedVariant(container, models, settings, findings))
-
-    @property
-    def image(self) -> TritonImage:
-        """The image."""
-        return self.resolved.settings.image
+    Raises:
+        InvalidValueError: SageMaker would refuse a value.
+        RepositoryError: Triton would not load the models.
+    """
+    container = {
+        "image": None if models.repository.is_model_package else image,
+        "environment": options["environment"],
+        "instance_type": instance_type,
+        "inference_ami_version": None,  # the endpoint chooses it for all components
+        "volume_size": None,
+        "container_startup_health_check_timeout": options["container_startup_health_check_timeout"],
+        "model_data_download_timeout": options["model_data_download_timeout"],
+    }
+    # The other properties of endpoints are not about the container.
+    variant = cast(EndpointOptions, container)
+    models.check_scope(scope)
+    settings = container_settings(scope, models, variant)
+    findings = tuple(check_models(models, settings, variant))
+    return ResolvedVariant(variant, models, settings, findings)

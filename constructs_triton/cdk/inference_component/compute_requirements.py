@@ -16,9 +16,10 @@ from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
-__all__ = ["ComputeRequirements"]
+__all__ = ["ComputeRequirements", "memory_mib_of"]
 
-_QUARTER = 4
+# The reservation that was refused in the only published measurement, as a part of the instance's memory.
+_REFUSED_PART = 1 / 4
 _MEASURED = (
     "the only published measurement is of ml.g5.xlarge, where SageMaker accepted 1024 MiB of 16 GiB for a "
     "component and refused 4096 MiB"
@@ -60,8 +61,11 @@ class ComputeRequirements:
 
     def warnings(self, instance_type: InstanceType) -> list[Finding]:
         """Return a warning if the reservation is large compared to the memory of the instance."""
-        memory = _memory_mib(instance_type)
-        if memory is None or is_token(self.memory_mib) or self.memory_mib < memory / _QUARTER:
+        memory = memory_mib_of(instance_type)
+        if memory is None or is_token(self.memory_mib):
+            return []
+        refused = memory * _REFUSED_PART
+        if self.memory_mib < refused:
             return []
         return [
             Finding(
@@ -71,7 +75,7 @@ class ComputeRequirements:
                 f"SageMaker may not place a copy that reserves {self.memory_mib:g} MiB of the "
                 f"{memory:g} MiB of {instance_type}; how much of an instance components can reserve is not "
                 f"published, and {_MEASURED}",
-                f"set min_memory below {memory / _QUARTER:g} MiB (it is a reservation and not a limit), or "
+                f"set min_memory below {refused:g} MiB (it is a reservation and not a limit), or "
                 "acknowledge this if you have deployed it",
                 source="Hugging Face cloud skills, measured on ml.g5.xlarge in us-east-1 in July 2026",
             )
@@ -89,7 +93,7 @@ class ComputeRequirements:
 
     def _check_memory(self, instance_type: InstanceType) -> None:
         check_range("min_memory", self.memory_mib, limits.MEMORY_MIB)
-        memory = _memory_mib(instance_type)
+        memory = memory_mib_of(instance_type)
         if memory is not None and not is_token(self.memory_mib) and self.memory_mib > memory:
             raise InvalidValueError(
                 f"min_memory: must fit on one {instance_type}, which has {memory:g} MiB, got "
@@ -164,5 +168,6 @@ def _mebibytes(size: Size) -> float:
     return value if is_token(value) else math.ceil(value)
 
 
-def _memory_mib(instance_type: InstanceType) -> float | None:
+def memory_mib_of(instance_type: InstanceType) -> float | None:
+    """Return the memory of an instance in MiB; ``None`` for a type that is not known."""
     return None if instance_type.memory_gib is None else instance_type.memory_gib * 1024

@@ -10,6 +10,7 @@ from constructs_triton.cdk.inference_component.refused_properties import refuse_
 from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
     INSTANCE_TYPE_EXAMPLE,
     RoutingStrategy,
@@ -141,6 +142,7 @@ def checked_endpoint_options(given: ComponentEndpointOptions) -> ComponentEndpoi
     check_options("TritonComponentEndpoint()", given, ComponentEndpointOptions)
     check_routing_strategy(given.get("routing_strategy"))
     options = with_defaults(given, ComponentEndpointOptions)
+    check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
     if options["initial_instance_count"] is None:
         options["initial_instance_count"] = _initial(options["min_instance_count"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements, memory_mib_of
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
@@ -62,7 +62,7 @@ class Fleet:
         needs: tuple[tuple[str, Callable[[ComputeRequirements], float], float | None], ...] = (
             ("GPUs", lambda each: each.gpus, self.instance_type.gpus),
             ("vCPUs", lambda each: each.cpu_cores or 0, self.instance_type.vcpus),
-            ("memory", lambda each: each.memory_mib, _mebibytes(self.instance_type)),
+            ("memory", lambda each: each.memory_mib, memory_mib_of(self.instance_type)),
         )
         return [
             (
@@ -96,10 +96,6 @@ def _row(component: ComponentCopies) -> tuple[str, str, str, str, str]:
         _cores((needs.cpu_cores or 0) * copies),
         _memory(needs.memory_mib * copies),
     )
-
-
-def _mebibytes(instance_type: InstanceType) -> float | None:
-    return None if instance_type.memory_gib is None else instance_type.memory_gib * 1024
 
 
 def _cores(count: float) -> str:

@@ -24,17 +24,20 @@ __all__ = ["FleetWarnings", "PlacedComponent", "ami_findings", "region_warnings"
 
 @dataclass(frozen=True, slots=True)
 class PlacedComponent:
-    """A component that was created on the endpoint. ``batch`` is how many copies an update adds."""
+    """A component that was created on the endpoint.
 
-    first: ComponentCopies
+    ``initial`` has the copies of the first deployment. ``batch`` is how many copies an update adds.
+    """
+
+    initial: ComponentCopies
     batch: float
     construct: IInferenceComponent
 
     @property
-    def at_most(self) -> ComponentCopies:
+    def at_maximum(self) -> ComponentCopies:
         """The component with the copies that scaling may reach."""
         scalable = self.construct.scalable_copy_count
-        return self.first if scalable is None else replace(self.first, copies=scalable.max_capacity)
+        return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
 
     @property
     def reaches_zero(self) -> bool:
@@ -75,7 +78,7 @@ class FleetWarnings:
         yield from self._ami_findings()
 
     def _too_many_copies(self) -> Iterator[Finding]:
-        shortage = self._fleet.shortage([each.at_most for each in self._components])
+        shortage = self._fleet.shortage([each.at_maximum for each in self._components])
         if shortage is not None:
             yield Finding(
                 "component-copies-exceed-fleet",
@@ -87,7 +90,7 @@ class FleetWarnings:
             )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
-        names = [each.first.name for each in self._components if not self._has_room_to_update(each)]
+        names = [each.initial.name for each in self._components if not self._has_room_to_update(each)]
         if names:
             yield Finding(
                 "component-update-without-room",
@@ -101,14 +104,12 @@ class FleetWarnings:
             )
 
     def _has_room_to_update(self, updated: PlacedComponent) -> bool:
-        copies = [
-            replace(each.first, copies=each.first.copies + each.batch) if each is updated else each.first
-            for each in self._components
-        ]
+        during_update = replace(updated.initial, copies=updated.initial.copies + updated.batch)
+        copies = [during_update if each is updated else each.initial for each in self._components]
         return self._fleet.shortage(copies) is None
 
     def _never_empty(self) -> Iterator[Finding]:
-        names = [each.first.name for each in self._components if not each.reaches_zero]
+        names = [each.initial.name for each in self._components if not each.reaches_zero]
         if self._min_instance_count == 0 and names:
             yield Finding(
                 "component-keeps-instances",
@@ -129,13 +130,12 @@ def ami_findings(
         choice = default_inference_ami(version or None, instance_type)
         if choice.finding is not None:
             yield choice.finding
-        needed = None if choice.ami is None else choice.ami.version
-        if choice.finding is None and needed != chosen:
+        if choice.finding is None and choice.version != chosen:
             yield Finding(
                 "component-images-need-different-amis",
                 Severity.WARNING,
                 "image",
-                f"image {version} needs the inference AMI {needed or default}, and "
+                f"image {version} needs the inference AMI {choice.version or default}, and "
                 f"another component needs {chosen}, but all components of an endpoint have the same",
                 "use images of the same CUDA version, or a second TritonComponentEndpoint",
                 source="constructs_triton/facts/inference_ami.json: AMIs by image version",

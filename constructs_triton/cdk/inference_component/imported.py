@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jsii
-from aws_cdk import ArnFormat, Stack
 from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 from constructs import Construct
 
@@ -19,9 +18,8 @@ from constructs_triton.cdk.validation.properties import check_options, with_defa
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
 
-__all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent", "component_name_and_arn"]
+__all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent"]
 
 _UNKNOWN = InstanceType("", is_known=False)
 
@@ -96,23 +94,3 @@ class ImportedInferenceComponent(InferenceComponentBase):
         self._inference_component_name = inference_component_name
         self._inference_component_arn = inference_component_arn
         self._endpoint = endpoint
-
-
-def component_name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[str, str]:
-    """Return name and ARN of a component by one of the two.
-
-    Raises:
-        InvalidValueError: the ARN is not that of a component.
-    """
-    stack = Stack.of(scope)
-    if name is not None:
-        return name, stack.format_arn(service="sagemaker", resource="inference-component", resource_name=name)
-    assert arn is not None
-    if not is_token(arn) and ":inference-component/" not in arn:
-        raise InvalidValueError(
-            f'inference_component_arn: must be the ARN of an inference component, got "{arn}"; write for '
-            'example "arn:aws:sagemaker:eu-west-1:123456789012:inference-component/digits"'
-        )
-    found = stack.split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
-    assert found is not None  # the format says that there is one
-    return found, arn

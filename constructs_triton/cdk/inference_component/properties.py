@@ -13,6 +13,7 @@ from constructs_triton.cdk.inference_component.refused_properties import refuse_
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.environment import TritonEnvironment
 from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
@@ -184,10 +185,7 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
     options = with_defaults(given, InferenceComponentOptions)
     _check_whole_imbalance(options["max_zone_imbalance"])
     _check_log_retention(options)
-    if options["removal_policy"] is RemovalPolicy.SNAPSHOT:
-        raise InvalidValueError(
-            "removal_policy: components have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
-        )
+    check_removal_policy(options["removal_policy"], "components")
     return options
 
 

@@ -11,7 +11,7 @@ __all__ = ["refuse_of_component", "refuse_of_endpoint"]
 _OTHER_ENDPOINT = "use TritonEndpoint"
 _ON_THE_COMPONENT = "set it on the TritonInferenceComponent"
 
-# For each property: why a component endpoint does not have it, and how to reach the aim.
+# For each property: why a component endpoint does not have it, and what to do instead.
 _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
     "async_inference": (
         "a queued request cannot name a component",
@@ -126,6 +126,6 @@ def refuse_of_component(given: Mapping[str, object]) -> None:
 
 
 def _refuse(given: Mapping[str, object], refused: Mapping[str, tuple[str, str]], what: str) -> None:
-    for name, (reason, way) in refused.items():
+    for name, (reason, instead) in refused.items():
         if given.get(name) is not None:
-            raise InvalidValueError(f"{name}: not supported on {what}, because {reason}; {way}")
+            raise InvalidValueError(f"{name}: not supported on {what}, because {reason}; {instead}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from aws_cdk import Stack
+from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -33,17 +33,22 @@ class SharedRole:
         self._execution = execution
         self._known: set[str] = set()
         self._sids: dict[str, int] = {}
-        self._new(statements)
+        self._register(statements)
 
     @property
     def permissions(self) -> RolePermissions | None:
         """The permissions of the endpoint's stack; ``None`` for a role that takes none."""
         return self._execution.permissions
 
+    @property
+    def resources(self) -> list[CfnResource]:
+        """The CloudFormation resources of the role and the permissions in the endpoint's stack."""
+        return self._execution.resources
+
     def permit(self, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
         """Add the statements of a component, and return what its model must depend on."""
         if Stack.of(scope) is Stack.of(self._scope) and self.permissions is not None:
-            self._execution.add(*self._new(statements))
+            self._execution.add(*self._register(statements))
             return self.permissions
         found = scope.node.try_find_child("ExecutionPolicy")
         if isinstance(found, RolePermissions):
@@ -54,8 +59,8 @@ class SharedRole:
         # A reference from the endpoint's stack to the component's would be a cycle between the stacks.
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
 
-    def _new(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
-        """Return the statements that are not in the role yet, each with its own id."""
+    def _register(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
+        """Note statements, and return those that are not in the role yet, each with its own id."""
         return [self._with_own_id(each) for each in statements if self._is_new(each)]
 
     def _is_new(self, statement: iam.PolicyStatement) -> bool:

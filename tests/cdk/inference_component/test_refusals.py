@@ -52,6 +52,7 @@ ENDPOINT_REFUSALS: list[tuple[dict[str, Any], str]] = [
     ({"instance_pools": []}, "instance_pools: .*add_property_override"),
     ({"routing_strategy": "KV_AWARE"}, 'routing_strategy: .*language models.*"KV_AWARE"'),
     ({"routing_strategy": "PREFIX_AWARE"}, 'routing_strategy: .*language models.*"PREFIX_AWARE"'),
+    ({"removal_policy": cdk.RemovalPolicy.SNAPSHOT}, "removal_policy: endpoints have no snapshots"),
     # Numbers of instances.
     ({"min_instance_count": None}, "min_instance_count: is required"),
     ({"max_instance_count": None}, "max_instance_count: is required"),

@@ -1,0 +1,32 @@
+"""Names and ARNs of SageMaker resources that another stack or another tool has created."""
+
+from __future__ import annotations
+
+from aws_cdk import ArnFormat, Stack
+from constructs import Construct
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["arn_of", "name_in_arn"]
+
+
+def arn_of(scope: Construct, resource: str, name: str) -> str:
+    """Return the ARN of a resource of this account and Region, such as an ``endpoint``."""
+    return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name=name)
+
+
+def name_in_arn(scope: Construct, resource: str, arn: str) -> str:
+    """Return the name in the ARN of a resource, such as an ``inference-component``.
+
+    Raises:
+        InvalidValueError: the ARN is not that of such a resource.
+    """
+    if not is_token(arn) and f":{resource}/" not in arn:
+        raise InvalidValueError(
+            f"{resource.replace('-', '_')}_arn: must be the ARN of an {resource.replace('-', ' ')}, "
+            f'got "{arn}"; write for example "arn:aws:sagemaker:eu-west-1:123456789012:{resource}/digits"'
+        )
+    name = Stack.of(scope).split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
+    assert name is not None  # the format says that there is one
+    return name
