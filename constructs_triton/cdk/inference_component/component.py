@@ -87,13 +87,9 @@ class TritonInferenceComponent(InferenceComponentBase):
         _check_endpoint(endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
-        resolved = resolve_component(
-            scope,
-            models,
-            checked,
-            image=checked["image"] or endpoint.image,
-            instance_type=requirements.part_of(endpoint.instance_type),
-        )
+        image = checked["image"] or endpoint.image
+        reserved = requirements.part_of(endpoint.instance_type)
+        resolved = resolve_component(scope, models, checked, image=image, instance_type=reserved)
         initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
         endpoint.check_component(initial)
         deployment = checked["deployment"] or ComponentDeployment.rolling()
@@ -110,9 +106,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._cfn_model = self._make_model(shared_role.role)
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
-        apply_removal_policy(
-            checked["removal_policy"], self._cfn_inference_component, needed=[self._cfn_model]
-        )
+        policy, component = checked["removal_policy"], self._cfn_inference_component
+        apply_removal_policy(policy, component, needed=[self._cfn_model])
         placed = PlacedComponent(initial, deployment.batch_of(initial.copies), self)
         endpoint.add_component(placed, resolved.settings.image)
         annotate(self, [*self._warnings(), *resolved.findings])
