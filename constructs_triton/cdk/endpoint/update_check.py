@@ -1,6 +1,6 @@
 """The check after an update that the endpoint runs the configuration of this deployment.
 
-``constructs_triton.custom_resource_handlers.update_check.handler`` says why it is needed.
+``constructs_triton.custom_resource_handlers.update_check.handler`` explains why it is needed.
 """
 
 from __future__ import annotations
