@@ -94,8 +94,11 @@ class ResponseDecodingError(CodecError):
 class InvocationError(ConstructsTritonError):
     """An endpoint returned an error.
 
-    ``status`` is the HTTP status of the model or the service, ``model_message`` is Triton's message, and
-    ``request_id`` is the id that AWS support asks for. Each is ``None`` if the transport does not know it.
+    Args:
+        message: Text of the error.
+        status: HTTP status of the model or the service; ``None`` if the transport does not know it.
+        model_message: Triton's message; ``None`` if there is none.
+        request_id: Id of the request, for AWS support; ``None`` if the transport does not know it.
     """
 
     def __init__(

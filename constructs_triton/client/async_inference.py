@@ -28,9 +28,15 @@ _NO_OBJECT, _DENIED = "NoSuchKey", "AccessDenied"
 class PendingInference:
     """An asynchronous inference whose result may not be ready yet.
 
-    ``output_location`` and ``failure_location`` are the S3 URIs of the result and of the error. A receiver
-    of the endpoint's SNS notifications can create a ``PendingInference`` from the locations in the
+    A receiver of the endpoint's SNS notifications can create a ``PendingInference`` from the locations in the
     notification, and call ``poll`` once.
+
+    Args:
+        transport: Transport of the endpoint; its session also reads S3.
+        output_location: S3 URI where SageMaker writes the result.
+        failure_location: S3 URI where SageMaker writes the error. Without it, ``poll`` does not notice a
+            failure.
+        inference_id: Id that SageMaker gave to the request.
     """
 
     def __init__(
@@ -73,8 +79,9 @@ class PendingInference:
     ) -> InferenceResult:
         """Wait for the result.
 
-        ``timeout_seconds`` (default one hour) is how long to wait. ``poll_interval_seconds`` (default 2)
-        is the pause between two requests to S3.
+        Args:
+            timeout_seconds: How long to wait, in seconds; 0 means one attempt.
+            poll_interval_seconds: Pause between two requests to S3, in seconds.
 
         Raises:
             InvocationError: the inference failed, S3 cannot be read, or there is no result in time.

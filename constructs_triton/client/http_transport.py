@@ -37,14 +37,17 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 class HttpTransport:
-    """Sends requests to the container at ``url``, such as ``http://localhost:8080``.
+    """Sends requests to a container over plain HTTP.
 
     A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to ``/invocations``.
     Requests are not retried. Safe to use from several threads.
 
-    ``read_timeout_seconds`` (default 70) is the longest pause within a response. A response longer than
-    ``maximum_response_bytes`` (default 1 GiB) raises ``InvocationError``, before it is read if its length
-    is announced.
+    Args:
+        url: Address of the container, such as ``http://localhost:8080``.
+        read_timeout_seconds: Longest pause within a response, in seconds.
+        maximum_response_bytes: A longer response raises ``InvocationError``, before it is read if its length
+            is announced.
+        invocation: The request to send; its options must be ones that SageMaker passes on to a container.
 
     Raises:
         InvalidValueError: ``url`` does not start with ``http://`` or ``https://``.

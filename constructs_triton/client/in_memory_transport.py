@@ -20,7 +20,12 @@ Model = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call of the client: the bytes that were sent, and the request decoded from them."""
+    """One call of the client.
+
+    Args:
+        invocation: The bytes that were sent, and the parameters of InvokeEndpoint.
+        request: The request decoded from these bytes.
+    """
 
     invocation: Invocation
     request: InferenceRequest
@@ -38,11 +43,14 @@ class RecordedCall:
 
 @dataclass
 class InMemoryTransport:
-    """Answers calls with ``model``, encoding and decoding the same bytes as an endpoint.
+    """Answers calls with a function, encoding and decoding the same bytes as an endpoint.
 
-    ``model`` takes and returns a mapping of names to arrays. To simulate a failure, raise an
-    ``InvocationError`` in it. ``parts`` are the bytes that ``stream`` yields. ``calls`` lists what was sent,
-    in order.
+    Args:
+        model: Function that takes and returns a mapping of names to arrays. To simulate a failure, raise an
+            ``InvocationError`` in it.
+        parts: Bytes that ``stream`` yields, in order.
+        calls: What was sent, in order. The transport appends to it.
+        invocation: The request to answer.
     """
 
     model: Model

@@ -24,16 +24,23 @@ _SYNC_HINT = "deploy the stack, or run `constructs-triton models sync`, to write
 
 @dataclass(frozen=True, slots=True)
 class ModelIndex:
-    """The archive of each model; ``target_models`` maps model names to InvokeEndpoint's ``TargetModel``.
+    """The archive of each model of a multi-model endpoint.
 
     As JSON: ``{"version": 1, "target_models": {"resnet": "resnet-3f9c2a1b.tar.gz"}}``.
+
+    Args:
+        target_models: InvokeEndpoint's ``TargetModel`` by model name.
     """
 
     target_models: Mapping[str, str]
 
     @classmethod
     def from_json(cls, text: str | bytes, source: str = "index.json") -> ModelIndex:
-        """Read an index; ``source`` is its name in error messages.
+        """Read an index.
+
+        Args:
+            text: The JSON.
+            source: Name of the index in error messages.
 
         Raises:
             InvalidValueError: the text is not an index.
@@ -52,7 +59,11 @@ class ModelIndex:
 
     @classmethod
     def from_s3(cls, uri: str, s3_client: Any) -> ModelIndex:
-        """Read the index at ``s3://bucket/key`` with a boto3 S3 client.
+        """Read an index from S3.
+
+        Args:
+            uri: ``s3://bucket/key`` of the index.
+            s3_client: boto3 client of S3.
 
         Raises:
             InvalidValueError: the URI is malformed, or the object is not an index.
@@ -61,7 +72,10 @@ class ModelIndex:
         return cls.from_json(s3_client.get_object(Bucket=bucket, Key=key)["Body"].read(), uri)
 
     def target_model(self, name: str) -> str:
-        """Return the archive of model ``name``; the name of an archive is returned unchanged.
+        """Return the archive of a model.
+
+        Args:
+            name: Name of a model, or of an archive (``.tar.gz``), which is returned unchanged.
 
         Raises:
             InvalidValueError: the index has no model of that name.

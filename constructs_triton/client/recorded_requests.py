@@ -55,7 +55,13 @@ _TOLERANCES = {
 
 @dataclass(frozen=True, slots=True)
 class RecordedTensor:
-    """An array and its datatype, such as ``"FP32"``."""
+    """An array and its datatype.
+
+    Args:
+        array: The values. A BF16 array has the dtype ``ml_dtypes.bfloat16``, or ``uint16`` without that
+            package.
+        datatype: KServe v2 datatype, such as ``"FP32"``.
+    """
 
     array: NDArray[Any]
     datatype: str
@@ -66,6 +72,11 @@ class ExpectedOutput:
     """An output that a response must have.
 
     A value may differ by at most ``absolute_tolerance`` plus ``relative_tolerance`` times the expected value.
+
+    Args:
+        tensor: The expected values.
+        absolute_tolerance: Allowed difference, in the unit of the values.
+        relative_tolerance: Allowed difference as a fraction of the expected value.
     """
 
     tensor: RecordedTensor
@@ -75,7 +86,14 @@ class ExpectedOutput:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One request. ``target_model`` is the model or the archive of a multi-model endpoint, else ``None``."""
+    """One request and the outputs that are expected.
+
+    Args:
+        name: Name of the request in messages, and in the names of its ``.npy`` files.
+        inputs: Input tensors by name.
+        outputs: Expected outputs by name; only these are requested.
+        target_model: Model or archive of a multi-model endpoint; ``None`` on other endpoints.
+    """
 
     name: str
     inputs: Mapping[str, RecordedTensor]
@@ -92,7 +110,16 @@ class RecordedRequest:
         datatypes: Mapping[str, str] | None = None,
         target_model: str | None = None,
     ) -> RecordedRequest:
-        """Record the inputs of a request and its result, with default tolerances."""
+        """Record the inputs of a request and its result.
+
+        New recordings tolerate absolute and relative differences of 1e-6 and 1e-4 (FP64, FP32), 1e-3 and 1e-2
+        (FP16), or 1e-2 and 2e-2 (BF16). Other outputs must be equal.
+
+        Args:
+            inputs: Input arrays by name, as they were sent.
+            result: The result, whose outputs become the expected ones.
+            datatypes: Datatypes that were given to ``infer``. Default: those of the arrays.
+        """
         given = datatypes or {}
         recorded = {
             key: RecordedTensor(array, given.get(key) or resolve_datatype(key, array).datatype)
@@ -123,13 +150,20 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequests:
-    """The requests of a file, in their order."""
+    """The requests of a file, in their order.
+
+    Args:
+        requests: The requests.
+    """
 
     requests: Sequence[RecordedRequest] = field(default=())
 
     @classmethod
     def from_file(cls, path: Path | str) -> RecordedRequests:
         """Read the file and its arrays.
+
+        Args:
+            path: Path of the JSON file; its ``.npy`` files are relative to it.
 
         Raises:
             InvalidValueError: the file cannot be read, or a request in it is malformed.
@@ -152,7 +186,11 @@ class RecordedRequests:
         return cls([_request(path, number, each) for number, each in enumerate(requests)])
 
     def save(self, path: Path | str) -> None:
-        """Write the file, and a ``.npy`` file for each large array, to the folder ``<name>_arrays``."""
+        """Write the file, and a ``.npy`` file for each large array, to the folder ``<name>_arrays``.
+
+        Args:
+            path: Path of the JSON file, which is replaced.
+        """
         path = Path(path)
         requests = [_document(path, each) for each in self.requests]
         text = json.dumps({"version": _VERSION, "requests": requests}, indent=1)

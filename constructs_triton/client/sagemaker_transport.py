@@ -35,11 +35,13 @@ def default_config(
 ) -> Config:
     """Return botocore's configuration for inference.
 
-    ``read_timeout_seconds`` defaults to 70, because a container may take 60 s. ``max_attempts`` (default 4)
-    includes the first attempt.
-
     The retry mode is "legacy" because it is botocore's only mode that retries every status 429, such as
     ``ModelNotReadyException`` while a multi-model endpoint loads a model.
+
+    Args:
+        read_timeout_seconds: Longest pause within a response, in seconds. A container may take 60 s to
+            answer.
+        max_attempts: Number of attempts, including the first one.
     """
     from botocore.config import Config  # noqa: PLC0415 - boto3 is imported at the first call
 
@@ -54,10 +56,17 @@ def default_config(
 class SageMakerTransport:
     """Calls InvokeEndpoint and InvokeEndpointWithResponseStream on one endpoint.
 
-    ``session`` and ``region_name`` default to boto3's. ``endpoint_url`` replaces the address of the
-    runtime API, for example by that of ``constructs-triton local up``. An address on loopback needs neither a
-    Region nor credentials, because requests to it are not signed. ``config`` replaces ``default_config()``.
     boto3 is imported, and credentials are read, at the first call.
+
+    Args:
+        endpoint_name: Name of the SageMaker endpoint.
+        session: boto3 session with credentials. Default: a new one, which reads the environment.
+        endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``. Requests
+            to an address on loopback are not signed, so they need neither a Region nor credentials. Default:
+            AWS's.
+        region_name: Region of the endpoint. Default: that of the session.
+        config: botocore's configuration. Default: ``default_config()``.
+        invocation: The request to send.
 
     Raises:
         InvalidValueError: ``endpoint_url`` does not start with ``http://`` or ``https://``.
@@ -103,18 +112,31 @@ class SageMakerTransport:
             yield event["PayloadPart"].get("Bytes", b"")
 
     def call(self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any) -> dict[str, Any]:
-        """Call an operation of ``service`` with boto3's arguments; errors as ``invoke``."""
+        """Call an operation of an AWS service; errors as ``invoke``.
+
+        Args:
+            operation: Name of the method of the boto3 client, such as ``"invoke_endpoint"``.
+            service: boto3's name of the service.
+            **arguments: Arguments of the method.
+        """
         client = self.client(service)
         result: dict[str, Any] = self._guard(lambda: getattr(client, operation)(**arguments))
         return result
 
     def read_body(self, body: Any) -> bytes:
-        """Read a streaming body to its end; a broken connection raises ``InvocationError``."""
+        """Read a streaming body to its end; a broken connection raises ``InvocationError``.
+
+        Args:
+            body: Streaming body of a boto3 response.
+        """
         data: bytes = self._guard(body.read)
         return data
 
     def read_index(self, uri: str) -> ModelIndex:
         """Read the ``index.json`` of a multi-model endpoint from S3.
+
+        Args:
+            uri: ``s3://bucket/key`` of the index.
 
         Raises:
             InvalidValueError: the URI is malformed, or the object is not an index.
@@ -125,7 +147,11 @@ class SageMakerTransport:
         return index
 
     def client(self, service: str) -> Any:
-        """Return the boto3 client of ``service``, created at the first use."""
+        """Return the boto3 client of ``service``, created at the first use.
+
+        Args:
+            service: boto3's name of the service, such as ``"s3"``.
+        """
         if service not in self._clients:
             session = self._session or self._guard(_import_boto3().Session)
             self._clients[service] = self._guard(lambda: self._create_client(session, service))

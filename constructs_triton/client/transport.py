@@ -16,7 +16,11 @@ __all__ = ["Invocation", "Reply", "Transport"]
 class Invocation:
     """A request to send.
 
-    ``options`` are InvokeEndpoint's parameters, under its names, such as ``TargetModel``.
+    Args:
+        body: The encoded request.
+        content_type: ``Content-Type`` of the request; it contains the size of the JSON at the start of
+            ``body``.
+        options: Parameters of InvokeEndpoint under its names, such as ``TargetModel``.
     """
 
     body: bytes
@@ -28,7 +32,11 @@ class Invocation:
 class Reply:
     """A response as received.
 
-    ``metadata`` is what InvokeEndpoint returns besides the body, under its names.
+    Args:
+        body: The whole response, not decoded.
+        content_type: ``Content-Type`` of the response; it contains the size of the JSON at the start of
+            ``body``.
+        metadata: What InvokeEndpoint returns besides the body, under its names.
     """
 
     body: bytes
@@ -40,6 +48,9 @@ class Transport(Protocol):
     """Sends invocations and returns replies.
 
     Both methods raise ``InvocationError`` when the request fails.
+
+    Args:
+        invocation: The request to send.
     """
 
     def invoke(self, invocation: Invocation) -> Reply:

@@ -39,13 +39,16 @@ __all__ = ["TritonClient"]
 class TritonClient:
     """Sends inference requests to one endpoint; safe to use from several threads.
 
-    ``target_model`` is the default ``TargetModel`` of a multi-model endpoint: the name of an archive or, with
-    an ``index``, of a model. With a ``model_config`` (Triton's protobuf message or any object with the same
-    attributes), inputs are checked before they are sent.
-
-    ``inference_component`` is the component that answers, on an endpoint that has components. A component
-    without copies answers the first request with an error and starts to wake up. For ``wake_timeout`` seconds
-    (default: 0) the client repeats the request; starting an instance and a container takes 5 to 10 minutes.
+    Args:
+        transport: Carries the requests, for example an ``HttpTransport``.
+        target_model: Default ``TargetModel`` of a multi-model endpoint: the name of an archive or, with an
+            ``index``, of a model. Default: none.
+        index: Maps model names to archives. Default: ``target_model`` is the name of an archive.
+        model_config: Triton's protobuf message, or any object with the same attributes. With it, inputs are
+            checked before they are sent. Default: no check.
+        inference_component: Component that answers, on an endpoint that has components. Default: none.
+        wake_timeout: Seconds during which the client repeats a request to a component without copies. The
+            first request starts a copy; with an instance and a container this takes 5 to 10 minutes.
 
     Raises:
         InvalidValueError: ``inference_component`` and ``target_model`` are combined, or ``wake_timeout`` is
@@ -90,13 +93,20 @@ class TritonClient:
         wake_timeout: float = 0,
         config: Config | None = None,
     ) -> TritonClient:
-        """Create a client of the SageMaker endpoint ``name``.
+        """Create a client of a SageMaker endpoint.
 
-        No request is sent, except that an ``index`` given as the S3 URI of an ``index.json`` is read.
-        ``session`` and ``region_name`` default to boto3's. ``endpoint_url`` is the address of the runtime
-        API if it is not that of AWS. ``inference_component`` is the name of a component of the endpoint, and
-        ``wake_timeout`` the seconds to wait for its first copy. ``config`` is botocore's (default:
-        ``default_config()``, with a read timeout of 70 s and up to 4 attempts).
+        No request is sent, except that an ``index`` given as a URI is read. The arguments that are not listed
+        are those of ``TritonClient``.
+
+        Args:
+            name: Name of the endpoint.
+            session: boto3 session with credentials. Default: a new one, which reads the environment.
+            endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``.
+                Default: AWS's.
+            region_name: Region of the endpoint. Default: that of the session.
+            index: Maps model names to archives, or the S3 URI of its ``index.json``.
+            config: botocore's configuration. Default: ``default_config()``, with a read timeout of 70 s and
+                up to 4 attempts.
 
         Raises:
             InvalidValueError: ``endpoint_url`` or the index is malformed.
@@ -133,8 +143,20 @@ class TritonClient:
     ) -> InferenceResult:
         """Send one inference request; the arguments are those of ``wire.encode_request``.
 
-        ``invoke_options`` are parameters of InvokeEndpoint, such as ``TargetModel``, ``TargetVariant``,
-        ``InferenceId``, ``SessionId`` and ``CustomAttributes``.
+        Args:
+            inputs: Input arrays by name, with the batch axis first if the model has batching.
+            outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
+            binary: Whether inputs are sent in binary; otherwise they are in JSON.
+            binary_output: The same for outputs. Default: the value of ``binary``.
+            datatypes: ``{"X": "BF16"}`` declares a ``uint16`` input as bit patterns of bfloat16. Default:
+                from the dtypes.
+            id: Id that the response repeats. Default: none.
+            sequence: Position in a sequence, for a stateful model. Default: no sequence.
+            priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default level.
+            timeout_microseconds: Longest time in the dynamic batcher's queue. Default: the model's timeout.
+            parameters: Further parameters of the request, which the model can read.
+            **invoke_options: Parameters of InvokeEndpoint, such as ``TargetModel``, ``TargetVariant``,
+                ``InferenceId``, ``SessionId`` and ``CustomAttributes``.
 
         Raises:
             RequestEncodingError: the inputs cannot be sent; no request was sent.
@@ -159,9 +181,12 @@ class TritonClient:
         return self._invoke(request, invoke_options)
 
     def infer_raw(self, data: NDArray[Any] | bytes, **invoke_options: Any) -> InferenceResult:
-        """Send the bytes of a single input without JSON; see ``wire.encode_raw_request``.
+        """Send the bytes of a single input without JSON; errors as ``infer``.
 
-        ``invoke_options`` and errors are those of ``infer``.
+        Args:
+            data: The values of the model's only input, or their bytes in row-major, little-endian order. At
+                most one dimension of the input may be variable.
+            **invoke_options: Parameters of InvokeEndpoint, as in ``infer``.
         """
         return self._invoke(encode_raw_request(data), invoke_options)
 
@@ -173,11 +198,16 @@ class TritonClient:
         max_concurrency: int = 8,
         **options: Any,
     ) -> Iterator[InferenceResult]:
-        """Send each of ``requests`` and yield the results in order.
+        """Send many requests concurrently and yield the results in order.
 
-        At most ``max_concurrency`` (default 8) requests run at a time. At most twice as many are read ahead
-        of the results that the caller has taken, so ``requests`` may be a generator of any length.
-        ``options`` are those of ``infer``. After the first error, requests that are not yet sent are dropped.
+        After the first error, requests that are not yet sent are dropped.
+
+        Args:
+            requests: Inputs of each request. At most twice ``max_concurrency`` are read ahead of the results
+                that the caller has taken, so a generator of any length is fine.
+            outputs: Outputs to request, the same for all. Default: all.
+            max_concurrency: Number of requests that run at a time, each on its own thread.
+            **options: Other arguments of ``infer``, the same for all requests.
 
         Raises:
             InvalidValueError: ``max_concurrency`` is below 1.
@@ -189,8 +219,12 @@ class TritonClient:
     def infer_stream(self, fields: Mapping[str, Any], **invoke_options: Any) -> Iterator[dict[str, Any]]:
         """Send a generate request and yield the events of its response as they arrive.
 
-        ``fields`` is the flat JSON of Triton's generate extension: input names and parameters with scalars,
-        lists or arrays. The endpoint must run with ``SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream``.
+        The endpoint must run with ``SAGEMAKER_TRITON_INFERENCE_TYPE=generate_stream``.
+
+        Args:
+            fields: Flat JSON of Triton's generate extension: input names and parameters with scalars, lists
+                or arrays.
+            **invoke_options: Parameters of InvokeEndpointWithResponseStream.
 
         Raises:
             InvalidValueError: a target model is given; InvokeEndpointWithResponseStream has no
@@ -219,8 +253,13 @@ class TritonClient:
     ) -> PendingInference:
         """Start an inference on an asynchronous endpoint; ``result()`` of what it returns waits for it.
 
-        The request becomes an object in ``input_location``, ``s3://bucket/prefix/``. ``options`` are
-        parameters of InvokeEndpointAsync, ``encoding`` the arguments of ``wire.encode_request``.
+        Args:
+            inputs: Input arrays by name, with the batch axis first if the model has batching.
+            outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
+            input_location: S3 prefix for the request, ``s3://bucket/prefix/``. Each request becomes a new
+                object in it.
+            options: Parameters of InvokeEndpointAsync, such as ``InferenceId``. Default: none.
+            **encoding: Further arguments of ``wire.encode_request``.
 
         Raises:
             RequestEncodingError: the inputs cannot be sent; no request was sent.

@@ -21,9 +21,10 @@ _MAXIMUM_DIGITS = 18
 
 
 def format_content_type(header_size: int | None) -> str:
-    """Return the content type of a body that starts with ``header_size`` bytes of JSON.
+    """Return the content type of a body that starts with JSON.
 
-    ``None`` means that the whole body is JSON.
+    Args:
+        header_size: Bytes of JSON at the start of the body. ``None`` means that the whole body is JSON.
     """
     if header_size is None:
         return JSON_CONTENT_TYPE
@@ -32,6 +33,9 @@ def format_content_type(header_size: int | None) -> str:
 
 def parse_header_size(content_type: str) -> int | None:
     """Return the number of bytes of JSON at the start of the body, or ``None`` if all of it is JSON.
+
+    Args:
+        content_type: ``Content-Type`` of a request or response.
 
     Raises:
         ResponseDecodingError: the content type is the binary one, without a valid ``json-header-size``.

@@ -44,7 +44,10 @@ _RESERVED_PREFIX = "triton_"
 class EncodedRequest:
     """An encoded request.
 
-    ``header_size`` is the number of bytes of JSON at the start of ``body``, or ``None`` if all of it is JSON.
+    Args:
+        body: The bytes to send.
+        header_size: Bytes of JSON at the start of ``body``; ``None`` if all of it is JSON, 0 if there is no
+            JSON.
     """
 
     body: bytes
@@ -60,9 +63,11 @@ class EncodedRequest:
 class RequestedOutput:
     """An output to request.
 
-    ``binary_data=False`` requests it in JSON. A ``class_count`` above 0 requests that many of the highest
-    scores instead of the tensor, as a BYTES output of ``value:index:label``; read it with
-    ``InferenceResult.classifications``.
+    Args:
+        name: Name of the output in the model's configuration.
+        binary_data: Whether the response has the tensor in binary; otherwise it is in JSON.
+        class_count: If above 0, request this number of the highest scores instead of the tensor. They are a
+            BYTES output of ``value:index:label``; read it with ``InferenceResult.classifications``.
     """
 
     name: str
@@ -79,7 +84,10 @@ class RequestedOutput:
 class SequencePosition:
     """The position of a request in a sequence of a stateful model.
 
-    ``id`` identifies the sequence. ``start`` and ``end`` mark its first and its last request.
+    Args:
+        id: Number or string that identifies the sequence; the same in all its requests.
+        start: Whether this is the first request of the sequence.
+        end: Whether this is the last request of the sequence.
 
     Raises:
         RequestEncodingError: ``id`` is 0 or empty.
@@ -112,17 +120,24 @@ def encode_request(
 ) -> EncodedRequest:
     """Encode a KServe v2 inference request.
 
-    ``inputs`` maps names to arrays. An array that is C-contiguous and little-endian is copied only once, into
-    the body. Arrays of ``str`` and ``bytes`` become BYTES. ``datatypes={"X": "BF16"}`` declares a ``uint16``
-    input as bit patterns of bfloat16.
+    An array that is C-contiguous and little-endian is copied only once, into the body.
 
-    ``outputs`` are the outputs to request (default: all). ``binary`` is whether inputs are sent in binary
-    (default) or in JSON. ``binary_output`` is the same for outputs; it defaults to ``binary`` and does not
-    apply to a ``RequestedOutput``.
-
-    ``id`` is returned in the response. ``sequence`` is for stateful models. ``priority`` 0 is the model's
-    default level and 1 the highest. ``timeout_microseconds`` limits the time in the dynamic batcher's queue.
-    ``parameters`` are passed to the model.
+    Args:
+        inputs: Input arrays by name, with the batch axis first if the model has batching. Arrays of ``str``
+            and ``bytes`` become BYTES.
+        outputs: Outputs to request, by name or as a ``RequestedOutput``. Default: all.
+        binary: Whether inputs are sent in binary; otherwise they are in JSON.
+        binary_output: The same for outputs. It does not apply to a ``RequestedOutput``. Default: the value of
+            ``binary``.
+        datatypes: Datatype by input name. Only needed for ``{"X": "BF16"}``, which declares a ``uint16``
+            array as bit patterns of bfloat16. Default: the datatype of each array's dtype.
+        id: Id that the response repeats. Default: none.
+        sequence: Position in a sequence, for a stateful model. Default: no sequence.
+        priority: Priority level in the dynamic batcher: 1 is the highest, 0 the model's default level.
+        timeout_microseconds: Longest time in the dynamic batcher's queue. The model must set
+            ``allow_timeout_override``. Default: the model's timeout.
+        parameters: Further parameters of the request, which the model can read. Names that Triton reserves
+            are an error.
 
     Raises:
         RequestEncodingError: an argument cannot be encoded; the message names the input and the element.
@@ -147,6 +162,9 @@ def encode_raw_request(array: NDArray[Any] | bytes) -> EncodedRequest:
 
     Triton reads the input's name, datatype and shape from the model's configuration, so at most one dimension
     may be variable. For a BYTES input the whole body is one element.
+
+    Args:
+        array: The values of the model's only input, or their bytes in row-major, little-endian order.
 
     Raises:
         RequestEncodingError: ``array`` is neither ``bytes`` nor an array of numbers.

@@ -19,7 +19,13 @@ __all__ = ["Classification", "InferenceResult", "decode_response"]
 
 
 class Classification(NamedTuple):
-    """One class of a classification: its score, its index and, if the model has labels, its label."""
+    """One class of a classification.
+
+    Args:
+        score: Score of the class as the model returned it.
+        class_index: Index of the class in the output, from 0.
+        label: Line of the file ``label_filename`` for the class; empty if the output has no labels.
+    """
 
     score: float
     class_index: int
@@ -31,9 +37,19 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
     """The outputs of one inference: a mapping of names to arrays, in the order of the response.
 
     Arrays of numbers are read-only views of the response. They may be unaligned, so copy one before heavy
-    arithmetic. BYTES outputs are object arrays of ``bytes``. ``latency_seconds`` is the time from sending the
-    request to reading the whole response, or ``None`` if no request was sent. ``metadata`` is what
-    InvokeEndpoint returned besides the body, under its names.
+    arithmetic. BYTES outputs are object arrays of ``bytes``.
+
+    Args:
+        arrays: Output arrays by name.
+        datatypes: KServe v2 datatype of each output, such as ``"FP32"``.
+        model_name: Model that answered, as the response names it.
+        model_version: Version that answered, such as ``"1"``.
+        id: The ``id`` of the request; empty if it had none.
+        parameters: Parameters that the model returned.
+        latency_seconds: Time from sending the request to reading the whole response; ``None`` if no request
+            was sent.
+        metadata: What InvokeEndpoint returned besides the body, under its names, such as
+            ``InvokedProductionVariant``.
     """
 
     arrays: Mapping[str, NDArray[Any]]
@@ -64,6 +80,9 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
     def classifications(self, name: str) -> list[list[Classification]]:
         """Return the classes of an output requested with ``class_count``: one list per batch element.
 
+        Args:
+            name: Name of the output.
+
         Raises:
             ResponseDecodingError: an element is not ``value:index:label``.
         """
@@ -73,9 +92,14 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
 
 
 def decode_response(body: Buffer, content_type: str) -> InferenceResult:
-    """Decode the outputs in ``body``; ``content_type`` is InvokeEndpoint's ``ContentType``.
+    """Decode the outputs of a response.
 
     Sizes in the response are compared with the size of the body before memory is allocated.
+
+    Args:
+        body: The whole response. Arrays of numbers are views of it.
+        content_type: ``ContentType`` that InvokeEndpoint returned; it contains the size of the JSON at the
+            start.
 
     Raises:
         ResponseDecodingError: the response is malformed; the message names the output and the byte.

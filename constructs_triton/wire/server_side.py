@@ -21,9 +21,15 @@ __all__ = ["EncodedResponse", "InferenceRequest", "decode_request", "encode_resp
 
 @dataclass(frozen=True, slots=True)
 class InferenceRequest:
-    """A decoded request: its inputs, the entries of its ``outputs``, and its ``parameters``.
+    """A decoded request.
 
-    ``raw`` is the body of a request without JSON; its only input is described in the model's configuration.
+    Args:
+        inputs: Input arrays by name; empty if the request is raw.
+        outputs: Entries of the JSON member ``outputs``; empty if the request asks for all outputs.
+        parameters: Parameters of the request; ``None`` if the request is raw.
+        id: Id that the response must repeat; empty if there is none.
+        raw: Body of a request without JSON, whose only input is described in the model's configuration;
+            otherwise ``None``.
     """
 
     inputs: Mapping[str, NDArray[Any]]
@@ -33,7 +39,11 @@ class InferenceRequest:
     raw: bytes | None = None
 
     def is_binary_output(self, name: str) -> bool:
-        """Whether the request asks for the output of that name in binary."""
+        """Whether the request asks for the output of that name in binary.
+
+        Args:
+            name: Name of the output.
+        """
         default = bool((self.parameters or {}).get("binary_data_output", False))
         for entry in self.outputs:
             if entry.get("name") == name:
@@ -43,14 +53,23 @@ class InferenceRequest:
 
 @dataclass(frozen=True, slots=True)
 class EncodedResponse:
-    """An encoded response."""
+    """An encoded response.
+
+    Args:
+        body: The bytes to return.
+        content_type: ``Content-Type`` of the HTTP response.
+    """
 
     body: bytes
     content_type: str
 
 
 def decode_request(body: Buffer, content_type: str) -> InferenceRequest:
-    """Decode the request in ``body``; ``content_type`` is that of the HTTP request.
+    """Decode an inference request.
+
+    Args:
+        body: The whole request. Arrays of numbers are views of it.
+        content_type: ``Content-Type`` of the HTTP request; it contains the size of the JSON at the start.
 
     Raises:
         ResponseDecodingError: the request is malformed; the message names the input and the byte.
@@ -98,7 +117,14 @@ def encode_response(
     model_name: str = "model",
     model_version: str = "1",
 ) -> EncodedResponse:
-    """Encode ``outputs``, each in the format that ``request`` asks for (default: binary).
+    """Encode an inference response.
+
+    Args:
+        outputs: Output arrays by name.
+        request: The request to answer. It determines the id, and which outputs are binary. Default: no id,
+            and all outputs in binary.
+        model_name: Name of the model in the response.
+        model_version: Version of the model in the response.
 
     Raises:
         RequestEncodingError: an array has no datatype, or a name is not a string.

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from documentation.api import PACKAGES, write_api
+from documentation.api import PACKAGES, undocumented, write_api
 from documentation.commands import write_commands
 from documentation.comparison import compared, write_comparison
 from documentation.docstrings import read_docstring
@@ -23,6 +23,10 @@ from constructs_triton.cli import COMMANDS
 from constructs_triton.facts.failures import known_failures
 
 
+#: Pages on which every parameter has a meaning.
+DOCUMENTED = ("client:", "wire:")
+
+
 class _Documented:
     """First sentence of ``Example``.
 
@@ -35,9 +39,19 @@ class _Documented:
     """
 
 
+class _DocumentedToo(_Documented):
+    """Another.
+
+    Args:
+        **options: Others.
+    """
+
+
 def test_docstring_is_text_entries_and_errors() -> None:
     """The parts of a docstring are read."""
     found = read_docstring(_Documented)
+    assert read_docstring(_DocumentedToo).entries["name"] == found.entries["name"]
+    assert read_docstring(_DocumentedToo).entries["options"].meaning == "Others."
     assert found.text == "First sentence of `Example`."
     assert found.entries["name"] == found.entries["other"]
     assert (found.entries["name"].meaning, found.entries["name"].default) == (
@@ -70,6 +84,11 @@ def test_every_property_has_a_row_with_its_meaning(api: dict[str, str]) -> None:
     meanings = {row[0].strip("| `"): row[-1].strip(" |") for row in rows}
     declared = declared_properties(constructs_triton.EndpointOptions)
     assert [name for name in declared if not meanings.get(name)] == []
+
+
+def test_every_parameter_has_a_meaning() -> None:
+    """Each parameter and field of a public name is described in a docstring."""
+    assert [each for each in undocumented() if each.startswith(DOCUMENTED)] == []
 
 
 def test_every_command_and_every_failure_has_a_section(tmp_path: Path) -> None:

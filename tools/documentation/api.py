@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import constructs_triton
-from documentation.docstrings import read_docstring
-from documentation.members import Row, hidden_bases, members_of, rows_of, type_of
+from documentation.docstrings import Docstring, read_docstring
+from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
 
 #: Pages of the names that are imported from the top package: title, and the folders that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -100,25 +100,56 @@ def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> It
     yield from _documented(value, names)
     if inspect.isclass(value):
         yield from _members(name, value)
+        for nested_name, nested in nested_classes(value):
+            yield f"### {nested_name} {{ #{nested_name} }}\n"
+            yield from _documented(nested, {})
 
 
-def _documented(value: Any, names: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the text, the table of parameters and the errors of a class or a function."""
-    docstring = read_docstring(value)
+def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None) -> Iterator[str]:
+    """Yield the text, the table of parameters and the errors of a class, a function or a method."""
+    docstring = read_docstring(value, owner)
     yield f"{docstring.text}\n"
-    rows = rows_of(value, docstring)
-    for options in ("EndpointOptions", "VariantOptions"):
-        declared = {row.name for row in rows_of(names[options], docstring)} if options in names else set()
-        if declared and value is not names[options] and declared <= {row.name for row in rows}:
-            rows = [row for row in rows if row.name not in declared]
-            yield f"It also takes the properties of `{options}`.\n"
-            break
+    rows, options = _own_rows(value, docstring, names)
+    if options:
+        yield f"It also takes the properties of `{options}`.\n"
     if isinstance(value, enum.EnumType):
         names_of_values = [f"- `{each.name}`: `{each.value!r}`" for each in list[enum.Enum](value)]
         yield "\n".join(names_of_values) + "\n"
     yield from _table(rows)
     if docstring.errors:
         yield "\n".join(["Raises:\n", *(f"- `{error}`: {why}" for error, why in docstring.errors)]) + "\n"
+
+
+def _own_rows(value: Any, docstring: Docstring, names: Mapping[str, Any]) -> tuple[list[Row], str]:
+    """Return the rows without those of the options that the value also takes, and the name of these options."""
+    rows = rows_of(value, docstring)
+    for options in ("EndpointOptions", "VariantOptions"):
+        declared = {row.name for row in rows_of(names[options], docstring)} if options in names else set()
+        if declared and value is not names[options] and declared <= {row.name for row in rows}:
+            return [row for row in rows if row.name not in declared], options
+    return rows, ""
+
+
+def undocumented() -> Iterator[str]:
+    """Yield the parameters that have no meaning, such as ``wire: encode_request(inputs)``."""
+    for page, (_, _, names) in _pages():
+        for name, value in names.items():
+            for label, part, owner in _parts(name, value):
+                rows, _ = _own_rows(part, read_docstring(part, owner), {} if owner else names)
+                yield from (f"{page}: {label}({row.name})" for row in rows if not row.meaning)
+
+
+def _parts(name: str, value: Any) -> Iterator[tuple[str, Any, type | None]]:
+    """Yield what has a table: the class or the function, the classes inside it, and its methods."""
+    if not (inspect.isclass(value) or inspect.isroutine(value)):
+        return
+    yield name, value, None
+    if inspect.isclass(value):
+        yield from ((each, nested, None) for each, nested in nested_classes(value))
+        for owner in (value, *hidden_bases(value)):
+            for each, member in members_of(owner):
+                if not isinstance(member, property):
+                    yield f"{owner.__name__}.{each}", _bound(owner, each, member), owner
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
@@ -166,9 +197,13 @@ def _members(name: str, value: type) -> Iterator[str]:
 
 
 def _method(owner: str, name: str, value: type, member: Any) -> Iterator[str]:
-    bound = getattr(value, name) if isinstance(member, classmethod | staticmethod) else member
     yield f"### {name}() {{ #{owner}.{name} }}\n"
-    yield from _documented(bound, {})
+    yield from _documented(_bound(value, name, member), {}, value)
+
+
+def _bound(value: type, name: str, member: Any) -> Any:
+    """Return a class method or static method without its first parameter."""
+    return getattr(value, name) if isinstance(member, classmethod | staticmethod) else member
 
 
 def _joined(names: Sequence[str]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _NAMES = re.compile(r"^(``[\w*]+``)(, ``[\w*]+``)*$")
 _DEFAULT = re.compile(
@@ -32,8 +33,20 @@ class Docstring:
     errors: Sequence[tuple[str, str]]
 
 
-def read_docstring(value: object) -> Docstring:
-    """Read the docstring of a class, a function or a module."""
+def read_docstring(value: object, owner: type | None = None) -> Docstring:
+    """Read the docstring of a class, a function or a module.
+
+    A class also has the entries of its base classes, and a method those of its ``owner``.
+    """
+    own = _read_own(value)
+    classes = inspect.getmro(owner) if owner else inspect.getmro(value)[1:] if inspect.isclass(value) else ()
+    inherited = [
+        _read_own(each).entries for each in classes if each.__module__.startswith("constructs_triton")
+    ]
+    return replace(own, entries=ChainMap(dict(own.entries), *map(dict, inherited)))
+
+
+def _read_own(value: object) -> Docstring:
     text, entries, errors = [], {}, []
     for lines in _blocks(inspect.cleandoc(str(getattr(value, "__doc__", None) or ""))):
         if lines[0] == "Raises:":
@@ -74,7 +87,8 @@ def _is_open(block: list[str]) -> bool:
 
 
 def _described(lines: Sequence[str]) -> list[tuple[str, str]]:
-    found = re.findall(r"^ {4}(\w+): (.+?)(?=^ {4}\w+: |\Z)", "\n".join(lines), re.MULTILINE | re.DOTALL)
+    pattern = r"^ {4}\*{0,2}(\w+): (.+?)(?=^ {4}\*{0,2}\w+: |\Z)"
+    found = re.findall(pattern, "\n".join(lines), re.MULTILINE | re.DOTALL)
     return [(name, markdown(" ".join(text.split()))) for name, text in found]
 
 

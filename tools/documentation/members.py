@@ -31,8 +31,9 @@ def rows_of(value: Any, docstring: Docstring) -> list[Row]:
     """Return a row for each parameter of a class or a function, or for each key of a ``TypedDict``."""
     if typing.is_typeddict(value):
         return list(_rows_of_keys(value, docstring))
-    parameters = signature_of(value).parameters.values()
-    shown = (each for each in parameters if each.name not in ("self", "cls", "scope", "id"))
+    parameters = signature_of(value).parameters
+    hidden = ("self", "cls", "scope", "id") if "scope" in parameters else ("self", "cls")
+    shown = (each for each in parameters.values() if each.name not in hidden)
     return [
         _row(each, docstring)
         for each in shown
@@ -69,6 +70,15 @@ def members_of(value: type) -> Iterator[tuple[str, Any]]:
         is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(member)
         if is_member and not name.startswith("_"):
             yield name, member
+
+
+def nested_classes(value: type) -> Iterator[tuple[str, type]]:
+    """Yield the public classes inside a class with their names, each before the classes inside it."""
+    for name, member in vars(value).items():
+        is_nested = inspect.isclass(member) and member.__qualname__ == f"{value.__qualname__}.{name}"
+        if is_nested and not name.startswith("_"):
+            yield f"{value.__qualname__}.{name}", member
+            yield from nested_classes(member)
 
 
 def hidden_bases(value: type) -> list[type]:
@@ -116,7 +126,9 @@ def _row(parameter: inspect.Parameter, docstring: Docstring) -> Row:
     ):
         default = "required"
     elif not default and parameter.default not in (None, DERIVED, _REQUIRED):
-        default = f"`{_literal(parameter.default)}`"
+        # A dataclass hides the value of a default_factory; all of this package are empty containers.
+        is_factory = repr(parameter.default) == "<factory>"
+        default = "empty" if is_factory else f"`{_literal(parameter.default)}`"
     return Row(parameter.name, type_of(parameter.annotation), default, entry.meaning)
 
 
