@@ -24,14 +24,20 @@ class Severity(StrEnum):
 class Finding:
     """One mistake: where it is, what is wrong, and how to fix it.
 
-    ``code`` is stable across releases; users acknowledge a finding by it. ``path`` is the file, relative to
-    the folder that was checked, or the property of a construct. ``line`` and ``column`` count from 1, and are
-    ``None`` if the finding has no place in a file. ``source`` says where the rule comes from.
-
     ``str(finding)`` is the form that ``constructs-triton check`` prints::
 
         pipe/config.pbtxt:3:1: error[ensemble-no-step]: ensemble_scheduling has no step
             hint: add a step
+
+    Args:
+        code: Name of the rule, stable across releases; users acknowledge a finding by it.
+        severity: Error or warning.
+        path: File, relative to the folder that was checked, or the property of a construct.
+        message: What is wrong.
+        hint: How to fix it; may be empty.
+        source: Where the rule comes from; may be empty.
+        line: Line of the file, from 1; ``None`` if the finding has no place in a file.
+        column: Column of the line, from 1; ``None`` if the finding has no place in a file.
     """
 
     code: str

@@ -35,7 +35,14 @@ _NAME = re.compile(r"al\d+-ami-sagemaker-inference-[a-z0-9-]+")
 
 @dataclass(frozen=True, slots=True)
 class InferenceAmi:
-    """One inference AMI. ``driver`` and ``cuda`` are its versions, ``None`` if AWS does not state them."""
+    """One inference AMI.
+
+    Args:
+        version: Name of the AMI, the value of ``InferenceAmiVersion``.
+        is_known: Whether the AMI is in the table.
+        driver: Version of the NVIDIA driver; ``None`` if AWS does not state it.
+        cuda: Highest version of CUDA that the driver supports; ``None`` if AWS does not state it.
+    """
 
     version: str
     is_known: bool
@@ -47,6 +54,9 @@ class InferenceAmi:
         """Return the AMI of that name, for example ``"al2023-ami-sagemaker-inference-gpu-4-1"``.
 
         A name of the same form that is not in the table, or a CDK token, is accepted with ``is_known=False``.
+
+        Args:
+            version: Name of an AMI, or a CDK token.
 
         Raises:
             InvalidValueError: the string is neither.

@@ -44,6 +44,12 @@ class InstanceType:
         Whether AWS lists the type for multi-model endpoints on GPUs.
     ``is_known``
         Whether the type is in the table.
+    ``name``
+        Name with ``ml.``, such as ``"ml.g5.xlarge"``, or a CDK token.
+    ``gpu_model``
+        NVIDIA's name of the GPU, such as ``"A10G"``.
+    ``vcpus``
+        Number of vCPUs.
     """
 
     name: str
@@ -63,6 +69,9 @@ class InstanceType:
         """Return the type of that name, for example ``InstanceType.of("ml.g5.xlarge")``.
 
         A CDK token, or an ``ml.`` name that is not in the table, is accepted with ``is_known=False``.
+
+        Args:
+            name: Name with ``ml.``, or a CDK token.
 
         Raises:
             InvalidValueError: any other string, or a misspelt name of the table.

@@ -2,7 +2,7 @@
 
 __all__: list[str]
 
-from .builder.backends import Backend as Backend
+from .builder.backend import Backend as Backend
 from .builder.backends import DaliBackend as DaliBackend
 from .builder.backends import FilBackend as FilBackend
 from .builder.backends import OnnxruntimeBackend as OnnxruntimeBackend

@@ -18,7 +18,15 @@ __all__ = ["EnsembleGraph", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """One step; the maps go from the tensor names of the model to those of the ensemble."""
+    """One step of an ensemble.
+
+    Args:
+        index: Position in the configuration, from 0.
+        model_name: Name of the model.
+        model_version: Version to run; -1 is the newest.
+        input_map: Tensor of the ensemble by input of the model.
+        output_map: Tensor of the ensemble by output of the model.
+    """
 
     index: int
     model_name: str
@@ -34,7 +42,14 @@ class Step:
 
 @dataclass(frozen=True)
 class EnsembleGraph:
-    """An ensemble's inputs and outputs by name, and its steps in the order of the configuration."""
+    """An ensemble's inputs, outputs and steps.
+
+    Args:
+        name: Name of the ensemble.
+        inputs: Names of the inputs.
+        outputs: Names of the outputs.
+        steps: Steps in the order of the configuration.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -43,7 +58,12 @@ class EnsembleGraph:
 
     @classmethod
     def from_config(cls, config: Any, name: str | None = None) -> EnsembleGraph:
-        """Return the graph of a ``ModelConfig`` message with ``ensemble_scheduling``."""
+        """Return the graph of a ``ModelConfig`` message with ``ensemble_scheduling``.
+
+        Args:
+            config: ``ModelConfig`` message with ``ensemble_scheduling``.
+            name: Name of the ensemble. Default: that of the message.
+        """
         steps = tuple(
             Step(index, step.model_name, step.model_version, dict(step.input_map), dict(step.output_map))
             for index, step in enumerate(config.ensemble_scheduling.step)
@@ -52,7 +72,11 @@ class EnsembleGraph:
 
     @classmethod
     def from_model(cls, model: ModelFolder) -> EnsembleGraph:
-        """Return the graph of an ensemble in a folder whose configuration parses."""
+        """Return the graph of an ensemble in a folder whose configuration parses.
+
+        Args:
+            model: Folder of the ensemble.
+        """
         return cls.from_config(model.config, model.name)
 
     # --- writers and readers -----------------------------------------------------------------------------
@@ -99,7 +123,11 @@ class EnsembleGraph:
         return tuple(tensor for tensor in self.tensors if tensor not in ready)
 
     def ready_tensors(self, given: Iterable[str]) -> set[str]:
-        """Return ``given`` and the tensors that can be computed from it."""
+        """Return ``given`` and the tensors that can be computed from it.
+
+        Args:
+            given: Names of tensors that are known.
+        """
         ready = set(given)
         for step in self._in_order(ready):
             ready.update(step.output_map.values())
@@ -129,11 +157,18 @@ class EnsembleGraph:
         These models may send different numbers of responses.
 
         Source: triton core, ValidateEnsembleConfig, decouple_label.
+
+        Args:
+            decoupled_models: Names of the decoupled models.
         """
         return self._decouple_labels(decoupled_models)[1]
 
     def has_outputs_of_different_branches(self, decoupled_models: Collection[str]) -> bool:
-        """Return whether outputs come from different decoupled models. Source: as above."""
+        """Return whether outputs come from different decoupled models. Source: as above.
+
+        Args:
+            decoupled_models: Names of the decoupled models.
+        """
         labels = self._decouple_labels(decoupled_models)[0]
         return len({labels[name] for name in self.outputs if name in labels}) > 1
 

@@ -27,8 +27,13 @@ _INT64 = range(-(2**63), 2**63)
 class ModelFolder:
     """One model of a repository, read from disk when needed.
 
-    ``path`` is the folder relative to the repository in POSIX form, or ``"."`` if the root of the repository
-    is the model. The object caches what it reads. Create a new object to see a change on disk.
+    The object caches what it reads. Create a new object to see a change on disk.
+
+    Args:
+        name: Name of the model.
+        directory: Folder on disk.
+        path: Folder relative to the repository in POSIX form, or ``"."`` if the root of the repository is the
+            model. Default: the name.
     """
 
     def __init__(self, name: str, directory: str | Path, path: str | None = None) -> None:
@@ -219,7 +224,11 @@ class ModelFolder:
         return None if self.config_text is None else Locations(self.config_text)
 
     def locate(self, field: FieldPath) -> tuple[int, int] | None:
-        """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field."""
+        """Return line and column of a field of ``config.pbtxt``, or of its nearest enclosing field.
+
+        Args:
+            field: Names and indexes from the top of the configuration, such as ``("input", 0, "dims")``.
+        """
         return self._locations.find(field) if field and self._locations else None
 
 

@@ -18,9 +18,11 @@ Verdict = Literal["loads", "rejected"]
 class Report:
     """The findings of a repository, and whether Triton would load it.
 
-    ``verdict`` is ``"rejected"`` only if Triton rejects the repository. A model that loads but can never
-    serve on SageMaker is an error in ``findings``, and the verdict is still ``"loads"``. ``not_checked``
-    lists the model files whose content was not checked, each with the reason.
+    Args:
+        repository: Path of the repository, for messages.
+        findings: Errors and warnings. A model that loads but can never serve on SageMaker is an error too.
+        verdict: ``"rejected"`` if Triton would not load the repository, else ``"loads"``.
+        not_checked: Model files whose content was not checked, each with the reason.
     """
 
     repository: str

@@ -61,8 +61,11 @@ class _FaultError(Exception):
 def parse_model_config(content: bytes | str, path: str = "config.pbtxt") -> Any:
     """Parse the content of a ``config.pbtxt`` into an ``inference.ModelConfig`` message.
 
-    ``path`` is the path in the error. The function checks only the syntax: Triton may still reject the
-    configuration.
+    The function checks only the syntax: Triton may still reject the configuration.
+
+    Args:
+        content: Content of the file.
+        path: Path of the file in the error.
 
     Raises:
         ModelConfigError: Triton's parser would reject the content; ``finding`` has code, line and column.
@@ -274,6 +277,9 @@ def format_model_config(message: Any) -> str:
     Fields are in the order of the schema, and maps are sorted by key. Equal messages give equal text, and
     parsing it gives an equal message. ``platform: "ensemble"`` has one space and double quotes, because the
     loader of SageMaker's multi-model endpoints recognizes an ensemble by that text.
+
+    Args:
+        message: ``inference.ModelConfig`` message.
     """
     from google.protobuf import text_format  # noqa: PLC0415 - see above
 

@@ -22,9 +22,8 @@ from constructs_triton.cdk.validation.properties import declared_properties
 from constructs_triton.cli import COMMANDS
 from constructs_triton.facts.failures import known_failures
 
-
 #: Pages on which every parameter has a meaning.
-DOCUMENTED = ("client:", "wire:")
+DOCUMENTED = ("client:", "errors:", "model_config:", "wire:")
 
 
 class _Documented:

@@ -121,7 +121,7 @@ def _documented(value: Any, names: Mapping[str, Any], owner: type | None = None)
 
 
 def _own_rows(value: Any, docstring: Docstring, names: Mapping[str, Any]) -> tuple[list[Row], str]:
-    """Return the rows without those of the options that the value also takes, and the name of these options."""
+    """Return the rows, and the options that the value also takes, whose rows are left out."""
     rows = rows_of(value, docstring)
     for options in ("EndpointOptions", "VariantOptions"):
         declared = {row.name for row in rows_of(names[options], docstring)} if options in names else set()

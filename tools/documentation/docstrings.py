@@ -40,9 +40,7 @@ def read_docstring(value: object, owner: type | None = None) -> Docstring:
     """
     own = _read_own(value)
     classes = inspect.getmro(owner) if owner else inspect.getmro(value)[1:] if inspect.isclass(value) else ()
-    inherited = [
-        _read_own(each).entries for each in classes if each.__module__.startswith("constructs_triton")
-    ]
+    inherited = [_read_own(each).entries for each in classes]
     return replace(own, entries=ChainMap(dict(own.entries), *map(dict, inherited)))
 
 

@@ -12,16 +12,15 @@ docs/model_config.md and tensorrtllm_backend docs/model_config.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.backend import Backend, parameter
 from constructs_triton.model_config.builder.instances import ModelInstanceGroup
 
 __all__ = [
-    "Backend",
     "DaliBackend",
     "FilBackend",
     "OnnxruntimeBackend",
@@ -35,105 +34,21 @@ __all__ = [
 ]
 
 
-def _parameter(key: str, *, yes: str = "true", no: str = "false") -> Any:
-    """An option that becomes the entry ``key`` of ``parameters``, or no entry if it is ``None``."""
-    return field(default=None, metadata={"key": key, True: yes, False: no})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Backend:
-    """Base class of the backends with options."""
-
-    NAME: ClassVar[str] = ""
-    PLATFORM: ClassVar[str] = ""
-    INPUT_NAMES: ClassVar[str] = ""
-    OUTPUT_NAMES: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        hints = get_type_hints(type(self))
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value is None and item.default is MISSING:
-                raise InvalidValueError(
-                    f"{type(self).__name__}.{item.name}: is required, got None; pass a value"
-                )
-            if value is not None and not _fits(value, hints[item.name]):
-                allowed = " or ".join(_readable(kind) for kind in _kinds(hints[item.name]))
-                raise InvalidValueError(
-                    f"{type(self).__name__}.{item.name}: invalid value, got {value!r}; pass {allowed}"
-                )
-
-    @property
-    def platform(self) -> str:
-        """The ``platform`` of the configuration, or "" if the configuration sets ``backend``."""
-        return self.PLATFORM
-
-    def parameters(self) -> dict[str, str]:
-        """Return the options that are set, as entries of ``parameters``."""
-        given = ((item, getattr(self, item.name)) for item in fields(self) if "key" in item.metadata)
-        return {
-            item.metadata["key"]: item.metadata[value] if isinstance(value, bool) else str(value)
-            for item, value in given
-            if value is not None
-        }
-
-    def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields of a ``ModelConfig``, completed for the backend; given values have priority."""
-        platform = values["platform"] or self.platform
-        return {
-            "backend": "" if self.PLATFORM or self.platform else self.NAME,
-            "platform": platform,
-            "parameters": {**self.parameters(), **values["parameters"]},
-            "input": _named(values["input"], self.INPUT_NAMES),
-            "output": _named(values["output"], self.OUTPUT_NAMES),
-        }
-
-
-def _kinds(hint: Any) -> list[Any]:
-    """The types and literal values that an option's annotation allows, except ``None``."""
-    if get_origin(hint) in (Union, UnionType):
-        return [kind for part in get_args(hint) if part is not NoneType for kind in _kinds(part)]
-    return list(get_args(hint)) if get_origin(hint) is Literal else [hint]
-
-
-def _fits(value: Any, hint: Any) -> bool:
-    for kind in _kinds(hint):
-        if not isinstance(kind, type):
-            if value == kind and not isinstance(value, bool):
-                return True
-        elif isinstance(value, bool):
-            if kind is bool:
-                return True
-        elif isinstance(value, kind) or (kind is float and isinstance(value, int)):
-            return True
-    return False
-
-
-def _readable(kind: Any) -> str:
-    return kind.__name__ if isinstance(kind, type) else repr(kind)
-
-
-def _named(tensors: Any, pattern: str) -> tuple[Any, ...]:
-    """Name tensors without a name by position, if the backend uses such names."""
-    return tuple(
-        replace(tensor, name=pattern.format(index)) if pattern and not tensor.name else tensor
-        for index, tensor in enumerate(tensors)
-    )
-
-
 @dataclass(frozen=True, kw_only=True)
 class PythonBackend(Backend):
     """A ``model.py`` with a ``TritonPythonModel``.
 
-    ``execution_env_path`` is an archive made by conda-pack. A relative path starts at the model's folder: it
-    is written with ``$$TRITON_MODEL_DIRECTORY/`` before it. ``force_cpu_only_input_tensors=False`` allows
-    inputs on the GPU, as DLPack tensors.
+    Args:
+        execution_env_path: Archive made by conda-pack. A relative path starts at the model's folder: it is
+            written with ``$$TRITON_MODEL_DIRECTORY/`` before it. Default: the image's Python.
+        force_cpu_only_input_tensors: ``False`` allows inputs on the GPU, as DLPack tensors. Default: the
+            backend's, yes.
     """
 
     NAME: ClassVar[str] = "python"
 
-    execution_env_path: str | Path | None = _parameter("EXECUTION_ENV_PATH")  # noqa: RUF009 - makes a field
-    force_cpu_only_input_tensors: bool | None = _parameter("FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no")
+    execution_env_path: str | Path | None = parameter("EXECUTION_ENV_PATH")  # noqa: RUF009 - makes a field
+    force_cpu_only_input_tensors: bool | None = parameter("FORCE_CPU_ONLY_INPUT_TENSORS", yes="yes", no="no")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,18 +68,25 @@ class PythonBackend(Backend):
 class OnnxruntimeBackend(Backend):
     """A ``model.onnx``.
 
-    A thread count of 0 means one thread for each core. ``execution_mode`` 1 is parallel. Options of TensorRT,
-    OpenVINO and CUDA belong to ``ModelOptimizationPolicy.ExecutionAccelerators``.
+    Options of TensorRT, OpenVINO and CUDA belong to ``ModelOptimizationPolicy.ExecutionAccelerators``.
+
+    Args:
+        intra_op_thread_count: Threads within a node; 0 is one for each core.
+        inter_op_thread_count: Threads across nodes if ``execution_mode`` is 1; 0 is one for each core.
+        execution_mode: 0 runs nodes one after the other, 1 in parallel. Default: 0.
+        enable_mem_arena: Whether memory is kept for later requests. Default: ONNX Runtime's.
+        enable_mem_pattern: Whether memory is planned from the shapes of earlier requests. Default: ONNX
+            Runtime's.
     """
 
     NAME: ClassVar[str] = "onnxruntime"
     PLATFORM: ClassVar[str] = "onnxruntime_onnx"
 
-    intra_op_thread_count: int | None = _parameter("intra_op_thread_count")
-    inter_op_thread_count: int | None = _parameter("inter_op_thread_count")
-    execution_mode: Literal[0, 1] | None = _parameter("execution_mode")
-    enable_mem_arena: bool | None = _parameter("enable_mem_arena", yes="1", no="0")
-    enable_mem_pattern: bool | None = _parameter("enable_mem_pattern", yes="1", no="0")
+    intra_op_thread_count: int | None = parameter("intra_op_thread_count")
+    inter_op_thread_count: int | None = parameter("inter_op_thread_count")
+    execution_mode: Literal[0, 1] | None = parameter("execution_mode")
+    enable_mem_arena: bool | None = parameter("enable_mem_arena", yes="1", no="0")
+    enable_mem_pattern: bool | None = parameter("enable_mem_pattern", yes="1", no="0")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +103,18 @@ class PytorchBackend(Backend):
 
     Inputs and outputs without a name get the names ``INPUT__0``, ``INPUT__1``, ..., ``OUTPUT__0``, ... in the
     order of ``forward``.
+
+    Args:
+        inference_mode: Whether PyTorch's inference mode is used, which records no gradients. Default: the
+            backend's, yes.
+        disable_optimized_execution: Whether the optimizations that slow down the first requests are off.
+            Default: no.
+        enable_weight_sharing: Whether instances on one device share the weights. Not for models that keep
+            state. Default: no.
+        intra_op_thread_count: Threads within an operation. Of all models, the first one that is loaded
+            decides. Default: one for each core.
+        inter_op_thread_count: Threads across operations. Of all models, the first one that is loaded decides.
+            Default: one for each core.
     """
 
     NAME: ClassVar[str] = "pytorch"
@@ -188,24 +122,33 @@ class PytorchBackend(Backend):
     INPUT_NAMES: ClassVar[str] = "INPUT__{}"
     OUTPUT_NAMES: ClassVar[str] = "OUTPUT__{}"
 
-    inference_mode: bool | None = _parameter("INFERENCE_MODE")
-    disable_optimized_execution: bool | None = _parameter("DISABLE_OPTIMIZED_EXECUTION")
-    enable_weight_sharing: bool | None = _parameter("ENABLE_WEIGHT_SHARING")
-    intra_op_thread_count: int | None = _parameter("INTRA_OP_THREAD_COUNT")
-    inter_op_thread_count: int | None = _parameter("INTER_OP_THREAD_COUNT")
+    inference_mode: bool | None = parameter("INFERENCE_MODE")
+    disable_optimized_execution: bool | None = parameter("DISABLE_OPTIMIZED_EXECUTION")
+    enable_weight_sharing: bool | None = parameter("ENABLE_WEIGHT_SHARING")
+    intra_op_thread_count: int | None = parameter("INTRA_OP_THREAD_COUNT")
+    inter_op_thread_count: int | None = parameter("INTER_OP_THREAD_COUNT")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TensorflowBackend(Backend):
-    """A ``model.savedmodel`` folder or a ``model.graphdef``, for images that contain TensorFlow."""
+    """A ``model.savedmodel`` folder or a ``model.graphdef``, for images that contain TensorFlow.
+
+    Args:
+        format: ``"savedmodel"`` for a folder ``model.savedmodel``, ``"graphdef"`` for a file
+            ``model.graphdef``.
+        num_intra_threads: Threads within an operation. Default: TensorFlow decides.
+        num_inter_threads: Operations that run at a time. Default: TensorFlow decides.
+        graph_tag: Tag of the graph in a SavedModel. Default: the backend's.
+        signature_def: Signature in a SavedModel. Default: the backend's.
+    """
 
     NAME: ClassVar[str] = "tensorflow"
 
     format: Literal["savedmodel", "graphdef"] = "savedmodel"
-    num_intra_threads: int | None = _parameter("TF_NUM_INTRA_THREADS")
-    num_inter_threads: int | None = _parameter("TF_NUM_INTER_THREADS")
-    graph_tag: str | None = _parameter("TF_GRAPH_TAG")
-    signature_def: str | None = _parameter("TF_SIGNATURE_DEF")
+    num_intra_threads: int | None = parameter("TF_NUM_INTRA_THREADS")
+    num_inter_threads: int | None = parameter("TF_NUM_INTER_THREADS")
+    graph_tag: str | None = parameter("TF_GRAPH_TAG")
+    signature_def: str | None = parameter("TF_SIGNATURE_DEF")
 
     @property
     def platform(self) -> str:
@@ -215,22 +158,32 @@ class TensorflowBackend(Backend):
 
 @dataclass(frozen=True, kw_only=True)
 class DaliBackend(Backend):
-    """A serialized DALI pipeline, ``model.dali``; colons separate the names of outputs to split."""
+    """A serialized DALI pipeline, ``model.dali``.
+
+    Args:
+        num_threads: CPU threads of the pipeline.
+        split_along_outer_axis: Names of the outputs to split along their first axis, separated by colons.
+    """
 
     NAME: ClassVar[str] = "dali"
 
-    num_threads: int | None = _parameter("num_threads")
-    split_along_outer_axis: str | None = _parameter("split_along_outer_axis")
+    num_threads: int | None = parameter("num_threads")
+    split_along_outer_axis: str | None = parameter("split_along_outer_axis")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FilBackend(Backend):
     """Decision trees of XGBoost, LightGBM, scikit-learn and cuML.
 
-    ``model_type`` determines the name of the model file: ``xgboost.model``, ``xgboost.json``,
-    ``xgboost.ubj``, ``model.txt`` or ``checkpoint.tl``. ``output_class`` is for classifiers;
-    ``predict_proba`` returns probabilities. Tensors without a name get the names ``input__0`` and
-    ``output__0``.
+    Tensors without a name get the names ``input__0`` and ``output__0``.
+
+    Args:
+        model_type: Format of the model file, which also determines its name: ``xgboost.model``,
+            ``xgboost.json``, ``xgboost.ubj``, ``model.txt`` or ``checkpoint.tl``.
+        output_class: Whether the model is a classifier; otherwise it is a regressor.
+        predict_proba: Whether a classifier returns a score for each class instead of the class. Default: no.
+        threshold: Score from which a binary classifier answers yes. Default: 0.5.
+        storage_type: How trees are stored on the GPU; the sparse forms need less memory. Default: ``"AUTO"``.
     """
 
     NAME: ClassVar[str] = "fil"
@@ -239,29 +192,39 @@ class FilBackend(Backend):
 
     model_type: (
         Literal["xgboost", "xgboost_json", "xgboost_ubj", "lightgbm", "treelite_checkpoint"] | None
-    ) = _parameter("model_type")
-    output_class: bool | None = _parameter("output_class")
-    predict_proba: bool | None = _parameter("predict_proba")
-    threshold: float | None = _parameter("threshold")
-    storage_type: Literal["AUTO", "DENSE", "SPARSE", "SPARSE8"] | None = _parameter("storage_type")
+    ) = parameter("model_type")
+    output_class: bool | None = parameter("output_class")
+    predict_proba: bool | None = parameter("predict_proba")
+    threshold: float | None = parameter("threshold")
+    storage_type: Literal["AUTO", "DENSE", "SPARSE", "SPARSE8"] | None = parameter("storage_type")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OpenvinoBackend(Backend):
-    """A ``model.xml`` with its ``model.bin``; ``num_streams`` is a number, ``"AUTO"`` or ``"NUMA"``.
+    """A ``model.xml`` with its ``model.bin``.
 
-    ``enable_batch_padding`` allows batches smaller than ``max_batch_size``, which fail otherwise.
+    Args:
+        target_device: OpenVINO's device. Default: ``"CPU"``.
+        performance_hint: Whether OpenVINO optimizes for latency or for throughput.
+        num_streams: Requests that run in parallel; ``"AUTO"`` or ``"NUMA"`` let OpenVINO decide.
+        inference_num_threads: Highest number of CPU threads. Default: one for each core.
+        enable_batch_padding: Whether smaller batches than ``max_batch_size`` are filled up; they fail
+            otherwise.
+        skip_ov_dynamic_batchsize: Whether the batch size is fixed at ``max_batch_size``, for models that need
+            it. Default: no.
+        reshape_io_layers: Whether the model gets the ``dims`` of the configuration. Default: no, it keeps
+            those of its file.
     """
 
     NAME: ClassVar[str] = "openvino"
 
-    target_device: str | None = _parameter("TARGET_DEVICE")
-    performance_hint: Literal["LATENCY", "THROUGHPUT"] | None = _parameter("PERFORMANCE_HINT")
-    num_streams: int | Literal["AUTO", "NUMA"] | None = _parameter("NUM_STREAMS")
-    inference_num_threads: int | None = _parameter("INFERENCE_NUM_THREADS")
-    enable_batch_padding: bool | None = _parameter("ENABLE_BATCH_PADDING", yes="YES", no="NO")
-    skip_ov_dynamic_batchsize: bool | None = _parameter("SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO")
-    reshape_io_layers: bool | None = _parameter("RESHAPE_IO_LAYERS", yes="YES", no="NO")
+    target_device: str | None = parameter("TARGET_DEVICE")
+    performance_hint: Literal["LATENCY", "THROUGHPUT"] | None = parameter("PERFORMANCE_HINT")
+    num_streams: int | Literal["AUTO", "NUMA"] | None = parameter("NUM_STREAMS")
+    inference_num_threads: int | None = parameter("INFERENCE_NUM_THREADS")
+    enable_batch_padding: bool | None = parameter("ENABLE_BATCH_PADDING", yes="YES", no="NO")
+    skip_ov_dynamic_batchsize: bool | None = parameter("SKIP_OV_DYNAMIC_BATCHSIZE", yes="YES", no="NO")
+    reshape_io_layers: bool | None = parameter("RESHAPE_IO_LAYERS", yes="YES", no="NO")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,14 +238,31 @@ class VllmBackend(Backend):
     NAME: ClassVar[str] = "vllm"
 
     def complete(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return fields of a ``ModelConfig``, with an instance group that lets vLLM choose the devices."""
+        """Return fields of a ``ModelConfig``, with an instance group that lets vLLM choose the devices.
+
+        Args:
+            values: All fields of the ``ModelConfig``, by name.
+        """
         groups = values["instance_group"] or (ModelInstanceGroup(kind="KIND_MODEL", count=1),)
         return {**super().complete(values), "instance_group": groups}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TensorrtllmBackend(Backend):
-    """A TensorRT-LLM engine; ``gpt_model_path`` is the folder of the engine, on the server."""
+    """A TensorRT-LLM engine.
+
+    Args:
+        gpt_model_path: Folder of the engine, on the server.
+        gpt_model_type: ``"inflight_fused_batching"`` lets requests join a running batch, ``"V1"`` does not.
+        batch_scheduler_policy: ``"max_utilization"`` runs as many requests as possible and may pause some;
+            ``"guaranteed_no_evict"`` never pauses one. Default: ``"guaranteed_no_evict"``.
+        max_beam_width: Largest beam width of a request. Default: 1.
+        kv_cache_free_gpu_mem_fraction: Fraction of the GPU memory that is free after loading, 0 to 1, for the
+            key-value cache. Default: 0.9.
+        enable_kv_cache_reuse: Whether cached values of equal prompt beginnings are used again.
+        exclude_input_in_output: Whether the response has only the new tokens, without the prompt. Default:
+            no.
+    """
 
     NAME: ClassVar[str] = "tensorrtllm"
 
@@ -290,10 +270,10 @@ class TensorrtllmBackend(Backend):
     gpt_model_type: Literal["inflight_fused_batching", "V1"] = field(
         default="inflight_fused_batching", metadata={"key": "gpt_model_type"}
     )
-    batch_scheduler_policy: Literal["max_utilization", "guaranteed_no_evict"] | None = _parameter(
+    batch_scheduler_policy: Literal["max_utilization", "guaranteed_no_evict"] | None = parameter(
         "batch_scheduler_policy"
     )
-    max_beam_width: int | None = _parameter("max_beam_width")
-    kv_cache_free_gpu_mem_fraction: float | None = _parameter("kv_cache_free_gpu_mem_fraction")
-    enable_kv_cache_reuse: bool | None = _parameter("enable_kv_cache_reuse")
-    exclude_input_in_output: bool | None = _parameter("exclude_input_in_output")
+    max_beam_width: int | None = parameter("max_beam_width")
+    kv_cache_free_gpu_mem_fraction: float | None = parameter("kv_cache_free_gpu_mem_fraction")
+    enable_kv_cache_reuse: bool | None = parameter("enable_kv_cache_reuse")
+    exclude_input_in_output: bool | None = parameter("exclude_input_in_output")

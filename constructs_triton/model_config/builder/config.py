@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from constructs_triton.errors import InvalidValueError, ModelConfigError
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config.builder.backends import Backend
+from constructs_triton.model_config.builder.backend import Backend
 from constructs_triton.model_config.builder.instances import ModelInstanceGroup
 from constructs_triton.model_config.builder.lifecycle import (
     ModelMetrics,
@@ -43,11 +43,39 @@ __all__ = ["ModelConfig"]
 class ModelConfig(TypedMessage):
     """The configuration of one model.
 
-    The fields have the names of ``model_config.proto``. ``backend`` is a name, or one of the backend classes,
-    which also sets the platform and parameters.
+    The fields have the names of ``model_config.proto``. The constructor and :meth:`with_` raise an error if
+    Triton would reject the configuration. A configuration that was read from a file is checked only by
+    :meth:`check`.
 
-    The constructor and :meth:`with_` raise an error if Triton would reject the configuration. A configuration
-    that was read from a file is checked only by :meth:`check`.
+    Args:
+        name: Name of the model, which is that of its folder. Empty: the name of the folder.
+        platform: Framework and file format, such as ``"onnxruntime_onnx"``, or ``"ensemble"``. Usually not
+            needed if ``backend`` is set.
+        backend: Name of the backend, or one of the backend classes, which also sets the platform and
+            parameters.
+        runtime: File name of the backend's library. Empty: Triton chooses it.
+        version_policy: Which versions are served. Default: the newest.
+        max_batch_size: Largest batch. 0: no batching, and ``dims`` are the full shapes.
+        input: Inputs. The backend may complete them from the model file.
+        output: Outputs. The backend may complete them from the model file.
+        batch_input: Inputs that the backend computes for each batch.
+        batch_output: Outputs that the backend splits among the requests of a batch.
+        optimization: Optimizations of the backend. Default: the backend's.
+        dynamic_batching: Combine requests into batches. At most one of the three schedulers can be set.
+        sequence_batching: Send the requests of a sequence to one instance.
+        ensemble_scheduling: Steps of an ensemble; ``Ensemble`` writes them.
+        instance_group: Instances. Empty: one on each GPU, or one on the CPU.
+        default_model_filename: Name of the model file in the version folder. Empty: the backend's, such as
+            ``model.onnx``.
+        cc_model_filenames: Model file by CUDA compute capability, such as ``{"8.6": "model_86.plan"}``.
+        metric_tags: Tags of the metrics that Triton reports about the model.
+        parameters: Options of the backend or of your own code.
+        model_warmup: Requests that Triton runs before the model is ready.
+        model_operations: Libraries with custom operations.
+        model_transaction_policy: Whether a request may have several responses. Default: exactly one.
+        model_repository_agents: Agents that handle the files before the model is loaded.
+        response_cache: Whether responses are cached. Default: no.
+        model_metrics: Options of the model's metrics. Default: the server's.
 
     Raises:
         InvalidValueError: a value does not fit its field, or Triton would reject it.
@@ -111,6 +139,9 @@ class ModelConfig(TypedMessage):
 
         Errors that the configuration already had, because it was read from a file, are not reported again.
 
+        Args:
+            **changes: New values by field.
+
         Raises:
             InvalidValueError: a field is unknown, a value does not fit, or Triton would reject it.
         """
@@ -123,6 +154,9 @@ class ModelConfig(TypedMessage):
     @classmethod
     def draft(cls, **fields: Any) -> Self:
         """Return a configuration that is not checked, because it is not complete yet.
+
+        Args:
+            **fields: Values by field.
 
         Raises:
             InvalidValueError: a field is unknown, or a value does not fit.
@@ -192,6 +226,9 @@ class ModelConfig(TypedMessage):
 
         The result has everything except comments.
 
+        Args:
+            path: Path of a ``config.pbtxt``, or of a folder that contains one.
+
         Raises:
             ModelConfigError: the file cannot be read, or Triton would not parse it.
         """
@@ -215,7 +252,11 @@ class ModelConfig(TypedMessage):
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Parse the content of a ``config.pbtxt``; see :meth:`read`."""
+        """Parse the content of a ``config.pbtxt``; see :meth:`read`.
+
+        Args:
+            text: The content of the file.
+        """
         return cls.from_message(parse_model_config(text))
 
     def to_text(self) -> str:
@@ -225,7 +266,10 @@ class ModelConfig(TypedMessage):
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write ``config.pbtxt`` and return its path.
 
-        ``path`` is the file, or the folder of a model. The file is replaced as a whole or not at all.
+        The file is replaced as a whole or not at all.
+
+        Args:
+            path: Path of the file, or of the folder of a model.
 
         Raises:
             InvalidValueError: the file cannot be written.

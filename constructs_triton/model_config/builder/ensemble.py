@@ -55,9 +55,12 @@ class Ensemble:
     later step can fix it.
 
     An input or output of a step that is not mapped reads or writes the tensor of the same name, if only one
-    tensor has that name. The steps determine the data types and dims of the ensemble. They also determine
-    ``max_batch_size``, which is the smallest value of the models. If some models have batching and others do
-    not, ``max_batch_size`` is required: 0, or a size up to the smallest.
+    tensor has that name. The steps determine the data types and dims of the ensemble.
+
+    Args:
+        name: Name of the ensemble, which is that of its folder.
+        max_batch_size: Largest batch. Required if some models have batching and others do not: 0, or a size
+            up to the smallest. Default: the smallest value of the models.
 
     Raises:
         InvalidValueError: the name is empty, or ``max_batch_size`` is not a whole number.
@@ -100,7 +103,10 @@ class Ensemble:
     ) -> Ensemble:
         """Add an input.
 
-        The data type and dims are those of the steps that read it, unless they are given.
+        Args:
+            tensor: Name of the input, or the whole declaration.
+            data_type: Element type. Default: that of the steps that read it.
+            dims: Sizes, as in ``ModelInput``. Default: those of the steps that read it.
 
         Raises:
             InvalidValueError: the input exists already, or does not match the steps.
@@ -118,7 +124,10 @@ class Ensemble:
     ) -> Ensemble:
         """Add an output.
 
-        The data type and dims are those of the step that writes it, unless they are given.
+        Args:
+            tensor: Name of the output, or the whole declaration.
+            data_type: Element type. Default: that of the step that writes it.
+            dims: Sizes, as in ``ModelOutput``. Default: those of the step that writes it.
 
         Raises:
             InvalidValueError: the output exists already, is ambiguous, or does not match the steps.
@@ -138,8 +147,13 @@ class Ensemble:
     ) -> Ensemble:
         """Add a step; the steps may be added in any order.
 
-        ``inputs`` and ``outputs`` map the tensor names of the model to those of the ensemble. If ``model`` is
-        only a name, its tensors are unknown and all of them must be mapped.
+        Args:
+            model: The model or a nested ensemble. If it is only a name, its tensors are unknown and all must
+                be mapped.
+            inputs: Tensor of the ensemble by input of the model. Default: the tensors of the same names.
+            outputs: Tensor of the ensemble by output of the model. Default: the tensors of the same names.
+            model_version: Version to run; -1 is the newest.
+            model_namespace: Reserved by Triton; leave it empty.
 
         Raises:
             InvalidValueError: the model has no such tensor; a data type, shape or batch size does not match;

@@ -20,10 +20,20 @@ __all__ = [
 
 
 class ModelVersionPolicy(TypedMessage):
-    """Which versions are served; the default is the newest."""
+    """Which versions are served; set at most one field. The default is the newest version.
+
+    Args:
+        latest: Serve the newest versions.
+        all: Serve all versions.
+        specific: Serve the named versions.
+    """
 
     class Latest(TypedMessage):
-        """The newest ``num_versions``."""
+        """The newest versions.
+
+        Args:
+            num_versions: How many versions. 0 means 1.
+        """
 
         num_versions: int = 0
 
@@ -31,7 +41,11 @@ class ModelVersionPolicy(TypedMessage):
         """Every existing version."""
 
     class Specific(TypedMessage):
-        """Exactly these."""
+        """The named versions.
+
+        Args:
+            versions: Numbers of the versions; those that do not exist are ignored.
+        """
 
         versions: Sequence[int] = ()
 
@@ -43,13 +57,23 @@ class ModelVersionPolicy(TypedMessage):
 class ModelWarmup(TypedMessage):
     """A request that Triton runs before the model is ready.
 
-    ``count`` is the number of runs; 0 means one. ``inputs`` contains every input that is not optional.
+    Args:
+        name: Name of the request in the log.
+        batch_size: Number of elements in the batch; 1 for a model without batching. 0: the request is
+            skipped.
+        inputs: Every input that is not optional, by name.
+        count: Number of runs. 0 means 1.
     """
 
     class Input(TypedMessage):
-        """One input's value: zeros, random numbers, or a file in the folder ``warmup``.
+        """One input's value; exactly one of the last three fields is set.
 
-        ``dims`` has neither batch axis nor ``-1``. A choice counts once it is given, ``False`` included.
+        Args:
+            data_type: Element type, that of the input.
+            dims: Sizes without the batch axis, and without ``-1``.
+            zero_data: Set it, to any value, for zeros.
+            random_data: Set it, to any value, for random numbers; strings are empty.
+            input_data_file: File in the folder ``warmup`` with the raw values in row-major order.
         """
 
         data_type: DataType = "TYPE_INVALID"
@@ -65,28 +89,49 @@ class ModelWarmup(TypedMessage):
 
 
 class ModelTransactionPolicy(TypedMessage):
-    """Whether a request may have any number of responses; SageMaker serves only one."""
+    """Whether a request may have any number of responses; SageMaker serves only one.
+
+    Args:
+        decoupled: Whether the model may send no, one or several responses to a request.
+    """
 
     decoupled: bool = False
 
 
 class ModelResponseCache(TypedMessage):
-    """Whether Triton returns responses from its cache, if the server has one."""
+    """Whether Triton returns responses from its cache, if the server has one.
+
+    Args:
+        enable: Whether an identical request gets the cached response.
+    """
 
     enable: bool = False
 
 
 class ModelOperations(TypedMessage):
-    """Shared libraries with a framework's custom operations, loaded before the model."""
+    """Shared libraries with a framework's custom operations, loaded before the model.
+
+    Args:
+        op_library_filename: Paths of the libraries, for ONNX models.
+    """
 
     op_library_filename: Sequence[str] = ()
 
 
 class ModelRepositoryAgents(TypedMessage):
-    """Agents that may change the model's files before it is loaded."""
+    """Agents that may change the model's files before it is loaded.
+
+    Args:
+        agents: The agents, in the order in which they run.
+    """
 
     class Agent(TypedMessage):
-        """An agent by its name, with its own parameters."""
+        """An agent that is installed on the server.
+
+        Args:
+            name: Name of the agent, such as ``"checksum"``.
+            parameters: Options of the agent.
+        """
 
         name: str = ""
         parameters: Mapping[str, str] = field(default_factory=dict)
@@ -95,18 +140,36 @@ class ModelRepositoryAgents(TypedMessage):
 
 
 class ModelMetrics(TypedMessage):
-    """Options of the metrics of the model."""
+    """Options of the metrics of the model.
+
+    Args:
+        metric_control: Options, one entry for each family of metrics. Other families keep their defaults.
+    """
 
     class MetricControl(TypedMessage):
-        """Options of one family of metrics."""
+        """Options of one family of metrics.
+
+        Args:
+            metric_identifier: The family.
+            histogram_options: Buckets of a histogram. Default: the server's.
+        """
 
         class MetricIdentifier(TypedMessage):
-            """The family by its name."""
+            """A family of metrics.
+
+            Args:
+                family: Name of the family, such as ``"nv_inference_first_response_histogram_ms"``.
+            """
 
             family: str = ""
 
         class HistogramOptions(TypedMessage):
-            """Upper bounds of a histogram's buckets, ascending."""
+            """Buckets of a histogram.
+
+            Args:
+                buckets: Upper bounds, ascending, in the unit of the metric. Triton adds the bucket above the
+                    last one.
+            """
 
             buckets: Sequence[float] = ()
 

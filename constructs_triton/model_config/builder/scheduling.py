@@ -13,9 +13,14 @@ __all__ = ["ModelDynamicBatching", "ModelEnsembling", "ModelQueuePolicy", "Model
 
 
 class ModelQueuePolicy(TypedMessage):
-    """How long and how many requests may wait, and what happens after the timeout.
+    """How many requests may wait, how long, and what happens after the timeout.
 
-    0 means no timeout and no limit.
+    Args:
+        timeout_action: ``"REJECT"`` returns an error. ``"DELAY"`` runs the request after all others that have
+            not timed out.
+        default_timeout_microseconds: Longest time in the queue, in microseconds. 0: no limit.
+        allow_timeout_override: Whether a request may set a shorter timeout.
+        max_queue_size: Number of requests that may wait; others are rejected at once. 0: no limit.
     """
 
     timeout_action: Literal["REJECT", "DELAY"] = "REJECT"
@@ -27,8 +32,17 @@ class ModelQueuePolicy(TypedMessage):
 class ModelDynamicBatching(TypedMessage):
     """Triton combines waiting requests into batches; ``ModelDynamicBatching()`` enables it.
 
-    Triton delays a batch for up to ``max_queue_delay_microseconds`` until it reaches one of
-    ``preferred_batch_size``.
+    Args:
+        preferred_batch_size: Batch sizes that run without further delay, each at most ``max_batch_size``.
+            Empty: Triton runs what waits, up to ``max_batch_size``, when the delay is over.
+        max_queue_delay_microseconds: How long a request waits for others to fill the batch, in microseconds.
+            0: not at all.
+        preserve_ordering: Whether responses have the order of their requests.
+        priority_levels: Number of priority levels; 1 is the highest level. 0: no priorities.
+        default_priority_level: Level of requests that name none. Required if ``priority_levels`` is above 0.
+        default_queue_policy: Limits of the queue. Default: no limits.
+        priority_queue_policy: Limits of single priority levels, by level, instead of
+            ``default_queue_policy``.
     """
 
     preferred_batch_size: Sequence[int] = ()
@@ -41,16 +55,42 @@ class ModelDynamicBatching(TypedMessage):
 
 
 class ModelSequenceBatching(TypedMessage):
-    """All requests of a sequence go to one instance, for models that keep state between requests."""
+    """All requests of a sequence go to one instance, for models that keep state between requests.
+
+    Args:
+        direct: Settings if each sequence has its own slot in the batch. It is the strategy if ``oldest`` is
+            not set.
+        oldest: Settings if batches are formed from the oldest sequences; not together with ``direct``.
+        max_sequence_idle_microseconds: Time without a request after which a sequence ends, in microseconds.
+            0: one second.
+        control_input: Inputs that Triton adds, which mark the start, the end and the id of a sequence.
+        state: Tensors that Triton keeps between the requests of a sequence.
+        iterative_sequence: Whether the model reschedules a single request until it is complete. The backend
+            must support it.
+    """
 
     class StrategyDirect(TypedMessage):
-        """Each sequence has its own slot in the batch."""
+        """Each sequence has its own slot in the batch.
+
+        Args:
+            max_queue_delay_microseconds: How long a request waits for others, in microseconds. It has no
+                effect while ``minimum_slot_utilization`` is 0.
+            minimum_slot_utilization: Fraction of the slots, 0 to 1, that must be ready before the delay is
+                over. 0: one slot is enough.
+        """
 
         max_queue_delay_microseconds: int = 0
         minimum_slot_utilization: float = 0.0
 
     class StrategyOldest(TypedMessage):
-        """Triton forms batches from the oldest sequences."""
+        """Triton forms batches from the oldest sequences.
+
+        Args:
+            max_candidate_sequences: Number of sequences that are active at a time; others wait.
+            preferred_batch_size: Batch sizes that run without further delay, each at most ``max_batch_size``.
+            max_queue_delay_microseconds: How long a request waits for others, in microseconds.
+            preserve_ordering: Whether responses have the order of their requests.
+        """
 
         max_candidate_sequences: int = 0
         preferred_batch_size: Sequence[int] = ()
@@ -58,7 +98,18 @@ class ModelSequenceBatching(TypedMessage):
         preserve_ordering: bool = False
 
     class Control(TypedMessage):
-        """What a control tensor tells the model, and its values for false and true."""
+        """What a control tensor tells the model.
+
+        Args:
+            kind: Whether the sequence starts, is ready or ends, or the id of the sequence
+                (``CONTROL_SEQUENCE_CORRID``).
+            int32_false_true: The two values of an INT32 tensor: for false, then for true. Set exactly one of
+                the three.
+            fp32_false_true: The two values of an FP32 tensor: for false, then for true.
+            bool_false_true: The two values of a BOOL tensor: for false, then for true.
+            data_type: Element type of the id: a 32-bit or 64-bit integer, or ``"TYPE_STRING"``. Only for
+                ``CONTROL_SEQUENCE_CORRID``.
+        """
 
         kind: Literal[
             "CONTROL_SEQUENCE_START",
@@ -72,13 +123,27 @@ class ModelSequenceBatching(TypedMessage):
         data_type: DataType = "TYPE_INVALID"
 
     class ControlInput(TypedMessage):
-        """A control tensor by its name."""
+        """A control tensor.
+
+        Args:
+            name: Name of the model's input.
+            control: What the tensor contains.
+        """
 
         name: str = ""
         control: Sequence[ModelSequenceBatching.Control] = ()
 
     class InitialState(TypedMessage):
-        """The state at the start of a sequence: zeros, or a file in the folder ``initial_state``."""
+        """The state at the start of a sequence.
+
+        Args:
+            data_type: Element type, that of the state.
+            dims: Sizes without the batch axis; all of them fixed.
+            zero_data: Set it, to any value, for zeros.
+            data_file: File in the folder ``initial_state`` with the raw values in row-major order; instead of
+                ``zero_data``.
+            name: Name of the initial state; required.
+        """
 
         data_type: DataType = "TYPE_INVALID"
         dims: Sequence[int] = ()
@@ -87,7 +152,19 @@ class ModelSequenceBatching(TypedMessage):
         name: str = ""
 
     class State(TypedMessage):
-        """A state tensor that Triton passes from one request of a sequence to the next."""
+        """A state tensor that Triton passes from one request of a sequence to the next.
+
+        Args:
+            input_name: Input of the model that receives the state.
+            output_name: Output of the model that returns the next state.
+            data_type: Element type of the state.
+            dims: Sizes without the batch axis, with ``-1`` for a variable size.
+            initial_state: State of the first request, at most one. Without it, the values are arbitrary.
+            use_same_buffer_for_input_output: Whether input and output share one buffer, which saves memory.
+                The model must then read the whole state before it writes.
+            use_growable_memory: Whether the buffer can grow without a copy. Only on GPUs, and only with
+                ``use_same_buffer_for_input_output``.
+        """
 
         input_name: str = ""
         output_name: str = ""
@@ -106,13 +183,24 @@ class ModelSequenceBatching(TypedMessage):
 
 
 class ModelEnsembling(TypedMessage):
-    """The steps of an ensemble, as :class:`~constructs_triton.model_config.builder.Ensemble` writes them."""
+    """The steps of an ensemble, as :class:`~constructs_triton.model_config.builder.Ensemble` writes them.
+
+    Args:
+        step: The models; Triton derives their order from the tensors.
+        max_inflight_requests: Number of requests that may be in one step at a time, for steps that produce
+            responses faster than the next step reads them. 0: no limit. Only newer servers have this field.
+    """
 
     class Step(TypedMessage):
-        """One model; the maps go from the tensor names of the model to those of the ensemble.
+        """One model of an ensemble.
 
-        ``model_version`` -1 is the newest. Left out of a file it is 0, a version that hardly any model has;
-        here it is -1 unless said otherwise.
+        Args:
+            model_name: Name of the model.
+            model_version: Version to run; -1 is the newest. A file that omits it means 0, a version that
+                hardly any model has, so -1 is written by default.
+            input_map: Name of a tensor of the ensemble by each input of the model.
+            output_map: Name of a tensor of the ensemble by each output of the model; outputs may be left out.
+            model_namespace: Reserved by Triton; leave it empty.
         """
 
         model_name: str = ""

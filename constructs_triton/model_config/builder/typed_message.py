@@ -26,8 +26,9 @@ _PACKAGE = "inference"
 class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
-    ``extra`` is a string in the syntax of ``config.pbtxt``, merged into the other fields. Use it for fields
-    that the installed ``tritonclient`` has and this class does not.
+    Args:
+        extra: Fields in the syntax of ``config.pbtxt``, merged into the others. Use it for fields that the
+            installed ``tritonclient`` has and this class does not.
     """
 
     extra: str = ""
@@ -50,7 +51,11 @@ class TypedMessage:
 
     @classmethod
     def from_message(cls, message: Any) -> Self:
-        """Return the value of a protobuf message, complete and without checks."""
+        """Return the value of a protobuf message, complete and without checks.
+
+        Args:
+            message: Message of Triton's protobuf schema, of the type with the same name.
+        """
         typed = object.__new__(cls)
         rest = type(message)()
         rest.CopyFrom(message)
