@@ -11,8 +11,8 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.backends import infer_backend
+from constructs_triton.model_config.builder.backend import Backend
 from constructs_triton.model_config.builder.backends import (
-    Backend,
     DaliBackend,
     FilBackend,
     OnnxruntimeBackend,
