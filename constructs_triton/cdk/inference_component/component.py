@@ -85,6 +85,7 @@ class TritonInferenceComponent(InferenceComponentBase):
     ) -> None:
         checked = checked_component_options(options)
         _check_endpoint(endpoint)
+        _check_environment(scope, endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
         image = checked["image"] or endpoint.image
@@ -246,8 +247,10 @@ class TritonInferenceComponent(InferenceComponentBase):
         CloudFormation would update the component in place, but the API has no such update.
         """
         stack = Stack.of(self)
+        is_imported = self._endpoint.node.default_child is None
         parts = [
-            self._endpoint.node.path,
+            # The id of an imported endpoint says nothing about the endpoint.
+            None if is_imported else self._endpoint.node.path,
             stack.resolve(self._endpoint.identity),
             stack.resolve(self._endpoint.variant_name),
             stack.resolve(self._options["inference_component_name"]),
@@ -329,3 +332,13 @@ def _check_endpoint(endpoint: object) -> None:
         f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
         f"{reason}; create a TritonComponentEndpoint"
     )
+
+
+def _check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
+    stack = Stack.of(scope)
+    there, here = (endpoint.env.account, endpoint.env.region), (stack.account, stack.region)
+    if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
+        raise InvalidValueError(
+            f"endpoint: must be in the account and Region of the component, {here[0]} and {here[1]}, got "
+            f"{there[0]} and {there[1]}; create the component in a stack of that account and Region"
+        )

@@ -196,9 +196,9 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         shortage = self.fleet.shortage([*(each.initial for each in self._components), component])
         if shortage is not None:
             raise InvalidValueError(
-                f"{self.node.path}: the first copies of its components need more {shortage.resources} than "
-                "max_instance_count instances have; raise max_instance_count, use a larger instance type, or "
-                f"lower copy_count or the reservations:\n{shortage.table}"
+                f"{self.node.path}: the first copies of its components {shortage.reason}; raise "
+                "max_instance_count, use a larger instance type, or lower copy_count or the reservations:\n"
+                f"{shortage.table}"
             )
 
     def add_component(self, component: PlacedComponent, image: TritonImage) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -33,9 +34,9 @@ class ComponentCopies:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """The names of the resources that are short, and a table of what each component needs."""
+    """Why copies do not fit, as the end of a sentence, and a table of what each component needs."""
 
-    resources: str
+    reason: str
     table: str
 
 
@@ -55,7 +56,22 @@ class Fleet:
         if is_token(self.count) or not known:
             return None
         short = [name for name, needed, room in self._totals(known) if room is not None and needed > room]
-        return Shortage(" and ".join(short), self._table(known)) if short else None
+        if short:
+            reason = f"need more {' and '.join(short)} than max_instance_count instances have"
+            return Shortage(reason, self._table(known))
+        for each in known:
+            most = self._copies_per_instance(each.requirements)
+            if each.copies > most * self.count:
+                copies = f"{most:g} {'copy' if most == 1 else 'copies'} of {each.name}"
+                reason = f"do not fit, because one instance has room for {copies}"
+                return Shortage(reason, self._table(known))
+        return None
+
+    def _copies_per_instance(self, needs: ComputeRequirements) -> float:
+        """How many copies one instance has room for: a copy cannot be divided between instances."""
+        one = ((needs.gpus, self.instance_type.gpus), (needs.cpu_cores or 0, self.instance_type.vcpus))
+        rooms = (*one, (needs.memory_mib, _mebibytes(self.instance_type)))
+        return min((room // need for need, room in rooms if need and room is not None), default=math.inf)
 
     def _totals(self, components: Sequence[ComponentCopies]) -> list[tuple[str, float, float | None]]:
         """What all copies need of each resource, and what the instances have; ``None`` if not known."""

@@ -84,7 +84,7 @@ class FleetWarnings:
                 "component-copies-exceed-fleet",
                 Severity.WARNING,
                 "max_instance_count",
-                f"the copies that scaling may ask for need more {shortage.resources}",
+                f"the copies that scaling may ask for {shortage.reason}",
                 "raise max_instance_count or lower max_capacity, or acknowledge this if the components are "
                 f"not busy at the same time:\n{shortage.table}",
             )

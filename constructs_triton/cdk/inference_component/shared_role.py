@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.errors import InvalidValueError
 
 __all__ = ["SharedRole"]
 
@@ -47,9 +48,8 @@ class SharedRole:
 
     def permit(self, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
         """Add the statements of a component, and return what its model must depend on."""
-        if Stack.of(scope) is Stack.of(self._scope) and self.permissions is not None:
-            self._execution.add(*self._register(statements))
-            return self.permissions
+        if Stack.of(scope) is Stack.of(self._scope):
+            return self._permit_here(statements)
         found = scope.node.try_find_child("ExecutionPolicy")
         if isinstance(found, RolePermissions):
             found.add(*statements)
@@ -58,6 +58,25 @@ class SharedRole:
             return None
         # A reference from the endpoint's stack to the component's would be a cycle between the stacks.
         return RolePermissions(scope, "ExecutionPolicy", role=self.role, statements=statements)
+
+    def _permit_here(self, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
+        known, sids = self._known.copy(), self._sids.copy()
+        try:
+            self._add(statements)
+        except InvalidValueError:
+            self._known, self._sids = known, sids  # the role does not have them, so they are still new
+            raise
+        return self.permissions
+
+    def _add(self, statements: Sequence[iam.PolicyStatement]) -> None:
+        if self.permissions is not None:
+            self._execution.add(*self._register(statements))
+        elif accepts_policies(self._scope, self.role):
+            # An imported endpoint needs no permissions itself, so its first component creates the policy.
+            permissions = RolePermissions(
+                self._scope, "ExecutionPolicy", role=self.role, statements=self._register(statements)
+            )
+            self._execution = ExecutionRole(self.role, permissions)
 
     def _register(self, statements: Sequence[iam.PolicyStatement]) -> list[iam.PolicyStatement]:
         """Note statements, and return those that are not in the role yet, each with its own id."""

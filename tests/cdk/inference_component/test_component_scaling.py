@@ -265,7 +265,7 @@ def test_components_are_added_to_an_imported_endpoint(stack: cdk.Stack, tmp_path
     template = synthesize(stack)
     names = {each["Properties"]["EndpointName"] for each in resources(template, COMPONENT).values()}
     assert names == {"shared"}
-    assert len(resources(template, "AWS::IAM::ManagedPolicy")) == 2
+    assert len(resources(template, "AWS::IAM::ManagedPolicy")) == 1
 
     for instance_type, said in ((None, "set instance_type in"), (G5, "set role in")):
         known = imported(stack, said, endpoint_name="shared", instance_type=instance_type)

@@ -216,6 +216,20 @@ def test_first_copies_that_do_not_fit_are_a_table(stack: cdk.Stack, tmp_path: Pa
     add_component(endpoint, tmp_path, "Second")
 
 
+def test_copies_are_not_divided_between_instances(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Four instances have 16 GPUs and 768 GiB, but no room for five copies of 3 GPUs or of 100 GiB."""
+    endpoint = add_endpoint(stack, max_instance_count=4)
+    for options in (
+        {"number_of_accelerator_devices": 3, "copy_count": 5},
+        {"min_memory": Size.gibibytes(100), "copy_count": 5},
+    ):
+        with pytest.raises(
+            InvalidValueError, match="do not fit, because one instance has room for 1 copy of"
+        ):
+            add_component(endpoint, tmp_path, **options)
+    add_component(endpoint, tmp_path, number_of_accelerator_devices=3, copy_count=4)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

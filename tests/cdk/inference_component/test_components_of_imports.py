@@ -1,0 +1,81 @@
+"""Components on endpoints of other stacks, Regions and apps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_iam as iam
+from cdk_apps import make_app, resources, synthesize
+from component_apps import G5, add_component, add_endpoint
+
+from constructs_triton import TritonComponentEndpoint
+from constructs_triton.errors import InvalidValueError
+
+
+def import_endpoint(stack: cdk.Stack, id: str = "Shared", **options: Any) -> TritonComponentEndpoint:
+    """The endpoint ``shared`` of another app, with its role."""
+    role = iam.Role.from_role_name(stack, f"{id}Role", "shared-endpoint")
+    given: Any = {"instance_type": G5, "role": role, **options}
+    if "endpoint_arn" not in given:
+        given["endpoint_name"] = "shared"
+    imported: Any = TritonComponentEndpoint.from_endpoint_attributes(stack, id, **given)
+    return imported
+
+
+def test_components_of_an_import_share_its_policies(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A role has room for few policies, so eight components have one, with a distinct id per statement."""
+    endpoint = import_endpoint(stack)
+    for number in range(8):
+        add_component(endpoint, tmp_path, f"C{number}", scope=stack)
+    template = synthesize(stack)
+    [policy] = resources(template, "AWS::IAM::ManagedPolicy").values()
+    ids = [each["Sid"] for each in policy["Properties"]["PolicyDocument"]["Statement"]]
+    assert len(ids) == len(set(ids))
+    logical_id = next(iter(resources(template, "AWS::IAM::ManagedPolicy")))
+    models = resources(template, "AWS::SageMaker::Model").values()
+    assert all(logical_id in each["DependsOn"] for each in models)
+
+
+def test_id_of_an_import_does_not_replace_components(tmp_path: Path) -> None:
+    """The endpoint is the same, so its components are; a new name would clash with the old component."""
+    templates = []
+    for name in ("Shared", "Renamed"):
+        stack = cdk.Stack(make_app(), "Test")
+        add_component(import_endpoint(stack, name), tmp_path, scope=stack, inference_component_name="digits")
+        templates.append(synthesize(stack))
+    first, second = (resources(each, "AWS::SageMaker::InferenceComponent") for each in templates)
+    assert first.keys() == second.keys()
+
+
+def test_component_in_another_region_is_refused(tmp_path: Path) -> None:
+    """CloudFormation would look for the endpoint in the Region of the component."""
+    app, account = make_app(), "123456789012"
+    here, there = (
+        cdk.Stack(app, f"In-{region}", env=cdk.Environment(account=account, region=region))
+        for region in ("eu-west-1", "us-east-1")
+    )
+    arn = f"arn:aws:sagemaker:us-east-1:{account}:endpoint/shared"
+    for endpoint in (add_endpoint(there), import_endpoint(here, endpoint_arn=arn)):
+        with pytest.raises(InvalidValueError, match=f"endpoint: .*{account} and eu-west-1, got .*us-east-1"):
+            add_component(endpoint, tmp_path, scope=here)
+    assert here.node.try_find_child("Pipeline") is None
+
+
+def test_refused_permissions_are_added_at_the_next_try(
+    stack: cdk.Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an error about the size of the policies, the same component still needs all of them."""
+    endpoint = add_endpoint(stack)
+    limit = "constructs_triton.cdk.permissions.role_permissions._POLICIES_AT_REST"
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{limit.rpartition('.')[0]}._POLICY_CHARACTERS", 500)
+        patch.setattr(limit, 1)
+        with pytest.raises(InvalidValueError, match="managed policies"):
+            add_component(endpoint, tmp_path)
+    add_component(endpoint, tmp_path)
+    granted = str(resources(synthesize(stack), "AWS::IAM::ManagedPolicy"))
+    assert "LoadModel" in granted
+    assert "PullImage" in granted
