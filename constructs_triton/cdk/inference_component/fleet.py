@@ -69,8 +69,12 @@ class Fleet:
 
     def _copies_per_instance(self, needs: ComputeRequirements) -> float:
         """How many copies one instance has room for: a copy cannot be divided between instances."""
-        one = ((needs.gpus, self.instance_type.gpus), (needs.cpu_cores or 0, self.instance_type.vcpus))
-        rooms = (*one, (needs.memory_mib, _mebibytes(self.instance_type)))
+        has = self.instance_type
+        rooms = (
+            (needs.gpus, has.gpus),
+            (needs.cpu_cores or 0, has.vcpus),
+            (needs.memory_mib, memory_mib_of(has)),
+        )
         return min((room // need for need, room in rooms if need and room is not None), default=math.inf)
 
     def _totals(self, components: Sequence[ComponentCopies]) -> list[tuple[str, float, float | None]]:
