@@ -15,14 +15,13 @@ from constructs_triton import TritonComponentEndpoint
 from constructs_triton.errors import InvalidValueError
 
 
-def import_endpoint(stack: cdk.Stack, id: str = "Shared", **options: Any) -> TritonComponentEndpoint:
+def import_endpoint(stack: cdk.Stack, id: str = "Shared", **options: Any) -> Any:
     """The endpoint ``shared`` of another app, with its role."""
     role = iam.Role.from_role_name(stack, f"{id}Role", "shared-endpoint")
     given: Any = {"instance_type": G5, "role": role, **options}
     if "endpoint_arn" not in given:
         given["endpoint_name"] = "shared"
-    imported: Any = TritonComponentEndpoint.from_endpoint_attributes(stack, id, **given)
-    return imported
+    return TritonComponentEndpoint.from_endpoint_attributes(stack, id, **given)
 
 
 def test_components_of_an_import_share_its_policies(stack: cdk.Stack, tmp_path: Path) -> None:
