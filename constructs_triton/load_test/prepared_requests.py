@@ -28,7 +28,15 @@ class SigningScope:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """A request to send; ``scope`` is ``None`` if it is not signed. ``weight`` is its share of the mix."""
+    """A request to send.
+
+    Args:
+        url: Full address.
+        headers: Headers without the signature.
+        body: The encoded request.
+        scope: Region and service of the signature; ``None`` if the request is not signed.
+        weight: Share of the mix, relative to the other requests.
+    """
 
     url: str
     headers: dict[str, str]
@@ -44,6 +52,11 @@ def prepare(
 
     boto3 resolves the address, writes the parameters of InvokeEndpoint as headers, and decides whether the
     request is signed.
+
+    Args:
+        transport: Transport of the endpoint; nothing is sent over it.
+        invocation: The request.
+        weight: Share of the mix, relative to the other requests.
 
     Raises:
         InvalidValueError: an option is not a parameter of InvokeEndpoint, or ``weight`` is not positive.

@@ -76,6 +76,13 @@ def write_results(
     Of several steps at one rate the last one counts, which is the one that confirms it. Rates above one that
     was not held are left out: a short step held them by chance.
 
+    Args:
+        path: Path of the CSV file that planning reads.
+        label: What was measured.
+        steps: Results of the steps.
+        append: Whether to add the rows to an existing file instead of replacing it.
+        started: Time in the column ``started``. Default: now, in UTC.
+
     Raises:
         InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """

@@ -24,15 +24,15 @@ Measure = Callable[[float, float], StepResult]
 class Search:
     """A search for the highest rate that is held.
 
-    ``measure``
-        Measures a rate in requests per second, for a multiple of the usual time.
-    ``start``, ``maximum``
-        The first rate, and the highest one to try. Default: 4 and no maximum.
-    ``precision``
-        The search ends when the rates that are held and not held differ by this fraction. Default: 0.1.
-
-    ``run`` yields each step; afterwards ``best`` is the confirmed step, or ``None``, and ``is_limited`` is
-    whether the generator was the bottleneck, so that the endpoint may hold more.
+    Args:
+        measure: Measures a rate in requests per second, for a multiple of the usual time.
+        start: First rate.
+        maximum: Highest rate to try. Default: no maximum.
+        precision: The search ends when the rates that are held and not held differ by this fraction, 0.01 to
+            1.
+        best: The confirmed step, after ``run``; ``None`` if no rate was held.
+        is_limited: Whether the generator was the bottleneck, so that the endpoint may hold more; known after
+            ``run``.
 
     Raises:
         InvalidValueError: ``start``, ``maximum`` or ``precision`` is out of range.

@@ -35,7 +35,11 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When the endpoint holds a rate: without errors, and with this percentile of the latency in the limit.
+    """When the endpoint holds a rate: without errors, and with a percentile of the latency in the limit.
+
+    Args:
+        latency_ms: Highest latency, in milliseconds, counted from when a request was due.
+        percentile: Percentile of the latency that must be in the limit, 50 to 99.
 
     Raises:
         InvalidValueError: the limit is not positive, or the percentile is not from 50 to 99.
@@ -55,9 +59,12 @@ class Limits:
 class StepSettings:
     """How a step is run.
 
-    ``seconds`` are measured, after ``warm_up_seconds`` that are not. Requests above ``max_in_flight`` are not
-    sent, but counted. Arrivals are random (a Poisson process, the same for the same ``seed``) unless
-    ``constant`` is set.
+    Args:
+        seconds: How long requests are measured, 1 to 3600.
+        warm_up_seconds: How long requests are sent before that without being measured, 0 to 3600.
+        max_in_flight: Requests that may be unanswered at a time. Further ones are not sent, but counted.
+        seed: Start of the random arrivals; the same seed gives the same arrivals.
+        constant: Whether requests arrive at equal distances. Otherwise they are random (a Poisson process).
 
     Raises:
         InvalidValueError: a number is out of range.
@@ -107,19 +114,23 @@ class Recording:
 class StepResult:
     """The result of a step. Latencies are in milliseconds, counted from when a request was due.
 
-    ``rate``
-        The requests per second that were planned, and ``seconds`` how long they were measured.
-    ``requests``, ``good``, ``errors``, ``shed``
-        Requests that were due, those answered with status 200, those that failed, and those that were not
-        sent because too many were in flight.
-    ``latency_ms``, ``p50_ms``, ``p99_ms``
-        The percentile of the limits, the median, and the 99th percentile if there were 1,000 requests.
-    ``service_ms``
-        The percentile of the limits, counted from sending.
-    ``late_p99_ms``, ``cpu``
-        How late the generator was, and its share of a CPU (the busiest process).
-    ``statuses``
-        The number of failed requests by HTTP status; 0 is no response.
+    Args:
+        rate: Requests per second that were planned.
+        seconds: How long they were measured.
+        requests: Requests that were due.
+        good: Requests that were answered with status 200.
+        errors: Requests that failed.
+        shed: Requests that were not sent because too many were in flight.
+        latency_ms: Percentile of the limits.
+        p50_ms: Median.
+        p99_ms: 99th percentile; ``None`` below 1,000 requests.
+        service_ms: Percentile of the limits, counted from sending.
+        late_p99_ms: How late the generator sent requests (99th percentile).
+        cpu: Share of a CPU that the busiest process of the generator used.
+        statuses: Number of failed requests by HTTP status; 0 is no response.
+        first_error: Text of the first error; empty if there was none.
+        verdict: Whether the rate was held, was not held, or the measurement is void.
+        reason: Why it was not held or is void; empty if it was held.
     """
 
     rate: float
@@ -153,7 +164,14 @@ class StepResult:
 def evaluate(
     rate: float, settings: StepSettings, limits: Limits, recordings: Sequence[Recording]
 ) -> StepResult:
-    """Merge what the processes recorded, and decide what it means."""
+    """Merge what the processes recorded, and decide what it means.
+
+    Args:
+        rate: Requests per second that were planned.
+        settings: How the step was run.
+        limits: When the rate is held.
+        recordings: What each process recorded.
+    """
     samples = [sample for recording in recordings for sample in recording.samples]
     good = [sample for sample in samples if sample.status == OK]
     latencies = sorted(sample.latency for sample in good)

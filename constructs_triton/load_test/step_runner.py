@@ -33,6 +33,8 @@ class StepRunner:
     ``show``
         Called twice a second with the rate, the seconds since the start and the figures so far. Not called
         with several processes.
+    ``limits``
+        When a rate is held.
 
     Raises:
         InvalidValueError: there are no requests, or ``processes`` is below 1.
@@ -62,7 +64,12 @@ class StepRunner:
             Signer.of_default_session()
 
     def measure(self, rate: float, settings: StepSettings) -> StepResult:
-        """Send ``rate`` requests per second and return what was measured."""
+        """Send requests at one rate and return what was measured.
+
+        Args:
+            rate: Requests per second.
+            settings: How the step is run.
+        """
         # Each step draws its own arrivals; the same test draws the same ones again.
         settings = replace(settings, seed=settings.seed + 1000 * self._steps)
         self._steps += 1

@@ -42,6 +42,9 @@ class LocalEndpoint:
     The gateway and its servers are separate processes. They end with the block, even if this process is
     killed.
 
+    Args:
+        arguments: Arguments of ``constructs-triton local up``; the class methods write them.
+
     Raises:
         LocalEndpointError: on entering the block, an endpoint cannot start. The message contains the reason.
     """
@@ -101,6 +104,8 @@ class LocalEndpoint:
                 Triton server of nvidia-pytriton).
             images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant``,
                 ``endpoint/component`` or image.
+            allow_open_ports: whether servers may listen on all network interfaces, if the platform has no
+                private addresses.
         """
         options = {
             "--stack": stack,
@@ -127,6 +132,10 @@ class LocalEndpoint:
         """Synthesize a ``cdk.App`` or ``cdk.Stage`` and run its endpoints.
 
         ``options`` are those of :meth:`from_assembly`.
+
+        Args:
+            app: The app or stage, with all of its stacks.
+            **options: Those of :meth:`from_assembly`.
         """
         return cls.from_assembly(app.synth().directory, **options)
 
@@ -165,6 +174,8 @@ class LocalEndpoint:
             engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
                 Triton server of nvidia-pytriton).
             images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant`` or image.
+            allow_open_ports: whether servers may listen on all network interfaces, if the platform has no
+                private addresses.
         """
         options = {
             "--model": model,
@@ -204,6 +215,9 @@ class LocalEndpoint:
 
         Their definitions come from SageMaker and their archives from S3, with the credentials and the Region
         of the environment. The options are those of :meth:`from_assembly`.
+
+        Args:
+            aws_endpoint_url: Address of the AWS API.
         """
         options = {
             "--aws-endpoint-url": aws_endpoint_url,

@@ -49,7 +49,11 @@ _SUFFIXES: dict[str, ModelFormat] = {
 
 
 def format_of(path: Path) -> ModelFormat:
-    """Return the format that the name of a file says, or ``"unknown"``."""
+    """Return the format that the name of a file says, or ``"unknown"``.
+
+    Args:
+        path: Path of the file; it is not read.
+    """
     return _SUFFIXES.get(path.suffix, "unknown")
 
 
@@ -60,11 +64,15 @@ def describe(
     model_format: ModelFormat | None = None,
     has_op_library: bool = False,
 ) -> ModelFile:
-    """Describe a model file, as the image ``image_version`` loads it (default: the newest).
+    """Describe a model file, as an image loads it.
 
-    A file that cannot be opened is a fault of the result, not an exception. ``model_format`` is by default
-    what the name says. ``has_op_library`` is whether the configuration of an ONNX model names a library of
-    custom operators.
+    A file that cannot be opened is a fault of the result, not an exception.
+
+    Args:
+        path: Path of the file, or of the folder of a SavedModel.
+        image_version: Version of the Triton image, such as ``"26.05"``. Default: the newest.
+        model_format: Format of the file. Default: what its name says.
+        has_op_library: Whether the configuration of an ONNX model names a library of custom operators.
     """
     used_format = model_format or format_of(path)
     if used_format == "savedmodel" and path.exists():

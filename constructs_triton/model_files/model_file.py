@@ -34,10 +34,13 @@ FaultCode = Literal[
 class ModelTensor:
     """An input or an output of a model.
 
-    ``data_type`` is Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. An argument of
-    TorchScript has its Python type, such as ``"Tensor"``, because its code does not name a data type.
-    ``shape`` includes the batch dimension. In it, -1 is a variable size. ``None`` is a rank of 0 or an
-    unknown rank. An optional input has a default value in the model.
+    Args:
+        name: Name in the file.
+        data_type: Triton's name, such as ``"TYPE_FP32"``, or ``""`` if Triton has none. An argument of
+            TorchScript has its Python type, such as ``"Tensor"``, because its code does not name a data type.
+        shape: Sizes with the batch dimension; -1 is a variable size. ``None`` is a rank of 0 or an unknown
+            rank.
+        is_optional: Whether the model has a default value for the input.
     """
 
     name: str
@@ -48,7 +51,13 @@ class ModelTensor:
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """Why the backend does not load the file: the code of a check, what is wrong, and the fix."""
+    """Why the backend does not load the file.
+
+    Args:
+        code: Check that reports the fault.
+        message: What is wrong.
+        hint: How to fix it.
+    """
 
     code: FaultCode
     message: str
@@ -80,6 +89,10 @@ class ModelFile:
     ``data_files``
         Files that belong to the model, relative to its folder: the external data of ONNX, the weights of
         OpenVINO.
+    ``path``
+        Path of the file, or of the folder of a SavedModel.
+    ``format``
+        Format of the file.
     """
 
     path: Path

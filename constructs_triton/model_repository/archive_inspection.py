@@ -26,8 +26,12 @@ _MODEL_PART = re.compile(r"([^/]+)/(?:config\.pbtxt|\d+(?:/.*)?)", re.DOTALL)
 class InspectedArchive:
     """The content of a ``.tar.gz``.
 
-    ``digest`` is the same that ``pack`` gives for this content. ``models`` are the directories at its root,
-    sorted. ``size_bytes`` is the size of the file, ``unpacked_size_bytes`` the sum of its members.
+    Args:
+        path: Path of the file.
+        digest: The digest that ``pack`` gives for this content.
+        models: Directories at its root, sorted.
+        size_bytes: Size of the file.
+        unpacked_size_bytes: Sum of the sizes of its members.
     """
 
     path: Path
@@ -42,10 +46,11 @@ def inspect_archive(
 ) -> InspectedArchive:
     """Read a model archive from end to end. Memory grows only with the number of its members.
 
-    With ``outline_directory``, a new folder, the part that checks read is unpacked into it: the first MiB of
-    each file. The rest is a hole of the right size (a sparse file).
-
-    ``limits`` bounds what it may contain. Default: :meth:`UnpackLimits.from_environment`.
+    Args:
+        path: Path of the ``.tar.gz``.
+        outline_directory: New folder for the part that checks read, the first MiB of each file. The rest is a
+            hole of the right size (a sparse file). Default: nothing is unpacked.
+        limits: Bounds on the content. Default: :meth:`UnpackLimits.from_environment`.
 
     Raises:
         ArchiveError: it cannot be read, exceeds ``limits``, a member is a link or a device or would be

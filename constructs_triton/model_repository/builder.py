@@ -87,11 +87,16 @@ class ModelRepositoryBuilder:
     ) -> Self:
         """Add a model, and return the builder so that calls can be chained.
 
-        The model's folder has the name of the configuration. ``model_file`` (weights, ``model.py``, or a
-        folder) is copied into the folder of ``version``, under the name that the configuration or the backend
-        requires. ``files`` maps paths in the model's folder to everything else: label files and conda-pack
-        archives beside ``config.pbtxt``, or further versions (``"2/model.onnx"``). Add the models of an
-        ensemble separately. A model file may be added to the folder later, but an endpoint requires it.
+        The model's folder has the name of the configuration. Add the models of an ensemble separately. A
+        model file may be added to the folder later, but an endpoint requires it.
+
+        Args:
+            config: Configuration of the model; it must have a name.
+            model_file: Weights, ``model.py``, or a folder. It is copied into the folder of ``version``, under
+                the name that the configuration or the backend requires. Default: none.
+            version: Version of ``model_file``, at least 1.
+            files: Other files by their path in the model's folder: label files and conda-pack archives beside
+                ``config.pbtxt``, or further versions (``"2/model.onnx"``). Default: none.
 
         Raises:
             InvalidValueError: the name is already in use, a source does not exist, or a path leads out of the
@@ -121,10 +126,14 @@ class ModelRepositoryBuilder:
         return self
 
     def write_to(self, directory: str | os.PathLike[str], *, overwrite: bool = False) -> ModelRepository:
-        """Check the repository and write it to ``directory``.
+        """Check the repository and write it to a folder.
 
-        The folder is created complete or not at all; missing parents are created. With ``overwrite`` it
-        replaces an existing folder, otherwise only an empty one. Equal builders write equal repositories.
+        The folder is created complete or not at all; missing parents are created. Equal builders write equal
+        repositories.
+
+        Args:
+            directory: The folder; it must be empty or not exist.
+            overwrite: Whether to replace a folder that is not empty.
 
         Raises:
             RepositoryError: the checks found errors; it has all of them, and nothing is written.

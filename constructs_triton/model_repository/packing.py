@@ -56,9 +56,12 @@ _NO_VERSION = "layout-no-version"
 class PackedArchive:
     """A finished ``.tar.gz``.
 
-    ``digest`` is BLAKE3 (64 hexadecimal digits) over path, mode and content of its members. It does not
-    depend on compression. ``size_bytes`` is the size of the file. ``unpacked_size_bytes`` is the sum of its
-    members.
+    Args:
+        path: Path of the file.
+        digest: BLAKE3 (64 hexadecimal digits) over path, mode and content of its members. It does not depend
+            on compression.
+        size_bytes: Size of the file.
+        unpacked_size_bytes: Sum of the sizes of its members.
     """
 
     path: Path
@@ -87,10 +90,17 @@ def pack(
 ) -> PackedArchive:
     """Write the named models' directories into one archive, which appears only when it is complete.
 
-    ``archive_name`` is a file name ending in ``.tar.gz``. Default: ``<digest>.tar.gz``. ``compression_level``
-    is 0 (store) to 3. Default: 2. With ``use_cache=False`` the caches of digests and archives are neither
-    read nor written. The bytes do not depend on the order of files, their owner and times, the folder of the
-    repository, or the number of cores.
+    The bytes do not depend on the order of files, their owner and times, the folder of the repository, or the
+    number of cores.
+
+    Args:
+        repository: The repository.
+        model_names: Models of the archive; see :meth:`ModelRepository.closure`.
+        destination_directory: Folder of the archive.
+        archive_name: File name ending in ``.tar.gz``. Default: ``<digest>.tar.gz``.
+        compression_level: 0 (store) to 3.
+        use_cache: Whether the caches of digests and archives are read and written.
+        on_progress: Called with the bytes that are packed and the bytes in total. Default: none.
 
     Raises:
         ArchiveError: a file cannot or must not be archived, or the archive cannot be written.
@@ -107,6 +117,10 @@ def errors_left_by_packing(repository: ModelRepository, report: Report) -> tuple
 
     A missing version directory of an ensemble is not one of them: git does not keep an empty directory, and
     packing creates it.
+
+    Args:
+        repository: The repository that was checked.
+        report: Result of its check.
     """
     fixed = {model.path for model in repository.models.values() if _created_versions(model)}
     return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
@@ -114,6 +128,11 @@ def errors_left_by_packing(repository: ModelRepository, report: Report) -> tuple
 
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
     """Return the digest that ``pack`` would give, without packing. Unchanged files are not read.
+
+    Args:
+        repository: The repository.
+        model_names: Models of the archive; see :meth:`ModelRepository.closure`.
+        use_cache: Whether to use the digests of files that have not changed since they were read.
 
     Raises:
         ArchiveError: a file cannot or must not be archived.

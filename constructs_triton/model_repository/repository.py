@@ -29,6 +29,13 @@ class ModelRepository:
     """The models of a folder: sub-folders with a ``config.pbtxt``, version directories, or both.
 
     Create one with :meth:`from_directory`. Files are read once; create another to see a change on disk.
+
+    Args:
+        path: The folder.
+        entries: Folders in it, and whether each is a link.
+        root_config: Whether the folder itself has a ``config.pbtxt``.
+        complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
+        linked_files: Real paths of files outside the folder that links in it may lead to.
     """
 
     def __init__(
@@ -56,14 +63,16 @@ class ModelRepository:
         serve_alone: Sequence[str] = (),
         linked_files: Collection[str] = (),
     ) -> ModelRepository:
-        """Return the repository in ``path``. Nothing below its first level is read yet.
+        """Return the repository of a folder. Nothing below its first level is read yet.
 
-        ``complete_bytes`` is the number of bytes that are present of each file, if the folder is the outline
-        of an archive (default: files are complete). The content of larger model files is not checked.
-        ``calls`` are models that a Python model calls and whose names its source does not contain as strings,
-        by the caller: ``{"pipeline": ["scale"]}``. ``serve_alone`` are models that others need and that are
-        served by themselves too.
-        ``linked_files`` are the real paths of files outside the folder that links in it may lead to.
+        Args:
+            path: The folder.
+            complete_bytes: Bytes that are present of each file, if the folder is the outline of an archive.
+                The content of larger model files is not checked. Default: files are complete.
+            calls: Models that a Python model calls and whose names its source does not contain as strings, by
+                the caller: ``{"pipeline": ["scale"]}``. Default: none.
+            serve_alone: Models that others need and that are served by themselves too.
+            linked_files: Real paths of files outside the folder that links in it may lead to.
 
         Raises:
             InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``serve_alone``
@@ -88,6 +97,9 @@ class ModelRepository:
 
     def compose(self, options: CompositionOptions) -> None:
         """Declare which models others call, and which are served by themselves too.
+
+        Args:
+            options: What the user declares about the models.
 
         Raises:
             InvalidValueError: there is no model of that name.
@@ -129,6 +141,9 @@ class ModelRepository:
     def model(self, name: str) -> ModelFolder:
         """Return the model of that name.
 
+        Args:
+            name: Name of the model.
+
         Raises:
             InvalidValueError: there is none.
         """
@@ -151,6 +166,9 @@ class ModelRepository:
         An ensemble needs the models of its steps, and a Python model those that it calls. Models that the
         repository does not contain are left out; :meth:`check` reports them.
 
+        Args:
+            model_name: Name of the model.
+
         Raises:
             InvalidValueError: there is no model of that name.
         """
@@ -158,9 +176,12 @@ class ModelRepository:
         return self._composition.closure([model_name])
 
     def called_models(self, model_name: str) -> list[str]:
-        """Return the models that Python models call when ``model_name`` is served, in alphabetical order.
+        """Return the models that Python models call when a model is served, in alphabetical order.
 
         A server must load them by name. The steps of an ensemble are loaded together with it.
+
+        Args:
+            model_name: Name of the model that is served.
 
         Raises:
             InvalidValueError: there is no model of that name.
@@ -192,6 +213,8 @@ class ModelRepository:
             the content of one archive if it contains one served model. Default: ``True``.
         ``is_archive``
             Whether the folder is the content of one archive. Default: ``False``.
+        ``target``
+            The endpoint. Default: only rules that hold for every endpoint.
         """
         from constructs_triton.model_config.check_run import run_checks  # noqa: PLC0415 - the rules cost 20 ms
 

@@ -23,7 +23,13 @@ _PAUSE_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line: when it was written, its stream (``<variant>/<instance>``), and its text."""
+    """One line of a log.
+
+    Args:
+        time: When it was written, in UTC.
+        stream: Log stream, ``<variant>/<instance>``.
+        text: The line.
+    """
 
     time: datetime
     stream: str
@@ -52,8 +58,15 @@ def read_logs(
 ) -> Iterator[LogLine]:
     """Yield the lines of an endpoint's logs in the order of time.
 
-    Each ``inference_component`` has a log of its own. ``errors_only`` leaves out information, warnings and
-    errors that Triton writes although nothing failed. With ``follow`` it waits for new lines and never ends.
+    Args:
+        session: boto3 session with the Region and credentials.
+        endpoint_name: Name of the endpoint.
+        variant: Only lines of this variant. Default: all.
+        inference_component: Read the log of this component instead of that of the endpoint.
+        since: How far back to begin. Default: one hour.
+        errors_only: Whether to leave out information, warnings, and errors that Triton writes although
+            nothing failed.
+        follow: Whether to wait for new lines; it then never ends.
 
     Raises:
         InvalidValueError: AWS cannot be reached.

@@ -15,8 +15,13 @@ __all__ = ["ComponentState", "read_components"]
 class ComponentState:
     """An inference component.
 
-    ``status`` and ``failure_reason`` are SageMaker's. Copies that are not known are ``None``. ``model`` is
-    the SageMaker model, or ``None`` for a component with a container of its own.
+    Args:
+        name: Name of the component.
+        status: SageMaker's status, such as ``InService``; ``unknown`` if it cannot be read.
+        current_copies: Copies that run; ``None`` if not known.
+        desired_copies: Copies that were asked for; ``None`` if not known.
+        model: SageMaker model; ``None`` for a component with a container of its own.
+        failure_reason: SageMaker's reason of a failure; ``None`` if there is none.
     """
 
     name: str

@@ -23,10 +23,13 @@ _SHOWN_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A text that may explain a failure, and where it is from.
+    """A text that may explain a failure.
 
-    ``is_log`` is whether a container wrote it, so that only entries of containers apply. ``shown`` is the
-    line of the diagnosis, if it is not the first line of ``text``.
+    Args:
+        text: The text. Only its first line is a message; further lines complete it.
+        source: Where the text is from, for the reader.
+        is_log: Whether a container wrote it, so that only entries of containers apply.
+        shown: Line of the diagnosis. Default: the first line of ``text``.
     """
 
     text: str
@@ -39,9 +42,15 @@ class Message:
 class Diagnosis:
     """One failure that was recognized.
 
-    ``id`` is the entry of the catalogue. ``cause`` is the likeliest cause, ``other_causes`` are the others by
-    likelihood. ``fix`` says what to do, and ``keywords`` names properties, checks and commands for it.
-    ``line`` is the text that it was concluded from, and ``source`` is where that text is from.
+    Args:
+        id: Entry of the catalogue.
+        cause: The likeliest cause.
+        other_causes: Other causes, by likelihood.
+        fix: What to do.
+        keywords: Properties, checks and commands that help with the fix.
+        line: Text that it was concluded from.
+        source: Where that text is from.
+        rank: Whether the text names a cause, only says that something failed, or is a note.
     """
 
     id: str
@@ -71,6 +80,9 @@ def diagnose(messages: Iterable[Message]) -> list[Diagnosis]:
 
     A message that names a cause is before one that only says that something failed. Among equals the order
     of the messages decides. Notes are returned only together with another failure.
+
+    Args:
+        messages: Texts to search, such as the lines of a log.
     """
     found: dict[str, Diagnosis] = {}
     for message in messages:
@@ -85,7 +97,12 @@ def diagnose_log(log: str, source: str = "log", *, is_log: bool = True) -> list[
     """Return what a log says, the likeliest cause first; nothing if it contains no known failure.
 
     Of a container that was started several times, the last start that explains a failure counts.
-    ``is_log=False`` also recognizes messages that containers do not write, such as those of AWS APIs.
+
+    Args:
+        log: Content of the log.
+        source: Where the log is from, for the reader.
+        is_log: Whether a container wrote it. ``False`` also recognizes messages that containers do not write,
+            such as those of AWS APIs.
     """
     found = (diagnose(Message(line, source, is_log) for line in lines) for lines in starts(log))
     return next(filter(None, found), [])

@@ -32,9 +32,13 @@ _STACK_TAG = "aws:cloudformation:stack-id"
 class EndpointDiagnosis:
     """Why an endpoint does not work.
 
-    ``diagnoses`` are the failures, the likeliest cause first. ``is_failed`` is whether something is wrong,
-    also if no failure is recognized. ``facts`` are sentences about the endpoint that were read on the way.
-    ``not_read`` says what could not be read, with the missing permission.
+    Args:
+        endpoint: Name of the endpoint.
+        status: SageMaker's status, such as ``Failed``.
+        is_failed: Whether something is wrong, also if no failure is recognized.
+        diagnoses: Failures, the likeliest cause first.
+        facts: Sentences about the endpoint that were read on the way.
+        not_read: What could not be read, with the missing permission.
     """
 
     endpoint: str
@@ -58,6 +62,10 @@ class EndpointDiagnosis:
 
 def diagnose_endpoint(session: boto3.Session, name: str) -> EndpointDiagnosis:
     """Read what AWS knows about an endpoint and return what is wrong.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        name: Name of the endpoint.
 
     Raises:
         InvalidValueError: the endpoint does not exist, or AWS cannot be reached.

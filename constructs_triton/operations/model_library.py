@@ -35,8 +35,12 @@ _SHORTEST_RETENTION = timedelta(days=1)
 class LibraryModel:
     """A model of the index.
 
-    ``size_bytes`` and ``modified`` (ISO 8601) are ``None`` if the archive is missing. ``is_deployed`` is
-    whether a deployment added the model.
+    Args:
+        name: Name of the model.
+        target_model: Archive, relative to the prefix.
+        size_bytes: Size of the archive; ``None`` if it is missing.
+        modified: Time of the upload in ISO 8601; ``None`` if the archive is missing.
+        is_deployed: Whether a deployment added the model.
     """
 
     name: str
@@ -50,8 +54,11 @@ class LibraryModel:
 class LibraryChange:
     """What :meth:`ModelLibrary.add` and :meth:`ModelLibrary.sync` have changed.
 
-    ``target_models`` maps each model to its archive. ``uploaded`` and ``deleted`` are the archives that were
-    uploaded and deleted. ``warnings`` are the warnings of the checks.
+    Args:
+        target_models: Archive by model.
+        uploaded: Archives that were uploaded; others existed already.
+        deleted: Archives that were deleted.
+        warnings: Warnings of the checks.
     """
 
     target_models: Mapping[str, str]
@@ -90,7 +97,9 @@ class ModelLibrary:
     ) -> Self:
         """Return the library of a deployed stack with one ``TritonModelRepository``.
 
-        ``resource`` is the logical ID of the custom resource that fills the prefix, if there are several.
+        Args:
+            stack_name: Name or id of the stack.
+            resource: Logical ID of the custom resource that fills the prefix. Required if there are several.
 
         Raises:
             InvalidValueError: the stack does not have exactly one such resource.
@@ -126,8 +135,11 @@ class ModelLibrary:
     ) -> LibraryChange:
         """Add a model, or replace its archive.
 
-        ``source`` is a model repository, or a ``.tar.gz`` archive. ``model`` is the model of the repository
-        to add, if there are several. With ``check=False``, models with errors are added too.
+        Args:
+            name: Name by which clients find the model in the index.
+            source: Model repository, or ``.tar.gz`` archive.
+            model: Model of the repository to add. Required if there are several.
+            check: Whether a model with errors is refused.
 
         Raises:
             InvalidValueError: the name is malformed, or a grant for another model would allow its archive, or
@@ -145,7 +157,10 @@ class ModelLibrary:
     def remove(self, name: str, *, delete_archive: bool = False) -> str:
         """Remove a model from the index, and return its archive.
 
-        ``delete_archive`` deletes the archive too. Requests that are using it may fail.
+        Args:
+            name: Name of the model in the index.
+            delete_archive: Whether to delete the archive too, unless another name uses it. Running requests
+                may fail.
 
         Raises:
             InvalidValueError: the index has no such model.
@@ -158,8 +173,11 @@ class ModelLibrary:
     ) -> LibraryChange:
         """Add all models of a repository.
 
-        ``prune_after`` deletes archives that this class has added and that no name has used for this time, at
-        least one day. Default: nothing is deleted. With ``check=False``, models with errors are added too.
+        Args:
+            source: Model repository.
+            prune_after: Delete archives that this class has added and that no name has used for this time, at
+                least one day. Default: nothing is deleted.
+            check: Whether models with errors are refused.
 
         Raises:
             InvalidValueError: a name is malformed, a grant for another model would allow an archive, or

@@ -26,9 +26,21 @@ _ACTIVITIES = 3
 class VariantState:
     """A production or shadow variant.
 
-    ``triton_version`` is read from the tag of ``image``, and is ``None`` for other tags. ``status`` is
-    SageMaker's, for example ``Baking`` during an update, else ``None``. Inference components share the
-    instances of a variant; a variant that has them has no image and no archives.
+    Inference components share the instances of a variant. A variant that has them has no image and no
+    archives.
+
+    Args:
+        name: Name of the variant.
+        is_shadow: Whether it is a shadow variant.
+        instance_type: Instance type; ``None`` if not known.
+        current_instances: Instances that run; ``None`` if not known.
+        desired_instances: Instances that were asked for; ``None`` if not known.
+        weight: Share of the traffic, relative to the other variants; ``None`` if not known.
+        status: SageMaker's status during an update, such as ``Baking``; else ``None``.
+        image: URI of the image; ``None`` if not known.
+        triton_version: Version in the tag of ``image``, such as ``"26.05"``; ``None`` for other tags.
+        inference_ami: Name of the AMI; ``None`` if none is set.
+        archives: Archives that the variant serves; ``None`` if there is no model data.
     """
 
     name: str
@@ -46,9 +58,15 @@ class VariantState:
 
 @dataclass(frozen=True, slots=True)
 class ScalingState:
-    """The scaling of a variant or inference component: its bounds, its policies, its last activities.
+    """The scaling of a variant or inference component.
 
-    ``unit`` is ``instances`` for a variant and ``copies`` for a component.
+    Args:
+        name: Last part of the resource id in Application Auto Scaling.
+        unit: ``instances`` for a variant, ``copies`` for a component.
+        minimum: Minimum capacity.
+        maximum: Maximum capacity.
+        policies: Name and type of each policy.
+        activities: Last activities, the newest first, one line each.
     """
 
     name: str
@@ -63,10 +81,19 @@ class ScalingState:
 class EndpointState:
     """An endpoint at one moment.
 
-    ``status`` and ``failure_reason`` are SageMaker's. ``endpoint_config`` is the configuration that runs now.
-    ``pending`` describes the new instances of a running update. ``components`` are the inference components
-    with their copies. ``alarms`` are those in state ALARM that watch the endpoint or a component.
-    ``not_read`` says what could not be read, with the missing permission.
+    Args:
+        name: Name of the endpoint.
+        status: SageMaker's status, such as ``InService``.
+        failure_reason: SageMaker's reason of a failure; ``None`` if there is none.
+        endpoint_config: Configuration that runs now.
+        last_modified: Time of the last change; ``None`` if not known.
+        deployment: Type of the last deployment, such as ``ALL_AT_ONCE`` or ``ROLLING``.
+        variants: Production variants, then shadow variants.
+        pending: New instances of a running update, one line for each variant.
+        components: Inference components with their copies.
+        scaling: Scaling of variants and components.
+        alarms: Alarms in state ALARM that watch the endpoint or a component, each with its reason.
+        not_read: What could not be read, with the missing permission.
     """
 
     name: str
@@ -91,6 +118,10 @@ class EndpointState:
 
 def endpoints_of_stack(session: boto3.Session, stack: str) -> list[str]:
     """Return the names of the SageMaker endpoints of a CloudFormation stack.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        stack: Name or id of the stack.
 
     Raises:
         InvalidValueError: the stack does not exist, cannot be read, or has no endpoint.
@@ -131,6 +162,10 @@ def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
 
 def read_status(session: boto3.Session, name: str) -> EndpointState:
     """Read the state of an endpoint.
+
+    Args:
+        session: boto3 session with the Region and credentials.
+        name: Name of the endpoint.
 
     Raises:
         InvalidValueError: the endpoint does not exist, or AWS cannot be reached.

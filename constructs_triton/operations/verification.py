@@ -18,7 +18,12 @@ __all__ = ["VerifiedRequest", "verify_requests"]
 
 @dataclass(frozen=True, slots=True)
 class VerifiedRequest:
-    """A request that was sent. ``differences`` has a sentence for each difference, or for the error."""
+    """A request that was sent.
+
+    Args:
+        name: Name of the recorded request.
+        differences: A sentence for each difference, or for the error; empty if the response is as recorded.
+    """
 
     name: str
     differences: tuple[str, ...]
@@ -36,10 +41,15 @@ def verify_requests(
 ) -> list[VerifiedRequest]:
     """Send every request once and return how each response differs from the expected outputs.
 
-    ``target_model_of`` returns the archive of a model's name. ``target_model`` is used for requests that name
-    no model. ``target_variant`` answers all requests (default: SageMaker chooses a variant by the weights).
-    On an endpoint with inference components, ``inference_component`` answers all requests, and the first one
-    waits for ``wake_timeout`` seconds until the component has a copy.
+    Args:
+        recorded: The requests with their expected outputs.
+        transport: Transport of the endpoint.
+        target_model_of: Returns the archive of a model's name. Default: the name itself.
+        target_model: Model of requests that name none. Default: no ``TargetModel`` is sent.
+        target_variant: Variant that answers all requests. Default: SageMaker chooses a variant by the
+            weights.
+        inference_component: Component that answers all requests, on an endpoint that has components.
+        wake_timeout: Seconds to wait until the component has a copy.
     """
     results = []
     for request in recorded.requests:

@@ -41,7 +41,13 @@ _SHARE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class WarmedModel:
-    """A model that was called. ``error`` is the reason if it was not loaded, else ``None``."""
+    """A model that was called.
+
+    Args:
+        target_model: Archive of the model.
+        calls: Calls that succeeded.
+        error: Why it was not loaded; ``None`` if it was.
+    """
 
     target_model: str
     calls: int
@@ -49,10 +55,14 @@ class WarmedModel:
 
 
 def expected_instances(calls: int, instances: int) -> float:
-    """Return how many of ``instances`` receive at least one of ``calls`` on average.
+    """Return how many instances receive at least one of several calls on average.
 
     The default routing strategy of SageMaker, ``RANDOM``, chooses a random instance for each call. The other
     strategy chooses the least busy instance, which is about the same for calls one after the other.
+
+    Args:
+        calls: Number of calls.
+        instances: Number of instances, at least 1.
     """
     return float(instances * (1 - (1 - 1 / instances) ** calls))
 
@@ -71,9 +81,15 @@ def warm_model(
     *,
     pause: Callable[[float], None] = time.sleep,
 ) -> WarmedModel:
-    """Call a model ``calls`` times, and wait up to 360 seconds while it is loading.
+    """Call a model several times, and wait up to 360 seconds while it is loading.
 
     It stops at the first error that another call would not change.
+
+    Args:
+        transport: Transport of the endpoint.
+        target_model: Archive of the model.
+        calls: How often to call it. Each call goes to one instance.
+        pause: Waits for a number of seconds, for tests. Default: ``time.sleep``.
     """
     deadline = time.monotonic() + _LOADING_SECONDS
     done = 0

@@ -78,8 +78,12 @@ class Requirement:
 class Plan:
     """One measured configuration, sized for a requirement.
 
-    Its attributes have the names of the constructs' properties. ``price_per_hour`` is the price of one
-    instance, in the currency of your prices.
+    Its attributes have the names of the constructs' properties.
+
+    Args:
+        measurement: What was measured.
+        requirement: The load and the limits.
+        price_per_hour: Price of one instance, in the currency of your prices.
     """
 
     measurement: Measurement
@@ -158,7 +162,8 @@ class Plan:
     def fleet(self, *, start_minutes: int = 6) -> Fleet:
         """Return the fleet to simulate: this throughput, latency and price.
 
-        ``start_minutes`` is the time until a new instance is in service; see ``Fleet``.
+        Args:
+            start_minutes: Minutes until a new instance is in service; see ``Fleet``.
         """
         return Fleet(
             invocations_per_minute=self.measurement.invocations_per_minute,
@@ -208,8 +213,11 @@ def plan_all(
 ) -> list[Plan]:
     """Return a plan for every measurement, in the same order, even above the latency limit.
 
-    ``prices`` maps instance types to the price of an instance hour. It takes precedence over the prices of
-    the measurements.
+    Args:
+        measurements: What was measured.
+        requirement: The load and the limits.
+        prices: Price of an instance hour by instance type. It takes precedence over the prices of the
+            measurements. Default: none.
 
     Raises:
         InvalidValueError: an instance type has no price.
@@ -225,6 +233,9 @@ def cheapest(plans: Iterable[Plan]) -> Plan:
     """Return the plan with the lowest cost per hour that meets its latency limit.
 
     Of plans with equal cost, it is the one with the lowest latency.
+
+    Args:
+        plans: The plans to compare.
 
     Raises:
         InvalidValueError: there are no plans, or none meets the limit. The message has the lowest latency

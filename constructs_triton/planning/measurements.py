@@ -86,6 +86,9 @@ def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
     ``model_latency_ms``) and optionally ``price_per_hour`` and ``instance_type_source``. Other columns are
     ignored. Numbers become ``Decimal``.
 
+    Args:
+        path: Path of the CSV file.
+
     Raises:
         InvalidValueError: a column is missing or a value is not valid. The message lists every bad cell.
     """

@@ -15,6 +15,9 @@ def pareto_front(plans: Iterable[Plan]) -> list[Plan]:
     """Return the plans that are not beaten, by rising cost and falling latency.
 
     A plan is beaten by one that costs no more and is no slower. Of equal plans the first one is returned.
+
+    Args:
+        plans: The plans to compare.
     """
     front: list[Plan] = []
     for plan in sorted(plans, key=lambda plan: (plan.cost_per_hour, _latency(plan))):

@@ -24,6 +24,9 @@ def read_prices(path: str | PathLike[str]) -> dict[str, Decimal]:
 
     Columns: ``instance_type`` and ``price_per_hour`` (or ``price``).
 
+    Args:
+        path: Path of the CSV file.
+
     Raises:
         InvalidValueError: a column is missing, a value is not valid, or an instance type has two rows. The
             message lists every bad cell.

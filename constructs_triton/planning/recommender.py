@@ -28,6 +28,9 @@ def read_recommendations(job: Mapping[str, Any]) -> list[Measurement]:
     A configuration is named by its inference specification and its environment variables, or by the job.
     Serverless endpoints and tests without a result are left out.
 
+    Args:
+        job: Response of DescribeInferenceRecommendationsJob.
+
     Raises:
         InvalidValueError: the job is not finished, has no results, or is not the description of a job.
     """
@@ -81,6 +84,10 @@ def _price(metrics: Mapping[str, Any], endpoint: Mapping[str, Any]) -> Decimal |
 
 def write_measurements(path: str | PathLike[str], measurements: Iterable[Measurement]) -> None:
     """Write measurements as the CSV file that ``read_measurements`` reads.
+
+    Args:
+        path: Path of the CSV file, which is replaced.
+        measurements: One row each.
 
     Raises:
         InvalidValueError: the file cannot be written.

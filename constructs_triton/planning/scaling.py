@@ -41,17 +41,16 @@ _ADJUSTMENT_TYPES = ("ChangeInCapacity", "PercentChangeInCapacity", "ExactCapaci
 class TargetTracking:
     """A target tracking policy.
 
-    ``target``
-        The target value, in the unit of the metric: invocations per minute, or percent.
-    ``metric``
-        One of ``METRICS``. Default: ``"InvocationsPerInstance"``.
-    ``scale_out_cooldown_seconds``, ``scale_in_cooldown_seconds``
-        Default: 300, as in the service.
-    ``disable_scale_in``
-        Whether the policy only adds instances. Default: ``False``.
-    ``units``
-        For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100 percent of
-        each. Default: 1.
+    Args:
+        target: Target value, in the unit of the metric: invocations per minute, or percent.
+        metric: One of ``METRICS``.
+        scale_out_cooldown_seconds: Time after instances were added before more are added. The default is that
+            of the service.
+        scale_in_cooldown_seconds: Time after a change before instances are removed. The default is that of
+            the service.
+        disable_scale_in: Whether the policy only adds instances.
+        units: For a utilization: the GPUs or vCPUs of one instance, because SageMaker reports 0 to 100
+            percent of each.
 
     Raises:
         InvalidValueError: a value is out of range, or the metric cannot be simulated.
@@ -76,24 +75,19 @@ class TargetTracking:
 class StepScaling:
     """A step scaling policy with its alarm.
 
-    ``threshold``, ``above``
-        The alarm's threshold, and whether values above it (default) or below it trigger the policy.
-    ``steps``
-        ``(lower, upper, adjustment)`` for each step. The bounds are relative to the threshold, as in
-        ``StepAdjustments``; ``None`` means no bound.
-    ``metric``
-        One of ``METRICS``. Default: ``"InvocationsPerInstance"``.
-    ``adjustment_type``
-        ``"ChangeInCapacity"`` (default), ``"PercentChangeInCapacity"`` or ``"ExactCapacity"``.
-    ``period_minutes``, ``evaluation_periods``, ``is_sum``
-        The alarm's period (default: 1 minute), the number of periods that must be over the threshold
-        (default: 1), and whether a period's value is the sum of its minutes instead of their average.
-    ``cooldown_seconds``
-        Default: 300, as in the service.
-    ``minimum_adjustment``
-        The least number of instances that a percentage adds or removes. Default: 1.
-    ``units``
-        As in ``TargetTracking``.
+    Args:
+        threshold: Threshold of the alarm, in the unit of the metric.
+        steps: ``(lower, upper, adjustment)`` for each step. The bounds are relative to the threshold, as in
+            ``StepAdjustments``; ``None`` means no bound.
+        above: Whether values above the threshold trigger the policy; otherwise values below it.
+        metric: One of ``METRICS``.
+        adjustment_type: ``"ChangeInCapacity"``, ``"PercentChangeInCapacity"`` or ``"ExactCapacity"``.
+        period_minutes: Period of the alarm, in minutes.
+        evaluation_periods: Number of periods that must be over the threshold.
+        is_sum: Whether a period's value is the sum of its minutes instead of their average.
+        cooldown_seconds: Time after a change before the next one. The default is that of the service.
+        minimum_adjustment: Least number of instances that a percentage adds or removes.
+        units: As in ``TargetTracking``.
 
     Raises:
         InvalidValueError: a value is out of range, or the metric cannot be simulated.
@@ -161,7 +155,12 @@ class ScheduledAction:
 class Scaling:
     """The bounds of the instance count, and everything that changes the count between them.
 
-    ``initial_instance_count`` is the count at the start. Default: ``min_capacity``.
+    Args:
+        min_capacity: Minimum number of instances, at least 1.
+        max_capacity: Maximum number of instances, at most 10,000.
+        policies: Target tracking and step scaling policies.
+        schedules: Times at which the bounds change.
+        initial_instance_count: Instances at the start. Default: ``min_capacity``.
 
     Raises:
         InvalidValueError: ``min_capacity`` is below 1 or above ``max_capacity``, or the initial count is not

@@ -29,6 +29,13 @@ def simulate(
 
     The same arguments give the same result.
 
+    Args:
+        traffic: Invocations of each minute.
+        scaling: Bounds, policies and schedules.
+        fleet: Throughput, start time and price of an instance.
+        assumptions: What no documentation promises. Default: the values that were observed,
+            ``Assumptions()``.
+
     Raises:
         InvalidValueError: a schedule is not supported, or a policy on concurrent requests lacks the fleet's
             ``latency_ms``.

@@ -18,11 +18,17 @@ _CENTS = Decimal("0.01")
 
 
 class Minute(NamedTuple):
-    """One simulated minute, in requests and instances.
+    """One simulated minute.
 
-    ``waiting`` is what waits at its end. ``event`` is ``"out"``, ``"in"``, ``"schedule"`` or empty, and
-    ``desired`` is the instance count after it. ``overloaded`` is whether more requests were present than the
-    instances can serve in a minute.
+    Args:
+        arrived: Requests that arrived.
+        served: Requests that were served, including some that had waited.
+        failed: Requests that would have waited too long.
+        waiting: Requests that wait at the end of the minute.
+        in_service: Instances that serve.
+        desired: Instance count after the event.
+        event: ``"out"``, ``"in"``, ``"schedule"`` or empty.
+        overloaded: Whether more requests were present than the instances can serve in a minute.
     """
 
     arrived: int
@@ -37,7 +43,12 @@ class Minute(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """Consecutive minutes above capacity: from ``start`` for ``length`` minutes."""
+    """Consecutive minutes above capacity.
+
+    Args:
+        start: First minute, counted from 0.
+        length: Number of minutes.
+    """
 
     start: int
     length: int
@@ -48,6 +59,13 @@ class Simulation:
     """What scaling did with a traffic.
 
     Costs are in the currency of the fleet's ``price_per_hour``, rounded to two digits.
+
+    Args:
+        traffic: The traffic that was simulated.
+        scaling: Its scaling.
+        fleet: Its instances.
+        assumptions: What was assumed about the service.
+        minutes: What happened in each minute.
     """
 
     traffic: Traffic
@@ -117,7 +135,11 @@ class Simulation:
         return self._cost(self._perfect_minutes)
 
     def instances_for(self, invocations_per_minute: int) -> int:
-        """Return the instances that serve a load, and at least ``min_capacity``."""
+        """Return the instances that serve a load, and at least ``min_capacity``.
+
+        Args:
+            invocations_per_minute: The load.
+        """
         needed = math.ceil(invocations_per_minute / float(self.fleet.invocations_per_minute))
         return max(self.scaling.min_capacity, needed)
 

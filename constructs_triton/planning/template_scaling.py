@@ -35,9 +35,12 @@ def read_scaling(
 ) -> Scaling:
     """Read the scaling of a variant from a template that ``cdk synth`` wrote.
 
-    ``endpoint`` is the endpoint's name or the start of its logical id, and ``variant`` the name of its
-    variant. Both may be omitted if only one variant scales. ``instance_type`` is that of the variant, for
-    policies on utilization. Default: that of the template.
+    Args:
+        path: Path of the template.
+        endpoint: Name of the endpoint, or the start of its logical id. Required if several endpoints scale.
+        variant: Name of the variant. Required if several variants scale.
+        instance_type: Instance type of the variant, for policies on utilization. Default: that of the
+            template.
 
     Raises:
         InvalidValueError: the template cannot be read, not exactly one variant matches, or a policy cannot be

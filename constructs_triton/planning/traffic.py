@@ -58,14 +58,15 @@ class Traffic:
 
     @classmethod
     def pattern(cls, name: str, *, low: float, high: float, high_minutes: int | None = None) -> Traffic:
-        """Return a made-up pattern between ``low`` and ``high`` invocations per minute.
+        """Return a made-up pattern between two rates.
 
-        ``"step"``
-            4 hours: 1 hour low, ``high_minutes`` (120) high, then low.
-        ``"spike"``
-            3 hours: 1 hour low, ``high_minutes`` (8) high, then low.
-        ``"diurnal"``
-            24 hours in the form of a cosine, with its lowest point at 04:00.
+        Args:
+            name: ``"step"``: 4 hours, of which 1 hour low, then ``high_minutes`` high, then low. ``"spike"``:
+                the same in 3 hours. ``"diurnal"``: 24 hours in the form of a cosine, with its lowest point at
+                04:00.
+            low: Lowest number of invocations per minute.
+            high: Highest number of invocations per minute.
+            high_minutes: Minutes at the highest rate. Default: 120 for a step, 8 for a spike.
 
         Raises:
             InvalidValueError: the name is unknown, or a number is out of range.
@@ -78,7 +79,11 @@ class Traffic:
         return cls(tuple(map(round, PATTERNS[name](low, high, high_minutes))))
 
     def time_of(self, minute: int) -> datetime:
-        """Return the time of a minute, in the time zone of ``start``."""
+        """Return the time of a minute, in the time zone of ``start``.
+
+        Args:
+            minute: Minute of the traffic, counted from 0.
+        """
         return self.start + timedelta(minutes=minute)
 
 
@@ -120,6 +125,9 @@ def read_traffic(path: str | PathLike[str]) -> Traffic:
     A CSV file has a column ``invocations`` and a column ``minute`` (0, 1, ...) or ``timestamp`` (ISO 8601;
     UTC if it has no offset). A ``.json`` file has one metric: ``Invocations`` of ``AWS/SageMaker`` with the
     statistic Sum and a period of 60 seconds. Minutes without a value have no invocations.
+
+    Args:
+        path: Path of the ``.csv`` or ``.json`` file.
 
     Raises:
         InvalidValueError: the file cannot be read, or a value is not valid.

@@ -23,7 +23,13 @@ def plot_load_test(
 ) -> None:
     """Draw the percentiles of the latency against the requests per second, with the limit.
 
-    Of several steps at one rate the last one is drawn. ``title`` names what was tested.
+    Of several steps at one rate the last one is drawn.
+
+    Args:
+        steps: Results of a load test.
+        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
+        limits: Latency limit to draw.
+        title: What was tested.
 
     Raises:
         InvalidValueError: there are no answered steps, or the file cannot be written.

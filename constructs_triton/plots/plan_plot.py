@@ -25,7 +25,12 @@ _SUBTITLE = "One instance. A line joins the steps of a load test of one configur
 def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan | None = None) -> None:
     """Draw cost per hour against latency.
 
-    The line is the Pareto front: no plan left of it or below it was measured. ``chosen`` is marked.
+    The line is the Pareto front: no plan left of it or below it was measured.
+
+    Args:
+        plans: The plans to draw.
+        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
+        chosen: Plan to mark. Default: none.
 
     Raises:
         InvalidValueError: there are no plans, or the file cannot be written.
@@ -108,6 +113,11 @@ def plot_measurements(
     """Draw latency against throughput, with a line for each configuration on each instance type.
 
     The steps of a load test give a line; a single measurement gives a point.
+
+    Args:
+        measurements: What was measured.
+        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
+        latency_ms: Latency limit to draw, in milliseconds. Default: none.
 
     Raises:
         InvalidValueError: there are no measurements, or the file cannot be written.

@@ -19,6 +19,10 @@ _TWO_DAYS = 2 * 24 * 60
 def plot_simulation(simulation: Simulation, path: str | PathLike[str]) -> None:
     """Draw the instances in service, the instances that the load needs, and the minutes above capacity.
 
+    Args:
+        simulation: Result of ``simulate``.
+        path: File to write; its ending decides the format, such as ``.svg`` or ``.png``.
+
     Raises:
         InvalidValueError: the file cannot be written, or has another ending than a supported format.
         MissingDependencyError: matplotlib is not installed.

@@ -39,6 +39,13 @@ class TritonTemplateExtension(JSONSnapshotExtension):
         include: PropertyFilter | None = None,
         matcher: PropertyMatcher | None = None,
     ) -> SerializedData:
-        """Return the JSON of a stack's stable template, or of another value."""
+        """Return the JSON of a stack's stable template, or of another value.
+
+        Args:
+            data: A stack, or any value that syrupy can write as JSON.
+            exclude: Properties to leave out; see syrupy.
+            include: Properties to keep; see syrupy.
+            matcher: Replaces values that change from run to run; see syrupy.
+        """
         shown = stable_template(data) if isinstance(data, Stack) else data
         return super().serialize(shown, exclude=exclude, include=include, matcher=matcher)

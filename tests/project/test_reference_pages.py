@@ -23,7 +23,7 @@ from constructs_triton.cli import COMMANDS
 from constructs_triton.facts.failures import known_failures
 
 #: Pages on which every parameter has a meaning.
-DOCUMENTED = ("client:", "errors:", "model_config:", "wire:")
+DOCUMENTED = tuple(f"{page}:" for page in (*PACKAGES, "errors"))
 
 
 class _Documented:

@@ -13,6 +13,7 @@ _DEFAULT = re.compile(
     r"\s*Default: (?P<default>.+?)\.(?=\s|$)|\s*\(default: (?P<short>[^)]+)\)\.?", re.DOTALL
 )
 SECTIONS = ("Args:", "Raises:")
+_SAME_ARGUMENTS = re.compile(r"are\s+those\s+of\s+:meth:`(\w+)`")
 _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 
 
@@ -36,12 +37,24 @@ class Docstring:
 def read_docstring(value: object, owner: type | None = None) -> Docstring:
     """Read the docstring of a class, a function or a module.
 
-    A class also has the entries of its base classes, and a method those of its ``owner``.
+    A class also has the entries of its base classes. A method also has those of the method that it overrides,
+    of a method whose arguments it takes ("are those of :meth:`other`"), and of its ``owner``.
     """
     own = _read_own(value)
-    classes = inspect.getmro(owner) if owner else inspect.getmro(value)[1:] if inspect.isclass(value) else ()
-    inherited = [_read_own(each).entries for each in classes]
-    return replace(own, entries=ChainMap(dict(own.entries), *map(dict, inherited)))
+    inherited = [dict(_read_own(each).entries) for each in _related(value, owner)]
+    return replace(own, entries=ChainMap(dict(own.entries), *inherited))
+
+
+def _related(value: object, owner: type | None) -> Iterator[object]:
+    if owner is None:
+        yield from inspect.getmro(value)[1:] if inspect.isclass(value) else ()
+        return
+    for name in _SAME_ARGUMENTS.findall(value.__doc__ or ""):
+        yield getattr(owner, name)
+    bases = inspect.getmro(owner)
+    name = getattr(value, "__name__", "")
+    yield from (vars(base)[name] for base in bases[1:] if name in vars(base))
+    yield from bases
 
 
 def _read_own(value: object) -> Docstring:

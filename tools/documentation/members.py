@@ -33,7 +33,7 @@ def rows_of(value: Any, docstring: Docstring) -> list[Row]:
         return list(_rows_of_keys(value, docstring))
     parameters = signature_of(value).parameters
     hidden = ("self", "cls", "scope", "id") if "scope" in parameters else ("self", "cls")
-    shown = (each for each in parameters.values() if each.name not in hidden)
+    shown = (each for each in parameters.values() if each.name not in hidden and each.name[0] != "_")
     return [
         _row(each, docstring)
         for each in shown
