@@ -89,8 +89,11 @@ class Console:
             raise RuntimeError(f"{command}: exit code {done.returncode}\n{done.stdout}")
         self._print(shown or command, done.stdout, keep)
 
-    def start(self, command: str, *, until: str) -> None:
-        """Start a command, print what it writes until a line contains ``until``, and leave it running."""
+    def start(self, command: str, *, until: str, keep: str = "") -> None:
+        """Start a command, print what it writes until a line contains ``until``, and leave it running.
+
+        ``keep`` is a pattern of the lines to print.
+        """
         log = self.folder.parent / f"{len(self._started)}.log"
         with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(
@@ -102,7 +105,7 @@ class Console:
                 stderr=subprocess.STDOUT,
             )
         self._started.append(process)
-        self._print(command, _read_until(log, until, process), "")
+        self._print(command, _read_until(log, until, process), keep)
 
     def stop(self) -> None:
         """End what was started, as Ctrl-C does."""
