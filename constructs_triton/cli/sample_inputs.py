@@ -51,6 +51,11 @@ def sample_inputs(
         InvalidValueError: the repository cannot be read, the model or its inputs are unknown, or a shape does
             not fit.
     """
+    if not repository.is_dir():
+        raise InvalidValueError(
+            f"--repository: is the folder that --random and --zeros read the shapes from, but {repository} is "
+            "not a folder; set it to your model repository, or send your own tensors with --input"
+        )
     folder = _folder(ModelRepository.from_directory(repository), model, likely)
     config = complete(folder).config
     if not config.input:

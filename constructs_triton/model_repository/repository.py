@@ -87,7 +87,7 @@ class ModelRepository:
             shown = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() follows links
             raise InvalidValueError(
                 f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '
-                "pass a folder that has one sub-folder for each model"
+                "pass a folder that has one subfolder for each model"
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)

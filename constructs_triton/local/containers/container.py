@@ -201,7 +201,9 @@ class TritonContainer:
         if why is not None:
             await self._remove()
             log = self.log.read_text(encoding="utf-8", errors="replace")
-            raise LocalEndpointError(f"{self.label}: the container {why}\n{explain_failure(log)}")
+            raise LocalEndpointError(
+                f"{self.label}: the container {why}\n{explain_failure(log, in_container=True)}"
+            )
         self.is_ready = True
 
     def _run(self) -> None:

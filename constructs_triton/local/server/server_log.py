@@ -14,6 +14,7 @@ __all__ = ["error_excerpt", "explain_failure", "explained_exit", "raise_if_stub_
 
 #: The dynamic loader's words when a Python stub cannot start; the server then waits for the stub forever.
 _STUB_CANNOT_START = re.compile(r".*(error while loading shared libraries|cannot open shared object file).*")
+_MISSING_PACKAGE = re.compile(r"ModuleNotFoundError: No module named '([^'.]+)")
 _ERROR_LINE = re.compile(r"^E\d{4} |^error:|UNAVAILABLE|Error:")
 #: Lines that a server without a GPU always writes. They never explain why a server does not start.
 _GPU_LINE = re.compile(
@@ -22,11 +23,26 @@ _GPU_LINE = re.compile(
 )
 
 
-def explain_failure(log: str) -> str:
-    """Return the diagnosis of a server that did not start, and the errors of its log."""
+def explain_failure(log: str, *, in_container: bool = False) -> str:
+    """Return the diagnosis of a server that did not start, and the errors of its log.
+
+    ``in_container`` is whether the server has the Python of an image, as in AWS.
+    """
     found = diagnose_log(log, "the server's log")
     diagnosis = f"{format_diagnoses(found)}\n" if found else ""
-    return f"{diagnosis}its log says:\n{error_excerpt(log)}"
+    local_fix = "" if in_container else _local_fix(log)
+    return f"{diagnosis}{local_fix}its log says:\n{error_excerpt(log)}"
+
+
+def _local_fix(log: str) -> str:
+    """Return what to install on this machine. The diagnosis has only the fix in AWS."""
+    found = _MISSING_PACKAGE.search(log)
+    if found is None:
+        return ""
+    return (
+        f"on this machine: install {found[1]} into the Python that runs the models, which is the Python of "
+        "local up, or that of --python\n"
+    )
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.backends import KNOWN_BACKENDS, backend_of_file
+from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.spelling import closest
@@ -37,7 +38,15 @@ def no_backend(model: ModelUnderCheck) -> Iterator[Problem]:
     if model.folder.config_fault is not None or not model.folder.version_directories:
         return
     if not any((model.backend, model.completed.platform, model.completed.model_file)):
-        yield Problem("must specify 'platform' or 'backend', and there is no model file to infer it from")
+        message = "must specify 'platform' or 'backend', and there is no model file to infer it from"
+        yield Problem(message, hint=_misnamed_config(model))
+
+
+def _misnamed_config(model: ModelUnderCheck) -> str | None:
+    if model.folder.has_config:
+        return None
+    similar = closest(CONFIG_FILE, model.folder.entries)
+    return f'rename "{similar}" to "{CONFIG_FILE}"' if similar is not None else None
 
 
 @rule("backend-platform", source=_VALIDATE)

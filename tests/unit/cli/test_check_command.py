@@ -41,6 +41,14 @@ def test_text_shows_the_line_and_a_caret(repository: Path, capsys: pytest.Captur
     assert lines[-1] == "1 error, 0 warnings: Triton rejects it"
 
 
+def test_misnamed_configuration_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without it, the hint would be to add a field to a file that does not exist."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "config.pbtext").write_text('backend: "python"\n', encoding="utf-8")
+    assert main(["check", str(tmp_path)]) == 1
+    assert 'hint: rename "config.pbtext" to "config.pbtxt"' in capsys.readouterr().out
+
+
 def test_summary_lists_what_was_not_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The content of a TensorRT plan is not checked, so the summary does not say that Triton loads it."""
     (tmp_path / "m" / "1").mkdir(parents=True)

@@ -48,6 +48,12 @@ def test_shapes_and_optional_inputs(tmp_path: Path) -> None:
     assert {name: array.shape for name, (array, _) in inputs.items()} == {"x": (3, 4)}
 
 
+def test_missing_repository(tmp_path: Path) -> None:
+    """The message names the option, because the default is a folder of the current folder."""
+    with pytest.raises(InvalidValueError, match="--repository: .*absent is not a folder; set it"):
+        sample_inputs(tmp_path / "absent", None, [], {}, is_random=True)
+
+
 def test_choice_of_the_model(tmp_path: Path) -> None:
     """--model, else the endpoint's name, else the only model."""
     for name in ("a", "b"):

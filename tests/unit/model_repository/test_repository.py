@@ -79,7 +79,7 @@ def test_top_level_models_are_not_only_steps(tmp_path: Path) -> None:
 
 def test_missing_folder_and_missing_model_are_errors(tmp_path: Path) -> None:
     """The errors of a path that cannot be read and of an unknown name have a fix."""
-    with pytest.raises(InvalidValueError, match="pass a folder that has one sub-folder for each model"):
+    with pytest.raises(InvalidValueError, match="pass a folder that has one subfolder for each model"):
         ModelRepository.from_directory(tmp_path / "absent")
     with pytest.raises(InvalidValueError, match='did you mean "classifier"'):
         make(tmp_path, {"classifier/config.pbtxt": ""}).closure("clasifier")

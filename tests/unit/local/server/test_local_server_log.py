@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from constructs_triton.local.server.server_log import error_excerpt, stub_failure
+from constructs_triton.local.server.server_log import error_excerpt, explain_failure, stub_failure
 
 CUDA = 'E1121 19:56:05.254082 29839 server.cc:241] "CudaDriverHelper has not been initialized."'
 LOAD = "E1121 19:56:05.311077 29839 model_lifecycle.cc:642] failed to load 'm' version 1: no module 'x'"
@@ -15,6 +15,14 @@ def test_the_cause_comes_first_and_the_missing_gpu_last() -> None:
     """The server's summary, the error, the table, then the line that every server without a GPU writes."""
     log = "\n".join([CUDA, OTHER, LOAD, LOAD, TABLE, SUMMARY])
     assert error_excerpt(log).splitlines() == [f"  {line}" for line in (SUMMARY, LOAD, TABLE, CUDA)]
+
+
+def test_a_missing_package_is_installed_on_this_machine_or_into_the_image() -> None:
+    """The catalogue has the fix in AWS; the Python on this machine is another one."""
+    log = "E1121 load failed: ModuleNotFoundError: No module named 'torch.nn'"
+    assert "\non this machine: install torch into the Python that runs" in explain_failure(log)
+    assert "on this machine" not in explain_failure(log, in_container=True)
+    assert "on this machine" not in explain_failure("E1121 load failed")
 
 
 def test_a_log_without_an_error_shows_its_end() -> None:
