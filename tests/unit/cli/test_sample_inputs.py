@@ -50,7 +50,7 @@ def test_shapes_and_optional_inputs(tmp_path: Path) -> None:
 
 def test_missing_repository(tmp_path: Path) -> None:
     """The message names the option, because the default is a folder of the current folder."""
-    with pytest.raises(InvalidValueError, match="--repository: .*absent is not a folder; set it"):
+    with pytest.raises(InvalidValueError, match=r"--repository: .*absent is not a folder; set it"):
         sample_inputs(tmp_path / "absent", None, [], {}, is_random=True)
 
 
