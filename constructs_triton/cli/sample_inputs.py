@@ -53,7 +53,7 @@ def sample_inputs(
     """
     if not repository.is_dir():
         raise InvalidValueError(
-            f"--repository: must be the folder that --random and --zeros read shapes from, but {repository} is "
+            f"--repository: gives --random and --zeros the shapes of the tensors, but {repository} is "
             "not a folder; set it to your model repository, or send your own tensors with --input"
         )
     folder = _folder(ModelRepository.from_directory(repository), model, likely)
