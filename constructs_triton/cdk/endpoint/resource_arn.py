@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from aws_cdk import ArnFormat, Stack
 from constructs import Construct
 
+from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
@@ -12,7 +15,14 @@ __all__ = ["arn_of", "name_in_arn"]
 
 
 def arn_of(scope: Construct, resource: str, name: str) -> str:
-    """Return the ARN of a resource of this account and Region, such as an ``endpoint``."""
+    """Return the ARN of a resource of this account and Region, such as an ``endpoint``.
+
+    Raises:
+        InvalidValueError: the name is not a string.
+    """
+    if not isinstance(name, str):
+        name_of = f"{resource.replace('-', '_')}_name"
+        raise InvalidValueError(f'{name_of}: must be a string, got {shown(name)}; write for example "digits"')
     return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name=name)
 
 
@@ -22,11 +32,16 @@ def name_in_arn(scope: Construct, resource: str, arn: str) -> str:
     Raises:
         InvalidValueError: the ARN is not that of such a resource.
     """
-    if not is_token(arn) and f":{resource}/" not in arn:
+    if not is_token(arn) and not _is_arn(resource, arn):
         raise InvalidValueError(
             f"{resource.replace('-', '_')}_arn: must be the ARN of an {resource.replace('-', ' ')}, "
-            f'got "{arn}"; write for example "arn:aws:sagemaker:eu-west-1:123456789012:{resource}/digits"'
+            f"got {shown(arn)}; write for example "
+            f'"arn:aws:sagemaker:eu-west-1:123456789012:{resource}/digits"'
         )
     name = Stack.of(scope).split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
     assert name is not None  # the format says that there is one
     return name
+
+
+def _is_arn(resource: str, value: object) -> bool:
+    return isinstance(value, str) and bool(re.fullmatch(f"arn:[^:]+(:[^:]*){{3}}:{resource}/.+", value))

@@ -108,7 +108,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
-        apply_removal_policy(policy, component, needed=[self._cfn_model])
+        apply_removal_policy(policy, component, needed=[self._cfn_model, *self._own_policies()])
         placed = PlacedComponent(initial, deployment.batch_of(initial.copies), self)
         endpoint.add_component(placed, resolved.settings.image)
         annotate(self, [*self._warnings(), *resolved.findings])
@@ -202,6 +202,11 @@ class TritonInferenceComponent(InferenceComponentBase):
             enable_network_isolation=self._endpoint.has_network_isolation,
             vpc_config=self._endpoint.model_vpc_config,
         )
+
+    def _own_policies(self) -> list[iam.CfnManagedPolicy]:
+        """The policies of a component in another stack than its endpoint."""
+        own = self.node.try_find_child("ExecutionPolicy")
+        return own.resources if isinstance(own, RolePermissions) else []
 
     def _permit(self) -> RolePermissions | None:
         try:

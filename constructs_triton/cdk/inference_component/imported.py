@@ -15,6 +15,7 @@ from constructs_triton.cdk.options.host_options import HostOptions, check_subnet
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
+from constructs_triton.cdk.validation.property_types import check_type, shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
@@ -44,6 +45,7 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
     ) -> None:
         check_name("endpoint_name", endpoint_name, limits.ENDPOINT_NAME)
         check_name("variant_name", variant_name, limits.VARIANT_NAME)
+        check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
         check_options("from_endpoint_attributes()", host, HostOptions)
         options = with_defaults(host, HostOptions)
         check_subnets_need_vpc(options)
@@ -90,6 +92,11 @@ class ImportedInferenceComponent(InferenceComponentBase):
         endpoint: ComponentEndpointBase,
     ) -> None:
         check_name("inference_component_name", inference_component_name, limits.INFERENCE_COMPONENT_NAME)
+        if not isinstance(endpoint, ComponentEndpointBase):
+            raise InvalidValueError(
+                f"endpoint: must be the endpoint of the component, got {shown(endpoint)}; write "
+                "TritonComponentEndpoint.from_endpoint_name(...)"
+            )
         super().__init__(scope, id, environment_from_arn=inference_component_arn)
         self._inference_component_name = inference_component_name
         self._inference_component_arn = inference_component_arn

@@ -30,6 +30,7 @@ from constructs_triton.cdk.repository.target_model import (
 )
 from constructs_triton.cdk.validation.property_types import KEY, check_has, check_type
 from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
 __all__ = ["PrefixOptions", "ServedPrefix"]
@@ -70,6 +71,10 @@ class PrefixOptions:
         check_bucket(self.bucket, self.encryption_key, self.versioned)
         check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
         check_type("removal_policy", self.removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
+        if self.removal_policy is RemovalPolicy.SNAPSHOT:
+            raise InvalidValueError(
+                "removal_policy: buckets have no snapshots, got SNAPSHOT; use RETAIN or DESTROY"
+            )
         check_prefix(self.prefix)
         check_retention(self.prune_after)
         return replace(self, naming=known_naming(self.naming))

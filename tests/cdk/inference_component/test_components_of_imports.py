@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from cdk_apps import make_app, resources, synthesize
 from component_apps import G5, add_component, add_endpoint
 
-from constructs_triton import TritonComponentEndpoint
+from constructs_triton import TritonComponentEndpoint, TritonInferenceComponent
 from constructs_triton.errors import InvalidValueError
 
 
@@ -78,3 +78,44 @@ def test_refused_permissions_are_added_at_the_next_try(
     granted = str(resources(synthesize(stack), "AWS::IAM::ManagedPolicy"))
     assert "LoadModel" in granted
     assert "PullImage" in granted
+
+
+def test_kept_component_of_another_stack_keeps_its_permissions(tmp_path: Path) -> None:
+    """Without its policy, the role could not read the model of the component that stays."""
+    app = make_app()
+    shared, team = cdk.Stack(app, "SharedStack"), cdk.Stack(app, "Team")
+    add_component(add_endpoint(shared), tmp_path, scope=team, removal_policy=cdk.RemovalPolicy.RETAIN)
+    [policy] = resources(synthesize(team), "AWS::IAM::ManagedPolicy").values()
+    assert (policy["DeletionPolicy"], policy["UpdateReplacePolicy"]) == ("Retain", "Delete")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"endpoint_name": 3}, "endpoint_name: must be a string, got 3"),
+        ({"endpoint_arn": 3}, "endpoint_arn: must be the ARN of an endpoint, got 3"),
+        ({"endpoint_arn": "arn:x:endpoint/a"}, 'must be the ARN of an endpoint, got "arn:x:endpoint/a"'),
+        ({"endpoint_name": "a", "instance_type": "ml.g5.xlarge"}, "instance_type: must be of type Instance"),
+        ({"endpoint_name": "a", "variant_name": None}, "variant_name: must be a string, got None"),
+    ],
+)
+def test_import_of_an_endpoint_refuses(stack: cdk.Stack, options: Any, said: str) -> None:
+    """A wrong type is an error that names the property, and not one of the CDK or of Python."""
+    with pytest.raises(InvalidValueError, match=said):
+        TritonComponentEndpoint.from_endpoint_attributes(stack, "Shared", **options)
+
+
+@pytest.mark.parametrize(
+    ("by", "value", "said"),
+    [
+        ("name", "digits", "endpoint: must be the endpoint of the component, got None; write TritonComponen"),
+        ("name", 3, "inference_component_name: must be a string, got 3"),
+        ("arn", "digits", 'inference_component_arn: must be the ARN of an inference component, got "digits"'),
+        ("arn", 3, "inference_component_arn: must be the ARN of an inference component, got 3"),
+    ],
+)
+def test_import_of_a_component_refuses(stack: cdk.Stack, by: str, value: Any, said: str) -> None:
+    """A wrong type is an error that names the property, and not one of the CDK or of Python."""
+    create: Any = getattr(TritonInferenceComponent, f"from_inference_component_{by}")
+    with pytest.raises(InvalidValueError, match=said):
+        create(stack, "C", value, endpoint=None)

@@ -304,6 +304,8 @@ def test_pruning_is_optional(path: Path) -> None:
         add_repository(make_stack(), path, prune_after=cdk.Duration.millis(500))
     with pytest.raises(InvalidValueError, match='prefix: must be of type str, got None; write "models/"'):
         add_repository(make_stack(), path, prefix=None)
+    with pytest.raises(InvalidValueError, match="removal_policy: buckets have no snapshots, got SNAPSHOT"):
+        add_repository(make_stack(), path, removal_policy=cdk.RemovalPolicy.SNAPSHOT)
 
 
 def test_sync_function_has_the_fixed_python(path: Path) -> None:
