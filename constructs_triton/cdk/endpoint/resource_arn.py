@@ -21,8 +21,10 @@ def arn_of(scope: Construct, resource: str, name: str) -> str:
         InvalidValueError: the name is not a string.
     """
     if not isinstance(name, str):
-        name_of = f"{resource.replace('-', '_')}_name"
-        raise InvalidValueError(f'{name_of}: must be a string, got {shown(name)}; write for example "digits"')
+        raise InvalidValueError(
+            f"{resource.replace('-', '_')}_name: must be a string, got {shown(name)}; write for example "
+            '"digits"'
+        )
     return Stack.of(scope).format_arn(service="sagemaker", resource=resource, resource_name=name)
 
 
