@@ -20,13 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-_SNIPPET = """
-  import boto3
-  runtime = boto3.client("sagemaker-runtime", endpoint_url="{url}", region_name="{region}",
-                         aws_access_key_id="local", aws_secret_access_key="local")
-  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
-"""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of ``local`` and its only action, ``up``."""
@@ -297,12 +290,14 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 
 
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
+    from constructs_triton.local.call_example import call_example, invocation_url  # noqa: PLC0415 - not for --help
+
     for endpoint in endpoints:
-        print(f"\n{endpoint.spec.name}  {url}/endpoints/{endpoint.spec.name}/invocations")
+        print(f"\n{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
         print("\n".join([*targets, *components]))
-        print(_snippet(url, endpoint))
+        print(call_example(url, endpoint))
     print("ready (press Ctrl-C to stop)", flush=True)
 
 
@@ -329,17 +324,3 @@ def _component_line(component: LocalComponent) -> str:
 
 def _model_of(container: ContainerSpec) -> str:
     return container.environment.get("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "the archive's only model")
-
-
-def _target(endpoint: RunningEndpoint) -> str:
-    """Return the argument that chooses what an endpoint runs, for endpoints that run several things."""
-    if endpoint.components:
-        name = next(iter(endpoint.components))
-        return f',\n                                     InferenceComponentName="{name}"'
-    archives = sorted(endpoint.spec.variants[0].container.archives)
-    return f', TargetModel="{archives[0]}"' if archives else ""
-
-
-def _snippet(url: str, endpoint: RunningEndpoint) -> str:
-    target = _target(endpoint)
-    return _SNIPPET.format(url=url, name=endpoint.spec.name, region=endpoint.spec.region, target=target)

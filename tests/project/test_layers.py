@@ -63,6 +63,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "bundled_servers",
         "containers",
         "gateway",
+        "call_example",
         "watch",
         "run",
         "endpoint",

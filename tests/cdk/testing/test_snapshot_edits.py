@@ -151,7 +151,7 @@ EDITS: dict[str, Edit] = {
         lambda old: re.sub(rb"max_queue_delay_microseconds: \d+", b"max_queue_delay_microseconds: 7", old),
     ),
     "a new model on the multi-model endpoint": with_model,
-    "a model less on the multi-model endpoint": without_model,
+    "a model removed from the multi-model endpoint": without_model,
     "`image`: another Triton version": option(lambda: {"image": TritonImage.dlc("25.09")}),
     "`instance_type`": option(lambda: {"instance_type": InstanceType.of("ml.g5.2xlarge")}),
     "`initial_instance_count`": option(lambda: {"initial_instance_count": 2}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,7 +19,13 @@ from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.run import RunOptions
 from constructs_triton.local.server.server import TritonServer
-from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
+from constructs_triton.local.sources.specs import (
+    AsyncInferenceSpec,
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
 
 URL = "http://127.0.0.1:8080"
 
@@ -201,6 +208,21 @@ def test_text_shows_how_to_call_every_endpoint(
         assert "Body=body)" in block
     assert 'EndpointName="many", ContentType=content_type, Body=body, TargetModel="a.tar.gz")' in many
     assert text.endswith("ready (press Ctrl-C to stop)\n")
+
+
+def test_asynchronous_endpoint_has_its_own_call(
+    runs: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """InvokeEndpoint would be refused; the request is a file in place of an object in S3."""
+    container = ContainerSpec("m", "", "s3://b/k", {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "digits"})
+    endpoint = _endpoint("queue", container)
+    endpoint.spec = replace(endpoint.spec, asynchronous=AsyncInferenceSpec("s3://results/out/"))
+    main(["local", "up"])
+    runs[0]["on_ready"](URL, [endpoint])
+    text = capsys.readouterr().out
+    assert f"queue  {URL}/endpoints/queue/async-invocations\n" in text
+    assert 'runtime.invoke_endpoint_async(EndpointName="queue"' in text
+    assert 'InputLocation="s3://results/in/1")' in text
 
 
 def test_components_are_listed_and_called_by_name(

@@ -1,0 +1,47 @@
+"""Shows how to call an endpoint that runs on this machine."""
+
+from __future__ import annotations
+
+from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+
+__all__ = ["call_example", "invocation_url"]
+
+_CLIENT = """
+  import boto3
+  runtime = boto3.client("sagemaker-runtime", endpoint_url="{url}", region_name="{region}",
+                         aws_access_key_id="local", aws_secret_access_key="local")
+"""
+_CALL = """\
+  response = runtime.invoke_endpoint(EndpointName="{name}", ContentType=content_type, Body=body{target})
+"""
+_ASYNC_CALL = """\
+  # The endpoint is asynchronous. The folder of --bucket-folder is its S3: write the request to the file
+  # FOLDER/{bucket}/in/1, and wait for the file of OutputLocation.
+  response = runtime.invoke_endpoint_async(EndpointName="{name}", ContentType=content_type,
+                                           InputLocation="s3://{bucket}/in/1")
+"""
+
+
+def invocation_url(url: str, endpoint: RunningEndpoint) -> str:
+    """Return the address that receives the requests of an endpoint."""
+    path = "invocations" if endpoint.spec.asynchronous is None else "async-invocations"
+    return f"{url}/endpoints/{endpoint.spec.name}/{path}"
+
+
+def call_example(url: str, endpoint: RunningEndpoint) -> str:
+    """Return lines of Python that call an endpoint with boto3."""
+    spec = endpoint.spec
+    client = _CLIENT.format(url=url, region=spec.region)
+    if spec.asynchronous is None:
+        return client + _CALL.format(name=spec.name, target=_target(endpoint))
+    bucket = spec.asynchronous.output_path.removeprefix("s3://").partition("/")[0]
+    return client + _ASYNC_CALL.format(name=spec.name, bucket=bucket)
+
+
+def _target(endpoint: RunningEndpoint) -> str:
+    """Return the argument that chooses what an endpoint runs, for endpoints that run several things."""
+    if endpoint.components:
+        name = next(iter(endpoint.components))
+        return f',\n                                     InferenceComponentName="{name}"'
+    archives = sorted(endpoint.spec.variants[0].container.archives)
+    return f', TargetModel="{archives[0]}"' if archives else ""
