@@ -102,6 +102,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
             InvalidValueError: bounds out of range, an initial copy count outside of them, or a second call.
         """
         check_copies(min_capacity, max_capacity)
+        self._check_environment()
         self._check_copy_count(min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(
@@ -145,6 +146,15 @@ class InferenceComponentBase(ComponentMetrics, Resource):
     def _initial_copy_count(self) -> float | None:
         """The number of copies at the first deployment; ``None`` if it is not known."""
         return None
+
+    def _check_environment(self) -> None:
+        there, here = (self.env.account, self.env.region), (self.stack.account, self.stack.region)
+        if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
+            raise InvalidValueError(
+                f"{self.node.path}: Application Auto Scaling scales components of its account and Region, "
+                f"{here[0]} and {here[1]}, got {there[0]} and {there[1]}; call auto_scale_copy_count in a "
+                "stack of that account and Region"
+            )
 
     def _check_copy_count(self, min_capacity: float, max_capacity: float) -> None:
         count = self._initial_copy_count()

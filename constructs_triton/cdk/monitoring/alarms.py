@@ -100,6 +100,7 @@ def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_p
     Raises:
         InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too long.
     """
+    check_type("actions", actions, (Sequence, "[SnsAction(topic)]"))
     check_count("actions", actions, _ACTIONS)
     for action in actions:
         check_has("actions", action, "bind", "SnsAction(topic)")

@@ -9,7 +9,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
-from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.cdk.validation.property_types import check_has, check_type
 from constructs_triton.errors import InvalidValueError
 
 __all__ = ["TritonComponentDashboard"]
@@ -43,6 +43,7 @@ class TritonComponentDashboard(Construct):
     ) -> None:
         if not components:
             raise InvalidValueError("components: must have at least one component; add one")
+        check_type("components", components, (Sequence, "[TritonInferenceComponent(...)]"))
         for component in components:
             check_has("components", component, "inference_component_name", "TritonInferenceComponent(...)")
         super().__init__(scope, id)

@@ -194,11 +194,21 @@ def check_schedule(
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
         if value is not None:
             check_range(f"{id}.{name}", value, RangeLimit(None, None))
+    if is_asynchronous and max_capacity == 0:
+        _check_stop(id, min_capacity)
+        return
     least = 0 if is_asynchronous else 1
     lower = least if min_capacity is None else min_capacity
     check_capacity(
         lower, max(lower, 1) if max_capacity is None else max_capacity, is_asynchronous=is_asynchronous
     )
+
+
+def _check_stop(id: str, min_capacity: float | None) -> None:
+    # A maximum of 0 keeps requests from starting anything until another schedule raises it.
+    if not is_token(min_capacity) and min_capacity != 0:
+        got = "no min_capacity" if min_capacity is None else f"{min_capacity:g}"
+        raise InvalidValueError(f"{id}.min_capacity: must be 0 with max_capacity 0, got {got}; set it to 0")
 
 
 def check_schedule_times(id: str, times: Mapping[str, object]) -> None:

@@ -68,6 +68,7 @@ class TritonScalableCopyCount(Construct):
         self._metric = partial(component_metric, inference_component_name=inference_component_name)
         self._tracking = TargetTracking(self, self.scalable_target, self._metric)
         self._wake_up: appscaling.StepScalingAction | None = None
+        self._has_stop = False
         if min_capacity == 0 or is_token(min_capacity):
             self._add_wake_up()
 
@@ -78,8 +79,11 @@ class TritonScalableCopyCount(Construct):
 
     @property
     def reaches_zero(self) -> bool:
-        """Whether the component may have no copies. A policy and an alarm then start the first one."""
-        return self._wake_up is not None
+        """Whether the component may have no copies.
+
+        A policy and an alarm then start the first one, except while a schedule keeps the maximum at 0.
+        """
+        return self._wake_up is not None or self._has_stop
 
     def scale_on_invocations_per_copy(
         self,
@@ -139,7 +143,7 @@ class TritonScalableCopyCount(Construct):
         policy = self._tracking.keep_utilization(
             "GPUUtilizationNormalized", id, target_utilization_percent, 1, with_gpu_cooldowns(options)
         )
-        if self.reaches_zero:
+        if self._wake_up is not None:
             Annotations.of(self).add_warning_v2(
                 "constructs-triton:no-utilization-at-zero", _NO_DATA_AT_ZERO.format(id=id)
             )
@@ -176,23 +180,29 @@ class TritonScalableCopyCount(Construct):
     ) -> None:
         """Change the minimum or maximum number of copies at a time, for example to 0 at night.
 
-        Other policies keep working between the new bounds. Times are in UTC unless ``time_zone`` is set.
+        Other policies keep working between the new bounds. With a maximum of 0, requests start no copy until
+        another schedule raises the maximum. Times are in UTC unless ``time_zone`` is set.
 
         Raises:
             InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
         """
-        add_schedule(
-            self.scalable_target,
-            id,
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-            may_be_zero=True,
-            schedule=schedule,
-            start_time=start_time,
-            end_time=end_time,
-            time_zone=time_zone,
-        )
-        if min_capacity == 0 and max_capacity != 0:
+        try:
+            add_schedule(
+                self.scalable_target,
+                id,
+                min_capacity=min_capacity,
+                max_capacity=max_capacity,
+                may_be_zero=True,
+                schedule=schedule,
+                start_time=start_time,
+                end_time=end_time,
+                time_zone=time_zone,
+            )
+        except InvalidValueError as error:
+            raise _about_copies(error) from None
+        if max_capacity == 0:
+            self._has_stop = True
+        elif min_capacity == 0:
             self._add_wake_up()
 
     def _add_wake_up(self) -> None:
@@ -210,5 +220,8 @@ def check_copies(min_capacity: float, max_capacity: float) -> None:
     try:
         targets.check_capacity(min_capacity, max_capacity, is_asynchronous=True)
     except InvalidValueError as error:
-        words = str(error).replace("instances", "copies").replace("instance", "copy")
-        raise InvalidValueError(words) from None
+        raise _about_copies(error) from None
+
+
+def _about_copies(error: InvalidValueError) -> InvalidValueError:
+    return InvalidValueError(str(error).replace("instances", "copies").replace("instance", "copy"))

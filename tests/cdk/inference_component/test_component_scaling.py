@@ -100,6 +100,29 @@ def test_zero_copies_have_a_way_back(tmp_path: Path) -> None:
     assert (first["Cooldown"], first["MetricAggregationType"]) == (60, "Maximum")
 
 
+def test_schedule_can_stop_a_component(stack: cdk.Stack, tmp_path: Path) -> None:
+    """With a maximum of 0 no request starts a copy, so no policy is added for that."""
+    component = add_component(add_endpoint(stack, min_instance_count=0), tmp_path)
+    count = component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+    schedule = appscaling.Schedule.cron(hour="20", minute="0")
+    for bounds, said in (
+        (
+            {"max_capacity": 0},
+            "min_capacity: must be 0 with max_capacity 0, got no min_capacity; set it to 0",
+        ),
+        ({"min_capacity": 1, "max_capacity": 0}, "min_capacity: must be 0 with max_capacity 0, got 1"),
+        ({"min_capacity": 0.5}, "min_capacity: must be a whole number of copies"),
+    ):
+        with pytest.raises(InvalidValueError, match=said):
+            count.scale_on_schedule("Night", schedule=schedule, **bounds)
+    count.scale_on_schedule("Night", schedule=schedule, min_capacity=0, max_capacity=0)
+    template = synthesize(stack)
+    [action] = only(template, "AWS::ApplicationAutoScaling::ScalableTarget")["ScheduledActions"]
+    assert action["ScalableTargetAction"] == {"MinCapacity": 0, "MaxCapacity": 0}
+    assert resources(template, "AWS::ApplicationAutoScaling::ScalingPolicy") == {}
+    assert "constructs-triton:component-keeps-instances" not in warnings_of(stack)
+
+
 @pytest.mark.parametrize(
     ("bounds", "said"),
     [

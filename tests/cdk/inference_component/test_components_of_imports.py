@@ -8,10 +8,10 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_iam as iam
-from cdk_apps import make_app, resources, synthesize
+from cdk_apps import make_app, make_stack, resources, synthesize
 from component_apps import G5, add_component, add_endpoint
 
-from constructs_triton import TritonComponentEndpoint, TritonInferenceComponent
+from constructs_triton import TritonComponentDashboard, TritonComponentEndpoint, TritonInferenceComponent
 from constructs_triton.errors import InvalidValueError
 
 
@@ -119,3 +119,27 @@ def test_import_of_a_component_refuses(stack: cdk.Stack, by: str, value: Any, sa
     create: Any = getattr(TritonInferenceComponent, f"from_inference_component_{by}")
     with pytest.raises(InvalidValueError, match=said):
         create(stack, "C", value, endpoint=None)
+
+
+def test_component_of_another_region_is_not_scaled_here() -> None:
+    """Application Auto Scaling finds a component in its own account and Region only."""
+    stack = make_stack(cdk.Environment(account="123456789012", region="eu-west-1"))
+    for region in ("eu-west-1", "us-east-1"):
+        prefix = f"arn:aws:sagemaker:{region}:123456789012"
+        endpoint = TritonComponentEndpoint.from_endpoint_arn(stack, region, f"{prefix}:endpoint/shared")
+        component = TritonInferenceComponent.from_inference_component_arn(
+            stack, f"C-{region}", f"{prefix}:inference-component/digits", endpoint=endpoint
+        )
+        if region == "eu-west-1":
+            component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+    with pytest.raises(InvalidValueError, match="123456789012 and eu-west-1, got 123456789012 and us-east-1"):
+        component.auto_scale_copy_count(min_capacity=1, max_capacity=2)
+
+
+def test_lists_of_one_are_written_as_lists(stack: cdk.Stack, tmp_path: Path) -> None:
+    """One component, or one action, in place of a list is an error that shows the list."""
+    component: Any = add_component(add_endpoint(stack), tmp_path)
+    with pytest.raises(InvalidValueError, match=r"components: must be of type list, .*write \[TritonInfer"):
+        TritonComponentDashboard(stack, "Dashboard", components=component)
+    with pytest.raises(InvalidValueError, match=r"actions: must be of type list, .*write \[SnsAction"):
+        component.add_alarms(actions=object())
