@@ -109,9 +109,10 @@ LINEAR_STEP_SIZE_PERCENT = RangeLimit(10, 50, "percent of the fleet")
 ROLLING_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the fleet")
 COPIES_BATCH_SIZE_PERCENT = RangeLimit(5, 50, "percent of the copies")
 
-# Application Auto Scaling. Only an asynchronous endpoint may have no instances.
+# Application Auto Scaling. An asynchronous endpoint may have no instances, and a component no copies.
 MIN_CAPACITY_REAL_TIME = RangeLimit(1, None, "instances")
 MIN_CAPACITY_ASYNC = RangeLimit(0, None, "instances")
+MIN_CAPACITY_COMPONENT = RangeLimit(0, None, "copies")
 COOLDOWN_SECONDS = RangeLimit(0, None, "seconds")
 SAFETY_FACTOR = RangeLimit(0, 1)
 

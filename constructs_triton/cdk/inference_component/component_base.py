@@ -18,11 +18,10 @@ from constructs_triton.cdk.monitoring.component_alarms import (
     TritonComponentAlarms,
 )
 from constructs_triton.cdk.monitoring.component_dashboard import TritonComponentDashboard
-from constructs_triton.cdk.scaling.scalable_copy_count import (
-    TritonScalableCopyCount,
-    check_copies,
-)
+from constructs_triton.cdk.scaling.scalable_copy_count import TritonScalableCopyCount
+from constructs_triton.cdk.scaling.targets import check_capacity
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
 __all__ = ["InferenceComponentBase"]
@@ -101,7 +100,7 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         Raises:
             InvalidValueError: bounds out of range, an initial copy count outside of them, or a second call.
         """
-        check_copies(min_capacity, max_capacity)
+        check_capacity(min_capacity, max_capacity, limits.MIN_CAPACITY_COMPONENT)
         self._check_environment()
         self._check_copy_count(min_capacity, max_capacity)
         if self._scalable is not None:

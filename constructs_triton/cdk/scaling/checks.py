@@ -177,9 +177,9 @@ def check_unguarded(id: str, *, is_guarded: bool) -> None:
 
 
 def check_schedule(
-    id: str, min_capacity: float | None, max_capacity: float | None, *, is_asynchronous: bool
+    id: str, min_capacity: float | None, max_capacity: float | None, least: RangeLimit
 ) -> None:
-    """Check the name and the bounds of a scheduled action.
+    """Check the name and the bounds of a scheduled action. ``least`` is the limit of the minimum.
 
     Raises:
         InvalidValueError: a character that names cannot contain, no bounds, or bounds out of range.
@@ -194,14 +194,11 @@ def check_schedule(
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
         if value is not None:
             check_range(f"{id}.{name}", value, RangeLimit(None, None))
-    if is_asynchronous and max_capacity == 0:
+    if least.minimum == 0 and max_capacity == 0:
         _check_stop(id, min_capacity)
         return
-    least = 0 if is_asynchronous else 1
-    lower = least if min_capacity is None else min_capacity
-    check_capacity(
-        lower, max(lower, 1) if max_capacity is None else max_capacity, is_asynchronous=is_asynchronous
-    )
+    lower = (least.minimum or 0) if min_capacity is None else min_capacity
+    check_capacity(lower, max(lower, 1) if max_capacity is None else max_capacity, least)
 
 
 def _check_stop(id: str, min_capacity: float | None) -> None:

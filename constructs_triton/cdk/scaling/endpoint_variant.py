@@ -10,7 +10,7 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import VariantMetrics
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
-from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan
+from constructs_triton.cdk.scaling.targets import CapacityPlan, check_capacity, check_plan, least_instances
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
@@ -89,7 +89,8 @@ class EndpointVariant(VariantMetrics):
             InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
                 call.
         """
-        check_capacity(min_capacity, max_capacity, is_asynchronous=self._owner.is_asynchronous)
+        least = least_instances(is_asynchronous=self._owner.is_asynchronous)
+        check_capacity(min_capacity, max_capacity, least)
         self._check_initial_count(min_capacity, max_capacity)
         if self._scalable is not None:
             raise InvalidValueError(

@@ -22,7 +22,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
     check_options,
     with_gpu_cooldowns,
 )
-from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import MIN_CAPACITY_COMPONENT
 from constructs_triton.tokens import is_token
 
 __all__ = ["TritonScalableCopyCount"]
@@ -52,7 +52,7 @@ class TritonScalableCopyCount(Construct):
         min_capacity: float,
         max_capacity: float,
     ) -> None:
-        check_copies(min_capacity, max_capacity)
+        targets.check_capacity(min_capacity, max_capacity, MIN_CAPACITY_COMPONENT)
         super().__init__(scope, id)
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
@@ -186,20 +186,17 @@ class TritonScalableCopyCount(Construct):
         Raises:
             InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
         """
-        try:
-            add_schedule(
-                self.scalable_target,
-                id,
-                min_capacity=min_capacity,
-                max_capacity=max_capacity,
-                may_be_zero=True,
-                schedule=schedule,
-                start_time=start_time,
-                end_time=end_time,
-                time_zone=time_zone,
-            )
-        except InvalidValueError as error:
-            raise _about_copies(error) from None
+        add_schedule(
+            self.scalable_target,
+            id,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            least=MIN_CAPACITY_COMPONENT,
+            schedule=schedule,
+            start_time=start_time,
+            end_time=end_time,
+            time_zone=time_zone,
+        )
         if max_capacity == 0:
             self._has_stop = True
         elif min_capacity == 0:
@@ -209,19 +206,3 @@ class TritonScalableCopyCount(Construct):
         if self._wake_up is None:
             failures = self._metric("NoCapacityInvocationFailures", statistic="Sum")
             self._wake_up = add_first_copy_policy(self, "WakeUp", self.scalable_target, failures)
-
-
-def check_copies(min_capacity: float, max_capacity: float) -> None:
-    """Check the bounds of the number of copies. The minimum may be 0.
-
-    Raises:
-        InvalidValueError: a bound is out of range, not a whole number, or the minimum is above the maximum.
-    """
-    try:
-        targets.check_capacity(min_capacity, max_capacity, is_asynchronous=True)
-    except InvalidValueError as error:
-        raise _about_copies(error) from None
-
-
-def _about_copies(error: InvalidValueError) -> InvalidValueError:
-    return InvalidValueError(str(error).replace("instances", "copies").replace("instance", "copy"))

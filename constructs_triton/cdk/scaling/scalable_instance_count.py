@@ -55,8 +55,10 @@ class TritonScalableInstanceCount(SimulatedScaling):
         is_asynchronous: bool = False,
         is_guarded: bool = False,
     ) -> None:
-        targets.check_capacity(min_capacity, max_capacity, is_asynchronous=is_asynchronous)
+        least = targets.least_instances(is_asynchronous=is_asynchronous)
+        targets.check_capacity(min_capacity, max_capacity, least)
         super().__init__(scope, id)
+        self._least = least
         self.min_capacity = min_capacity
         self.max_capacity = max_capacity
         self._instance_type = instance_type
@@ -323,7 +325,7 @@ class TritonScalableInstanceCount(SimulatedScaling):
             id,
             min_capacity=min_capacity,
             max_capacity=max_capacity,
-            may_be_zero=self._is_asynchronous,
+            least=self._least,
             schedule=schedule,
             start_time=start_time,
             end_time=end_time,

@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.scaling import checks
 from constructs_triton.cdk.scaling.service_linked_role import service_linked_role
+from constructs_triton.facts.limits import RangeLimit
 
 __all__ = ["ScheduleTimes", "add_schedule", "cfn_target", "make_scalable_target"]
 
@@ -63,14 +64,14 @@ def add_schedule(
     *,
     min_capacity: float | None,
     max_capacity: float | None,
-    may_be_zero: bool,
+    least: RangeLimit,
     **times: Unpack[ScheduleTimes],
 ) -> None:
-    """Change the bounds of a target at a time. The minimum is at least 1 unless it ``may_be_zero``.
+    """Change the bounds of a target at a time. ``least`` is the limit of the minimum.
 
     Raises:
         InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
     """
-    checks.check_schedule(id, min_capacity, max_capacity, is_asynchronous=may_be_zero)
+    checks.check_schedule(id, min_capacity, max_capacity, least)
     checks.check_schedule_times(id, times)
     target.scale_on_schedule(id, min_capacity=min_capacity, max_capacity=max_capacity, **times)

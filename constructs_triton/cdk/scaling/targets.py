@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol
 
 from aws_cdk import Duration
@@ -25,6 +26,7 @@ __all__ = [
     "check_positive",
     "gpus_of",
     "invocations_target",
+    "least_instances",
     "microseconds",
     "not_multiplied",
     "product",
@@ -59,25 +61,29 @@ class CapacityPlan(Protocol):
         ...
 
 
-def check_capacity(min_capacity: float, max_capacity: float, *, is_asynchronous: bool = False) -> None:
-    """Check the bounds of the instance count.
+def least_instances(*, is_asynchronous: bool) -> RangeLimit:
+    """Return the limit of a variant's minimum: on asynchronous endpoints, requests wait for an instance."""
+    return MIN_CAPACITY_ASYNC if is_asynchronous else MIN_CAPACITY_REAL_TIME
 
-    The minimum is 1, or 0 for an asynchronous endpoint, where requests are queued until an instance runs.
+
+def check_capacity(min_capacity: float, max_capacity: float, least: RangeLimit) -> None:
+    """Check the bounds of a number of instances or copies. ``least`` is the limit of the minimum.
 
     Raises:
         InvalidValueError: a bound is out of range, not a whole number, or the minimum is above the maximum.
     """
-    if min_capacity == 0 and not is_asynchronous:
+    if min_capacity == 0 and least == MIN_CAPACITY_REAL_TIME:
         raise InvalidValueError(
             f"min_capacity: must be {MIN_CAPACITY_REAL_TIME} on a real-time endpoint, got 0; "
             "raise it to 1, or set async_inference on the endpoint"
         )
-    least = MIN_CAPACITY_ASYNC if is_asynchronous else MIN_CAPACITY_REAL_TIME
     check_range("min_capacity", min_capacity, least)
-    check_range("max_capacity", max_capacity, MIN_CAPACITY_REAL_TIME)
+    check_range("max_capacity", max_capacity, replace(least, minimum=1))
     for name, value in (("min_capacity", min_capacity), ("max_capacity", max_capacity)):
         if not is_token(value) and value != int(value):
-            raise InvalidValueError(f"{name}: must be a whole number of instances, got {value:g}; round it")
+            raise InvalidValueError(
+                f"{name}: must be a whole number of {least.unit}, got {value:g}; round it"
+            )
     if not (is_token(min_capacity) or is_token(max_capacity)) and min_capacity > max_capacity:
         raise InvalidValueError(
             f"min_capacity: must not be above max_capacity {max_capacity:g}, got {min_capacity:g}; "
