@@ -76,6 +76,11 @@ def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
         assert [name for name in public if f"\n## {name} {{" not in api[package]] == []
 
 
+def test_pages_are_the_same_in_each_build(api: dict[str, str]) -> None:
+    """No default is shown as an address in memory."""
+    assert [page for page, text in api.items() if re.search(r"\bat 0x[0-9a-f]+", text)] == []
+
+
 def test_every_property_has_a_row_with_its_meaning(api: dict[str, str]) -> None:
     """The properties of endpoints have a row with type, default and meaning."""
     section = api["endpoints"].partition("\n## EndpointOptions")[2].partition("\n## ")[0]
