@@ -43,7 +43,7 @@ class TritonEndpoint(NewEndpoint):
         model: str | None = None,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        checked = checked_options("TritonEndpoint()", options)
+        checked = checked_options("TritonEndpoint()", options, ("model_repository", "model"))
         models = SingleModel.of_model(model_repository, model, checked["compression_type"])
         super().__init__(scope, id, models=models, options=checked)
 
@@ -71,7 +71,7 @@ class TritonEnsembleEndpoint(NewEndpoint):
         ensemble: str,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        checked = checked_options("TritonEnsembleEndpoint()", options)
+        checked = checked_options("TritonEnsembleEndpoint()", options, ("model_repository", "ensemble"))
         models = SingleModel.of_ensemble(model_repository, ensemble, checked["compression_type"])
         super().__init__(scope, id, models=models, options=checked)
 
@@ -101,6 +101,7 @@ class TritonMultiModelEndpoint(NewEndpoint):
         model_cache_setting: Literal["Enabled", "Disabled"] | None = None,
         **options: Unpack[EndpointOptions],
     ) -> None:
-        checked = checked_options("TritonMultiModelEndpoint()", options)
+        others = ("model_repository", "model_cache_setting")
+        checked = checked_options("TritonMultiModelEndpoint()", options, others)
         models = MultipleModels(model_repository, model_cache_setting=model_cache_setting)
         super().__init__(scope, id, models=models, options=checked)

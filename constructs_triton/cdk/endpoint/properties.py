@@ -162,15 +162,17 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
     ]
 
 
-def checked_options(callee: str, given: EndpointOptions) -> EndpointOptions:
+def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) -> EndpointOptions:
     """Check the properties of an endpoint and add the defaults.
+
+    ``others`` are the keyword arguments that the endpoint takes besides these properties.
 
     Raises:
         TypeError: there is no such property.
         InvalidValueError: a value is out of range, or two properties contradict each other.
     """
     _check_serverless(given)
-    check_options(callee, given, EndpointOptions)
+    check_options(callee, given, EndpointOptions, others=others)
     check_variant_options(given)
     if given.get("variants") is not None and given.get("variant_name") is not None:
         raise InvalidValueError(

@@ -24,6 +24,8 @@ from constructs_triton.tokens import is_token
 __all__ = ["InferenceComponentOptions", "checked_component_options"]
 
 _TEN_MINUTES = "Duration.minutes(10)"
+# The other keyword arguments of the construct.
+_OTHERS = ("endpoint", "model_repository", "model", "ensemble")
 _STRATEGIES = ("SPREAD", "BINPACK")
 
 
@@ -180,7 +182,7 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
     """
     refuse_of_component(given)
     _check_copy_count(given.get("copy_count"))
-    check_options("TritonInferenceComponent()", given, InferenceComponentOptions)
+    check_options("TritonInferenceComponent()", given, InferenceComponentOptions, others=_OTHERS)
     check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
     options = with_defaults(given, InferenceComponentOptions)
     _check_whole_imbalance(options["max_zone_imbalance"])

@@ -127,15 +127,19 @@ def declared_properties(options: type) -> Mapping[str, DeclaredProperty]:
     return {entry.name: entry for entry in sorted(entries, key=lambda entry: not entry.is_required)}
 
 
-def check_options(callee: str, given: Mapping[str, object], options: type) -> None:
+def check_options(
+    callee: str, given: Mapping[str, object], options: type, *, others: Sequence[str] = ()
+) -> None:
     """Check the names, types and limits of keyword arguments.
+
+    ``others`` are the keyword arguments that ``callee`` takes besides ``options``.
 
     Raises:
         TypeError: ``options`` declares no property of that name.
         InvalidValueError: a value has the wrong type or is outside its limit, or a required one is missing.
     """
     declared = declared_properties(options)
-    check_known(given, declared, callee)
+    check_known(given, [*others, *declared], callee)
     for entry in declared.values():
         if entry.is_required and given.get(entry.name) is None:
             raise InvalidValueError(f"{entry.name}: is required; write {entry.name}={entry.property.example}")

@@ -20,6 +20,7 @@ from constructs_triton import (
     ComponentDeployment,
     CopySize,
     ModelSource,
+    TritonEndpoint,
     TritonInferenceComponent,
     TritonModelRepository,
 )
@@ -159,6 +160,11 @@ def test_unknown_property_is_a_type_error(stack: cdk.Stack, tmp_path: Path) -> N
         add_endpoint(stack, max_instance_counts=1)
     with pytest.raises(TypeError, match="did you mean"):
         add_component(add_endpoint(stack), tmp_path, copy_counts=1)
+    options: Any = {"model_repository": None, "modle": "digits"}
+    with pytest.raises(TypeError, match="argument 'modle'; did you mean \"model\""):
+        TritonInferenceComponent(stack, "C", endpoint=add_endpoint(stack, "Other"), **options)
+    with pytest.raises(TypeError, match="argument 'modle'; did you mean \"model\""):
+        TritonEndpoint(stack, "E", **options)
 
 
 def test_gpus_are_refused_on_a_cpu_type(stack: cdk.Stack, tmp_path: Path) -> None:
