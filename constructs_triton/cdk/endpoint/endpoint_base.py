@@ -84,6 +84,9 @@ class EndpointBase(VariantMetrics, Resource):
     def variant(self, variant_name: str) -> EndpointVariant:
         """Return a production variant by its name.
 
+        Args:
+            variant_name: Name of the variant.
+
         Raises:
             InvalidValueError: there is no such variant.
         """
@@ -96,7 +99,12 @@ class EndpointBase(VariantMetrics, Resource):
     # Permissions.
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow a principal some actions on this endpoint, for example ``"sagemaker:DescribeEndpoint"``."""
+        """Allow a principal some actions on this endpoint.
+
+        Args:
+            grantee: Who gets the permission.
+            *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
+        """
         return self._grant(grantee, list(actions), {})
 
     def grant_invoke(
@@ -104,10 +112,14 @@ class EndpointBase(VariantMetrics, Resource):
     ) -> iam.Grant:
         """Allow a principal to call the endpoint (``sagemaker:InvokeEndpoint``).
 
-        ``target_models`` restricts a multi-model endpoint to some of its models: each is the name of a model
-        in the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a pattern such as
-        ``"tenant-a/*"``. A grant for a model allows its name with any digest, so it stays valid when the
-        content of the model changes.
+        A grant for a model allows its name with any digest, so it stays valid when the content of the model
+        changes.
+
+        Args:
+            grantee: Who gets the permission.
+            target_models: Models of a multi-model endpoint that may be called. Each is the name of a model in
+                the repository, a ``TargetModel`` such as ``"resnet.tar.gz"``, or a pattern such as
+                ``"tenant-a/*"``. Default: all.
 
         Raises:
             InvalidValueError: the endpoint serves one model, or no model has such a name.
@@ -119,6 +131,9 @@ class EndpointBase(VariantMetrics, Resource):
 
         The buckets of an imported endpoint are not known, so only ``sagemaker:InvokeEndpointAsync`` is
         granted.
+
+        Args:
+            grantee: Who gets the permission.
 
         Raises:
             InvalidValueError: the endpoint has no ``async_inference``.
@@ -137,6 +152,9 @@ class EndpointBase(VariantMetrics, Resource):
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
         """Allow a principal to call the endpoint and receive the response as a stream.
 
+        Args:
+            grantee: Who gets the permission.
+
         Raises:
             InvalidValueError: the endpoint is a multi-model endpoint. The streaming call has no
                 ``TargetModel`` (botocore sagemaker-runtime service model).
@@ -154,6 +172,9 @@ class EndpointBase(VariantMetrics, Resource):
 
         These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
         a call loads the model. The stack of an imported endpoint is not known, so its events are not granted.
+
+        Args:
+            grantee: Who gets the permission.
         """
         stack = Stack.of(self)
         is_imported = self.node.default_child is None
@@ -204,6 +225,10 @@ class EndpointBase(VariantMetrics, Resource):
         SageMaker refuses a later deployment that changes the instance type of a scaled variant or removes
         it, unless the endpoint has ``scaling_guard=True``.
 
+        Args:
+            min_capacity: Minimum number of instances; 0 only on an asynchronous endpoint.
+            max_capacity: Maximum number of instances.
+
         Raises:
             InvalidValueError: the endpoint has several variants, or a capacity is out of range.
         """
@@ -212,7 +237,11 @@ class EndpointBase(VariantMetrics, Resource):
         )
 
     def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
-        """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`."""
+        """Scale the endpoint's only variant by a plan; see :meth:`EndpointVariant.apply_plan`.
+
+        Args:
+            plan: A ``constructs_triton.planning.Plan``, or an object with its attributes.
+        """
         return self._only_variant().apply_plan(plan)
 
     def add_alarms(
@@ -223,7 +252,13 @@ class EndpointBase(VariantMetrics, Resource):
         alarm_name_prefix: str | None = None,
         **thresholds: Unpack[AlarmThresholds],
     ) -> TritonAlarms:
-        """Add alarms, after scaling is set up; the properties are those of :class:`TritonAlarms`."""
+        """Add alarms, after scaling is set up; the properties are those of :class:`TritonAlarms`.
+
+        Args:
+            id: Construct id of the alarms.
+            actions: At most 5 actions of each alarm.
+            alarm_name_prefix: Prefix of the alarms' names. Default: CloudFormation generates the names.
+        """
         return TritonAlarms(
             self, id, endpoint=self, actions=actions, alarm_name_prefix=alarm_name_prefix, **thresholds
         )
@@ -236,7 +271,15 @@ class EndpointBase(VariantMetrics, Resource):
         model_latency_objective: Duration | None = None,
         default_interval: Duration | None = None,
     ) -> TritonDashboard:
-        """Add a dashboard, after scaling is set up; see :class:`TritonDashboard`."""
+        """Add a dashboard, after scaling is set up; see :class:`TritonDashboard`.
+
+        Args:
+            id: Construct id of the dashboard.
+            dashboard_name: Name of the dashboard. Default: generated by CloudFormation.
+            model_latency_objective: Latency that is drawn as a line into the latency graphs. Default: no
+                line.
+            default_interval: Time range that is shown at first. Default: 3 hours.
+        """
         return TritonDashboard(
             self,
             id,
@@ -249,8 +292,9 @@ class EndpointBase(VariantMetrics, Resource):
     def export_outputs(self, *, export_name_prefix: str | None = None) -> None:
         """Add the endpoint's name and ARN to the outputs of the stack.
 
-        With ``export_name_prefix`` other stacks can import them as ``<prefix>-endpoint-name`` and
-        ``<prefix>-endpoint-arn``.
+        Args:
+            export_name_prefix: Other stacks can import the outputs as ``<prefix>-endpoint-name`` and
+                ``<prefix>-endpoint-arn``. Default: they are not exported.
         """
         values = {"name": self._endpoint_name, "arn": self._endpoint_arn}
         for what, value in values.items():

@@ -94,12 +94,20 @@ class NewEndpoint(EndpointBase):
 
     @classmethod
     def from_endpoint_name(cls, scope: Construct, id: str, endpoint_name: str) -> ImportedTritonEndpoint:
-        """Refer to an endpoint of this account and Region with one variant, ``"AllTraffic"``."""
+        """Refer to an endpoint of this account and Region with one variant, ``"AllTraffic"``.
+
+        Args:
+            endpoint_name: Name of the endpoint.
+        """
         return cls.from_endpoint_attributes(scope, id, endpoint_name=endpoint_name)
 
     @classmethod
     def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedTritonEndpoint:
-        """Refer to an endpoint by its ARN, also in another account or Region."""
+        """Refer to an endpoint by its ARN, also in another account or Region.
+
+        Args:
+            endpoint_arn: ARN of the endpoint.
+        """
         return cls.from_endpoint_attributes(scope, id, endpoint_arn=endpoint_arn)
 
     @classmethod
@@ -115,9 +123,12 @@ class NewEndpoint(EndpointBase):
     ) -> ImportedTritonEndpoint:
         """Refer to an endpoint by its name or its ARN.
 
-        ``variants`` maps the names of the variants to their instance types. The default is one variant,
-        ``"AllTraffic"``. An instance type may be ``None``; scaling on GPU utilization then needs
-        ``gpu_count``. ``is_asynchronous`` is whether the endpoint was created with asynchronous inference.
+        Args:
+            endpoint_name: Name of an endpoint of this account and Region; instead of ``endpoint_arn``.
+            endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
+            variants: Instance type of each variant, by name. A type may be ``None``; scaling on GPU
+                utilization then needs ``gpu_count``. Default: one variant, ``"AllTraffic"``.
+            is_asynchronous: Whether the endpoint was created with asynchronous inference. Default: not known.
 
         Raises:
             InvalidValueError: both or neither of name and ARN are given, or one of them is invalid.
@@ -182,7 +193,11 @@ class NewEndpoint(EndpointBase):
     # Additions.
 
     def add_to_role_policy(self, statement: iam.PolicyStatement) -> None:
-        """Add a statement to the execution role. The models are created after it."""
+        """Add a statement to the execution role. The models are created after it.
+
+        Args:
+            statement: The permissions.
+        """
         result = self._execution.role.add_to_principal_policy(statement)
         if result.policy_dependable is not None:
             for model in self._cfn_models:

@@ -51,19 +51,16 @@ _Component = sagemaker.CfnInferenceComponent
 class TritonInferenceComponent(InferenceComponentBase):
     """A model or an ensemble with its own copies on the shared instances of an endpoint.
 
-    ``endpoint``
-        A ``TritonComponentEndpoint``, created in this app or imported with its role.
-    ``model_repository``
-        The repository that contains the model.
-    ``model``
-        The name of the model. Default: the only model of the repository that is not just a step of an
-        ensemble.
-    ``ensemble``
-        The name of an ensemble, in place of ``model``.
-
     The model has the role, the VPC and the network isolation of the endpoint. A new name, endpoint or variant
     replaces the component: CloudFormation creates the new one before it deletes the old one. After an error,
     nothing has been added to the stack.
+
+    Args:
+        endpoint: A ``TritonComponentEndpoint``, created in this app or imported with its role.
+        model_repository: The repository that contains the model.
+        model: The name of the model. Default: the repository's only model that is not just a step of an
+            ensemble.
+        ensemble: The name of an ensemble, in place of ``model``.
 
     Raises:
         TypeError: there is no such property.
@@ -119,7 +116,11 @@ class TritonInferenceComponent(InferenceComponentBase):
     def from_inference_component_name(
         cls, scope: Construct, id: str, inference_component_name: str, *, endpoint: ComponentEndpointBase
     ) -> ImportedInferenceComponent:
-        """Refer to a component of this account and Region, and its endpoint, new or imported."""
+        """Refer to a component of this account and Region, and its endpoint, new or imported.
+
+        Args:
+            inference_component_name: Name of the component.
+        """
         return ImportedInferenceComponent(
             scope,
             id,
@@ -133,6 +134,9 @@ class TritonInferenceComponent(InferenceComponentBase):
         cls, scope: Construct, id: str, inference_component_arn: str, *, endpoint: ComponentEndpointBase
     ) -> ImportedInferenceComponent:
         """Refer to a component by its ARN, also in another account or Region.
+
+        Args:
+            inference_component_arn: ARN of the component.
 
         Raises:
             InvalidValueError: the ARN is not that of a component.

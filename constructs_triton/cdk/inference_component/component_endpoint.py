@@ -98,12 +98,20 @@ class TritonComponentEndpoint(ComponentEndpointBase):
 
     @classmethod
     def from_endpoint_name(cls, scope: Construct, id: str, endpoint_name: str) -> ImportedComponentEndpoint:
-        """Refer to an endpoint of this account and Region with the variant ``"AllTraffic"``."""
+        """Refer to an endpoint of this account and Region with the variant ``"AllTraffic"``.
+
+        Args:
+            endpoint_name: Name of the endpoint.
+        """
         return cls.from_endpoint_attributes(scope, id, endpoint_name=endpoint_name)
 
     @classmethod
     def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedComponentEndpoint:
-        """Refer to an endpoint by its ARN, also in another account or Region."""
+        """Refer to an endpoint by its ARN, also in another account or Region.
+
+        Args:
+            endpoint_arn: ARN of the endpoint.
+        """
         return cls.from_endpoint_attributes(scope, id, endpoint_arn=endpoint_arn)
 
     @classmethod
@@ -123,6 +131,13 @@ class TritonComponentEndpoint(ComponentEndpointBase):
         To add components, set ``instance_type``, ``role`` and, as they are on the endpoint, ``vpc``,
         ``vpc_subnets``, ``security_groups`` and ``enable_network_isolation``: the models of the components
         must have the same.
+
+        Args:
+            endpoint_name: Name of an endpoint of this account and Region; instead of ``endpoint_arn``.
+            endpoint_arn: ARN of the endpoint; instead of ``endpoint_name``.
+            variant_name: Name of its variant.
+            instance_type: Type of the instances. Default: not known.
+            **host: Role and network of the endpoint, as in the constructor.
 
         Raises:
             TypeError: there is no such property.

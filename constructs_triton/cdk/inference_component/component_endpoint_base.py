@@ -98,15 +98,28 @@ class ComponentEndpointBase(VariantMetrics, Resource):
         return self._has_network_isolation
 
     def check_component(self, component: ComponentCopies) -> None:
-        """Check that a further component fits. The instances of an imported endpoint are not known."""
+        """Check that a further component fits. The instances of an imported endpoint are not known.
+
+        Args:
+            component: The component with its number of copies.
+        """
 
     def add_component(self, component: PlacedComponent, image: TritonImage) -> None:
-        """Note a component that was created on the endpoint."""
+        """Note a component that was created on the endpoint.
+
+        Args:
+            component: The component.
+            image: Image of its container.
+        """
 
     def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow a principal some actions on this endpoint, for example ``"sagemaker:DescribeEndpoint"``.
+        """Allow a principal some actions on this endpoint.
 
         To allow calls, use ``grant_invoke`` of a component.
+
+        Args:
+            grantee: Who gets the permission.
+            *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
         """
         return iam.Grant.add_to_principal(
             grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn]
@@ -117,6 +130,9 @@ class ComponentEndpointBase(VariantMetrics, Resource):
 
         The statements include the log groups of all components of the account and Region. The stack of an
         imported endpoint is not known, so its events are not granted.
+
+        Args:
+            grantee: Who gets the permission.
         """
         stack = Stack.of(self)
         statements = operating_statements(

@@ -64,7 +64,11 @@ class ComponentMetrics:
         raise NotImplementedError
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return any metric that SageMaker publishes for the component, with its namespace."""
+        """Return any metric that SageMaker publishes for the component, with its namespace.
+
+        Args:
+            metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
+        """
         name = self._metric_component_name()
         return component_metric(metric_name, inference_component_name=name, **options)
 
@@ -121,7 +125,11 @@ class ComponentMetrics:
         return self.metric("MemoryUtilizationNormalized", **options)
 
     def metric_copy_count(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Number of copies, calculated from the invocations in total and per copy."""
+        """Number of copies, calculated from the invocations in total and per copy.
+
+        Args:
+            period: Period of the metric. Default: 1 minute.
+        """
         return copy_count_metric(inference_component_name=self._metric_component_name(), period=period)
 
 

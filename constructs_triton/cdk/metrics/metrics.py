@@ -113,7 +113,11 @@ class VariantMetrics:
         raise NotImplementedError
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return any metric that SageMaker publishes, with its namespace and dimensions."""
+        """Return any metric that SageMaker publishes, with its namespace and dimensions.
+
+        Args:
+            metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
+        """
         # The queue belongs to the endpoint, so an endpoint with several variants has its metrics too.
         has_variant = metric_definition(metric_name).has_variant_dimension
         return variant_metric(
@@ -160,7 +164,9 @@ class VariantMetrics:
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
         """Time until the container responded, in **microseconds**. Default statistic: p99.
 
-        With ``unit=Unit.MILLISECONDS`` or ``Unit.SECONDS`` metric math converts the values.
+        Args:
+            unit: ``Unit.MILLISECONDS`` or ``Unit.SECONDS``, to which metric math converts the values.
+                Default: microseconds.
 
         Raises:
             InvalidValueError: another unit.
@@ -170,13 +176,19 @@ class VariantMetrics:
     def metric_overhead_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-        """Time that SageMaker added, in **microseconds**; see :meth:`metric_model_latency`."""
+        """Time that SageMaker added, in **microseconds**.
+
+        The arguments are those of :meth:`metric_model_latency`.
+        """
         return _in_unit(self.metric("OverheadLatency", **_or_p99(options)), unit)
 
     def metric_first_chunk_latency(
         self, *, unit: cloudwatch.Unit | None = None, **options: Unpack[MetricOptions]
     ) -> cloudwatch.Metric | cloudwatch.MathExpression:
-        """Time to a stream's first chunk, in **microseconds**; see :meth:`metric_model_latency`."""
+        """Time to a stream's first chunk, in **microseconds**.
+
+        The arguments are those of :meth:`metric_model_latency`.
+        """
         return _in_unit(self.metric("FirstChunkLatency", **_or_p99(options)), unit)
 
     # Instances.
@@ -206,8 +218,11 @@ class VariantMetrics:
     ) -> cloudwatch.MathExpression:
         """Number of instances, calculated from the invocations in total and per instance.
 
-        There is no value while there are no invocations. Set ``from_queue`` for an asynchronous endpoint, to
-        calculate it from the backlog.
+        There is no value while there are no invocations.
+
+        Args:
+            from_queue: Whether to calculate it from the backlog, for an asynchronous endpoint.
+            period: Period of the metric. Default: 1 minute.
         """
         names = {
             "endpoint_name": self._metric_endpoint_name(),

@@ -45,17 +45,33 @@ class IInferenceComponent(Protocol):
         ...
 
     def grant_invoke(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call this component."""
+        """Allow a principal to call this component.
+
+        Args:
+            grantee: Who gets the permission.
+        """
         ...
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call this component and receive the response as a stream."""
+        """Allow a principal to call this component and receive the response as a stream.
+
+        Args:
+            grantee: Who gets the permission.
+        """
         ...
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return any metric that SageMaker publishes for the component."""
+        """Return any metric that SageMaker publishes for the component.
+
+        Args:
+            metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
+        """
         ...
 
     def metric_copy_count(self, *, period: Duration | None = None) -> cloudwatch.MathExpression:
-        """Number of copies, calculated from the invocations in total and per copy."""
+        """Number of copies, calculated from the invocations in total and per copy.
+
+        Args:
+            period: Period of the metric. Default: 1 minute.
+        """
         ...

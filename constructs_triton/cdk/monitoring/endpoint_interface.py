@@ -57,23 +57,45 @@ class ITritonEndpoint(Protocol):
     def grant_invoke(
         self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
     ) -> iam.Grant:
-        """Allow a principal to call the endpoint, or only some models of a multi-model endpoint."""
+        """Allow a principal to call the endpoint, or only some models of a multi-model endpoint.
+
+        Args:
+            grantee: Who gets the permission.
+            target_models: Models, archives or patterns of archives that may be called. Default: all.
+        """
         ...
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to queue requests and to read the responses."""
+        """Allow a principal to queue requests and to read the responses.
+
+        Args:
+            grantee: Who gets the permission.
+        """
         ...
 
     def grant_invoke_with_response_stream(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal to call the endpoint and receive the response as a stream."""
+        """Allow a principal to call the endpoint and receive the response as a stream.
+
+        Args:
+            grantee: Who gets the permission.
+        """
         ...
 
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
     ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count of the only variant."""
+        """Let Application Auto Scaling choose the instance count of the only variant.
+
+        Args:
+            min_capacity: Minimum number of instances; 0 only on an asynchronous endpoint.
+            max_capacity: Maximum number of instances.
+        """
         ...
 
     def metric(self, metric_name: str, **options: Unpack[MetricOptions]) -> cloudwatch.Metric:
-        """Return any metric that SageMaker publishes for the endpoint."""
+        """Return any metric that SageMaker publishes for the endpoint.
+
+        Args:
+            metric_name: CloudWatch's name of the metric, such as ``"ModelLatency"``.
+        """
         ...

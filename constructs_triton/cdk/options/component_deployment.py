@@ -26,23 +26,40 @@ _Component = sagemaker.CfnInferenceComponent
 
 @dataclass(frozen=True, slots=True)
 class CopySize:
-    """A part of the copies of a component. Create it with :meth:`percent` or :meth:`copies`."""
+    """A part of the copies of a component. Create it with :meth:`percent` or :meth:`copies`.
+
+    Args:
+        type: Whether ``value`` is a percentage or a number of copies.
+        value: The size, a whole number.
+    """
 
     type: Literal["CAPACITY_PERCENT", "COPY_COUNT"]
     value: float
 
     @classmethod
     def percent(cls, value: float) -> CopySize:
-        """A percentage of the copies."""
+        """A percentage of the copies.
+
+        Args:
+            value: The percentage, such as 50.
+        """
         return cls("CAPACITY_PERCENT", value)
 
     @classmethod
     def copies(cls, count: float) -> CopySize:
-        """A number of copies. SageMaker compares it with the copies that run, which scaling changes."""
+        """A number of copies. SageMaker compares it with the copies that run, which scaling changes.
+
+        Args:
+            count: The number, at least 1.
+        """
         return cls("COPY_COUNT", count)
 
     def check(self, property: str, percent: limits.RangeLimit) -> None:
         """Check the value.
+
+        Args:
+            property: Name of the property in the error.
+            percent: Allowed percentages.
 
         Raises:
             InvalidValueError: a percentage outside the limit, or less than one copy.
@@ -68,6 +85,16 @@ class ComponentDeployment:
     SageMaker uses it for updates only, and refuses an update of nothing else. So set it at the first
     deployment, and change it only together with the model, the image or another property.
 
+    Args:
+        maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. ``None`` replaces all at
+            once.
+        rollback_maximum_batch_size: Copies that a rollback replaces at a time. Default: 100 percent.
+        wait_interval: How long the alarms are monitored after each batch, at most 1 hour.
+        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. Default:
+            SageMaker's.
+        alarms: Alarms that roll the update back, at most 10. An alarm that is created in this app needs an
+            ``alarm_name``.
+
     Raises:
         InvalidValueError: SageMaker would refuse a size, a duration or the number of alarms.
     """
@@ -90,9 +117,10 @@ class ComponentDeployment:
     ) -> ComponentDeployment:
         """Replace the copies in batches. The instances need room for one batch more.
 
-        ``maximum_batch_size`` is 5 to 50 percent. Default: 50 percent. ``wait_interval`` is how long the
-        alarms are monitored after each batch, at most 1 hour. Default: 1 minute. An alarm that is created in
-        this app needs an ``alarm_name``.
+        Args:
+            maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. Default: 50 percent.
+            wait_interval: How long the alarms are monitored after each batch, at most 1 hour. Default: 1
+                minute.
         """
         return cls(
             maximum_batch_size=CopySize.percent(50) if maximum_batch_size is None else maximum_batch_size,
@@ -128,7 +156,11 @@ class ComponentDeployment:
         check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
 
     def batch_of(self, copies: float) -> float:
-        """Return how many copies an update starts beside ``copies``, at least 1."""
+        """Return how many copies an update starts beside the running ones, at least 1.
+
+        Args:
+            copies: Copies that run.
+        """
         size = self.maximum_batch_size
         if size is None or is_token(copies) or is_token(size.value):
             return copies
@@ -137,7 +169,11 @@ class ComponentDeployment:
     def render(
         self, alarm_names: Sequence[str]
     ) -> sagemaker.CfnInferenceComponent.InferenceComponentDeploymentConfigProperty | None:
-        """Return the property of the component, with the names of the alarms that roll an update back."""
+        """Return the property of the component, with the names of the alarms that roll an update back.
+
+        Args:
+            alarm_names: Names of the alarms.
+        """
         size, rollback_size = self.maximum_batch_size, self.rollback_maximum_batch_size
         if size is None:
             return None

@@ -19,7 +19,12 @@ class CoreDump:
     """Where SageMaker writes the core dump of a container that crashed.
 
     A core dump contains the memory of the process, including weights and requests, so restrict access to the
-    bucket. The execution role may write below ``prefix`` only. Default: ``"core-dumps"``.
+    bucket.
+
+    Args:
+        bucket: Bucket of the core dumps.
+        prefix: Beginning of their keys. The execution role may write below it only.
+        encryption_key: KMS key that encrypts them. Default: none is set.
 
     Raises:
         InvalidValueError: a value has the wrong type, or the prefix is empty or ends with "/".

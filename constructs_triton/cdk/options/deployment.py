@@ -24,23 +24,40 @@ _INSTANCES = limits.RangeLimit(1, None, "instances")
 
 @dataclass(frozen=True, slots=True)
 class CapacitySize:
-    """A part of the fleet of a variant. Create it with :meth:`percent` or :meth:`instances`."""
+    """A part of the fleet of a variant. Create it with :meth:`percent` or :meth:`instances`.
+
+    Args:
+        type: Whether ``value`` is a percentage or a number of instances.
+        value: The size.
+    """
 
     type: Literal["CAPACITY_PERCENT", "INSTANCE_COUNT"]
     value: float
 
     @classmethod
     def percent(cls, value: float) -> CapacitySize:
-        """A percentage of the variant's instances."""
+        """A percentage of the variant's instances.
+
+        Args:
+            value: The percentage, such as 25.
+        """
         return cls("CAPACITY_PERCENT", value)
 
     @classmethod
     def instances(cls, count: float) -> CapacitySize:
-        """A number of instances. SageMaker applies the limits in percent to it as well."""
+        """A number of instances. SageMaker applies the limits in percent to it as well.
+
+        Args:
+            count: The number, at least 1.
+        """
         return cls("INSTANCE_COUNT", count)
 
     def check(self, property: str, percent: limits.RangeLimit) -> None:
         """Check the value.
+
+        Args:
+            property: Name of the property in the error.
+            percent: Allowed percentages.
 
         Raises:
             InvalidValueError: a percentage outside the limit, or less than one instance.
@@ -56,8 +73,17 @@ class CapacitySize:
 class Deployment:
     """How a new configuration replaces the old one. Create it with one of the class methods.
 
-    SageMaker rolls the update back when one of ``alarms`` goes into alarm. An alarm on the endpoint's own
-    metrics is created after the endpoint: pass it to ``endpoint.add_rollback_alarms`` instead.
+    Args:
+        strategy: How the traffic is shifted.
+        size: First or further part of the traffic, or batch of instances.
+        rollback_size: Batch of instances of a rollback. Default: 100 percent.
+        wait_interval: How long the alarms are monitored after each part or batch, at most 1 hour.
+        termination_wait: How long the old fleet is kept after the traffic has shifted, at most 1 hour.
+            Default: 0 seconds.
+        maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. It must be
+            longer than all waits together. Default: SageMaker's.
+        alarms: Alarms that roll the update back. An alarm on the endpoint's own metrics is created after the
+            endpoint: pass it to ``endpoint.add_rollback_alarms`` instead.
 
     Raises:
         InvalidValueError: SageMaker would refuse a size or a duration.
@@ -79,10 +105,7 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: shift all traffic at once.
-
-        The old fleet is deleted after ``termination_wait``. Default: 0 seconds.
-        """
+        """Blue/green: shift all traffic at once."""
         return cls(
             strategy="ALL_AT_ONCE",
             termination_wait=termination_wait,
@@ -100,10 +123,11 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: shift a small part of the traffic first, and the rest after ``wait_interval``.
+        """Blue/green: shift a small part of the traffic first, and the rest after a wait.
 
-        ``canary_size`` is at most 50 percent. Default: 10 percent. ``wait_interval`` is at most 1 hour.
-        Default: 10 minutes.
+        Args:
+            canary_size: First part, at most 50 percent. Default: 10 percent.
+            wait_interval: Time until the rest is shifted, at most 1 hour. Default: 10 minutes.
         """
         return cls(
             strategy="CANARY",
@@ -124,10 +148,11 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: shift the traffic in equal steps.
+        """Blue/green: shift the traffic in equal steps. All waits together must take less than 8 hours.
 
-        ``step_size`` is 10 to 50 percent. Default: 25 percent. ``wait_interval`` is the time between two
-        steps, at most 1 hour. Default: 10 minutes. All waits together must take less than 8 hours.
+        Args:
+            step_size: Part that is shifted in each step, 10 to 50 percent. Default: 25 percent.
+            wait_interval: Time between two steps, at most 1 hour. Default: 10 minutes.
         """
         return cls(
             strategy="LINEAR",
@@ -150,9 +175,13 @@ class Deployment:
     ) -> Deployment:
         """Replace the instances in batches, without a second fleet. Supports one variant only.
 
-        ``maximum_batch_size`` is 5 to 50 percent. Default: 25 percent. ``wait_interval`` is how long the
-        alarms are monitored after each batch. Default: 5 minutes. All waits together must take less than
-        8 hours.
+        All waits together must take less than 8 hours.
+
+        Args:
+            maximum_batch_size: Instances that are replaced at a time, 5 to 50 percent. Default: 25 percent.
+            wait_interval: How long the alarms are monitored after each batch, at most 1 hour. Default: 5
+                minutes.
+            rollback_maximum_batch_size: Instances that a rollback replaces at a time. Default: 100 percent.
         """
         return cls(
             strategy="ROLLING",
@@ -221,7 +250,11 @@ class Deployment:
         return self._wait_count() * interval + termination
 
     def render(self, alarm_names: Sequence[str]) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
-        """Return the property of the endpoint, with the names of the alarms that roll it back."""
+        """Return the property of the endpoint, with the names of the alarms that roll it back.
+
+        Args:
+            alarm_names: Names of the alarms.
+        """
         endpoint = sagemaker.CfnEndpoint
         rollback = endpoint.AutoRollbackConfigProperty(
             alarms=[endpoint.AlarmProperty(alarm_name=name) for name in alarm_names]

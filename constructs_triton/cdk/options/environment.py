@@ -9,6 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
+from constructs_triton.cdk.options.environment_findings import (
+    error,
+    no_number,
+    not_live,
+    single_model_only,
+    without_effect,
+)
 from constructs_triton.cdk.options.environment_values import (
     SIZES,
     ByteSize,
@@ -46,36 +53,34 @@ _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
 class TritonEnvironment:
     """Environment variables of the Triton container. ``None`` uses the default of the image.
 
-    ``default_model_name``
-        The model that is loaded and that answers ``/invocations``. Single-model endpoints only.
-    ``ping_mode``
-        What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server). Default on
-        multi-model endpoints: ``"live"``.
-    ``inference_type``
-        What ``/invocations`` calls. Image 25.03 or later, single-model endpoints only.
-    ``model_namespacing``
-        Whether several archives may contain models of the same name. (The variable is called
-        ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
-    ``thread_count``, ``buffer_manager_thread_count``
-        Number of threads that answer requests, and of threads that copy tensors.
-    ``model_load_gpu_limit``
-        Fraction of the memory of each GPU, 0 to 1. Above it, no further model is loaded.
-    ``shm_default_byte_size``, ``shm_growth_byte_size``
-        Shared memory of each instance of a Python backend model: its initial size, at least 1 MiB, and the
-        step by which it grows. ``Size.mebibytes(64)``, or a number of bytes.
-    ``log_verbose``
-        Verbose logging. Default: ``False``. The default of the image is on, which logs every request.
-    ``allow_metrics``, ``metrics_port``, ``allow_grpc``, ``grpc_port``
-        Ports inside the container, which SageMaker does not expose.
-    ``tensorflow_version``
-        1 or 2. Images from 25.03 on contain no TensorFlow and ignore it.
-    ``additional_models``
-        Further models to load besides the default model, for example those that business logic scripting
-        calls. Single-model endpoints only.
-    ``additional_args``
-        Further arguments of ``tritonserver``, without white space: the script of the image cannot quote.
-    ``extra``
-        Any other variable.
+    Args:
+        default_model_name: Model that is loaded and that answers ``/invocations``. Single-model endpoints
+            only.
+        ping_mode: What health checks wait for: ``"ready"`` (all models) or ``"live"`` (the server).
+            Multi-model endpoints use ``"live"`` by default.
+        inference_type: What ``/invocations`` calls. Image 25.03 or later, single-model endpoints only.
+        model_namespacing: Whether several archives may contain models of the same name. (The variable is
+            called ``..._DISABLE_MODEL_NAMESPACING``, but ``true`` enables namespacing.)
+        thread_count: Number of threads that answer requests.
+        buffer_manager_thread_count: Number of threads that copy tensors.
+        model_load_gpu_limit: Fraction of the memory of each GPU, 0 to 1. Above it, no further model is
+            loaded.
+        shm_default_byte_size: Initial shared memory of each instance of a Python backend model, at least 1
+            MiB. ``Size.mebibytes(64)``, or a number of bytes.
+        shm_growth_byte_size: Step by which that memory grows.
+        log_verbose: Verbose logging. Default: ``False``. The image's default is on, which logs every request.
+        log_info: Whether Triton logs information. Default: yes.
+        log_warning: Whether Triton logs warnings. Default: yes.
+        log_error: Whether Triton logs errors. Default: yes.
+        allow_metrics: Whether Triton serves metrics inside the container; SageMaker does not expose the port.
+        metrics_port: Port of the metrics.
+        allow_grpc: Whether Triton serves gRPC inside the container; SageMaker does not expose the port.
+        grpc_port: Port of gRPC.
+        tensorflow_version: 1 or 2. Images from 25.03 on contain no TensorFlow and ignore it.
+        additional_models: Further models to load besides the default model, for example those that business
+            logic scripting calls. Single-model endpoints only.
+        additional_args: Further arguments of ``tritonserver``, without white space: the image cannot quote.
+        extra: Any other variable.
 
     Raises:
         InvalidValueError: the image would refuse a value. Strings that are CDK tokens are not checked.
@@ -110,7 +115,11 @@ class TritonEnvironment:
         _check_extra(self.extra)
 
     def overlaid_with(self, other: TritonEnvironment) -> TritonEnvironment:
-        """Return the settings of both; those of ``other`` replace settings of the same name."""
+        """Return the settings of both.
+
+        Args:
+            other: Settings that replace those of the same name.
+        """
         own = {each.name: getattr(other, each.name) for each in fields(other)}
         settings = {name: value for name, value in own.items() if value not in (None, (), {})}
         return replace(self, **{**settings, "extra": {**self.extra, **other.extra}})
@@ -118,7 +127,10 @@ class TritonEnvironment:
     def check(self, *, image_version: str | None = None, multi_model: bool = False) -> list[Finding]:
         """Return what an image would refuse, ignore or misread.
 
-        Without ``image_version``, or with a CDK token, nothing is checked that depends on the version.
+        Args:
+            image_version: Version such as ``"26.05"``. Without it, or with a token, rules about versions are
+                not checked.
+            multi_model: Whether the endpoint is a multi-model endpoint.
         """
         known_version = None if image_version is None or is_token(image_version) else image_version
         return [
@@ -129,6 +141,10 @@ class TritonEnvironment:
 
     def to_variables(self, *, image_version: str | None = None, multi_model: bool = False) -> dict[str, str]:
         """Return the environment variables of the container, sorted by name.
+
+        Args:
+            image_version: As in :meth:`check`.
+            multi_model: Whether the endpoint is a multi-model endpoint.
 
         Raises:
             InvalidValueError: :meth:`check` reports an error, or the variables exceed the limits of
@@ -180,11 +196,11 @@ class TritonEnvironment:
     def _multi_model_findings(self) -> Iterator[Finding]:
         for keyword, row in variables().items():
             if row.mode == "single" and getattr(self, keyword) is not None:
-                yield _single_model_only(row, f"environment.{keyword}")
+                yield single_model_only(row, f"environment.{keyword}")
         if self.ping_mode == "ready":
-            yield _not_live("environment.ping_mode", self.ping_mode)
+            yield not_live("environment.ping_mode", self.ping_mode)
         if self.additional_models:
-            yield _error(
+            yield error(
                 "additional-models-multi-model",
                 "environment.additional_models",
                 "a multi-model endpoint cannot load models at its start, got "
@@ -208,15 +224,15 @@ def check_variables(
         if known_version is not None:
             found += _version_finding(row, path, given[row.name], known_version)
         if multi_model and row.mode == "single":
-            found.append(_single_model_only(row, path))
+            found.append(single_model_only(row, path))
     for name in (variables()[keyword].name for keyword in SIZES):
         if name in given and is_no_number(given[name]):
-            found.append(_no_number(f'environment["{name}"]', given[name]))
+            found.append(no_number(f'environment["{name}"]', given[name]))
     # The script of the image copies the first to the second.
     for name in (variables()["ping_mode"].name, _SERVER_PING_MODE):
         mode = given.get(name, "live")
         if multi_model and mode != "live" and not is_token(mode):
-            found.append(_not_live(f'environment["{name}"]', mode))
+            found.append(not_live(f'environment["{name}"]', mode))
     return found
 
 
@@ -302,49 +318,11 @@ def _render(value: bool | float | str) -> str:
 
 def _version_finding(row: VariableFacts, path: str, value: object, image_version: str) -> Iterator[Finding]:
     if not is_at_least(image_version, row.since):
-        yield _error(
+        yield error(
             "environment-variable-too-new",
             path,
             f"image {image_version} does not read {row.name}, got {value!r}",
             f"use image {first_published(row.since)} or later, or remove it",
         )
     elif row.until is not None and is_at_least(image_version, row.until):
-        yield _without_effect(path, f"image {image_version} no longer reads {row.name}")
-
-
-def _single_model_only(row: VariableFacts, path: str) -> Finding:
-    return _without_effect(path, f"a multi-model endpoint does not read {row.name}")
-
-
-def _not_live(path: str, mode: str) -> Finding:
-    return _error(
-        "ping-mode-multi-model",
-        path,
-        f'one model that fails to load would make the endpoint permanently unhealthy, got "{mode}"',
-        'remove it, or set "live"',
-    )
-
-
-def _no_number(path: str, value: str) -> Finding:
-    return _error(
-        "environment-size-not-a-number",
-        path,
-        f'Triton reads a number of bytes and ignores a unit, got "{value}"',
-        "write the number of bytes, such as 16777216, or use TritonEnvironment with Size.mebibytes(16)",
-    )
-
-
-def _without_effect(path: str, message: str) -> Finding:
-    return Finding(
-        code="environment-variable-without-effect",
-        severity=Severity.WARNING,
-        path=path,
-        message=message,
-        hint="remove it",
-        source=load("environment")["sources"]["variables"],
-    )
-
-
-def _error(code: str, path: str, message: str, hint: str) -> Finding:
-    source = load("environment")["sources"]["variables"]
-    return Finding(code, Severity.ERROR, path, message, hint, source)
+        yield without_effect(path, f"image {image_version} no longer reads {row.name}")

@@ -63,6 +63,9 @@ class TritonImage(ABC):
         The template of an environment-agnostic stack contains a mapping of all Regions that have the version.
         CloudFormation refuses to deploy it to other Regions ("Unable to get mapping").
 
+        Args:
+            version: Version of the image, ``YY.MM``.
+
         Raises:
             InvalidValueError: the version is a token or does not have the form ``YY.MM``.
             FactNotFoundError: no Region has the version, or, when the endpoint is created, not the stack's.
@@ -79,13 +82,25 @@ class TritonImage(ABC):
     def from_ecr_repository(
         repository: ecr.IRepository, tag_or_digest: str = "latest", *, triton_version: str | None = None
     ) -> TritonImage:
-        """Your own image in ECR, by its tag or its ``sha256:...`` digest."""
+        """Your own image in ECR.
+
+        Args:
+            repository: Repository of the image.
+            tag_or_digest: Tag or ``sha256:...`` digest.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
+                known.
+        """
         _check_version(triton_version)
         return _EcrImage(triton_version, repository, tag_or_digest)
 
     @staticmethod
     def from_registry(uri: str, *, triton_version: str | None = None) -> TritonImage:
         """An image by its full URI. The execution role gets no permission to pull it.
+
+        Args:
+            uri: Full URI, without white space.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
+                known.
 
         Raises:
             InvalidValueError: SageMaker would refuse the URI.
@@ -97,6 +112,11 @@ class TritonImage(ABC):
     @staticmethod
     def from_asset(directory: str | PathLike[str], *, triton_version: str | None = None) -> TritonImage:
         """An image that ``cdk deploy`` builds from a folder with a ``Dockerfile``.
+
+        Args:
+            directory: Folder with the ``Dockerfile``.
+            triton_version: Version of the Triton image it is built on, ``YY.MM``, for checks. Default: not
+                known.
 
         Raises:
             InvalidValueError: the folder contains no ``Dockerfile``.
@@ -117,12 +137,20 @@ class TritonImage(ABC):
         """Check the image before the endpoint is added to the stack of ``scope``."""
 
     def is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
-        """Whether the image for ``instance_type`` has no CUDA; ``None`` if that is not known."""
+        """Whether the image has no CUDA; ``None`` if that is not known.
+
+        Args:
+            instance_type: Type of the instances.
+        """
         return None
 
     @abstractmethod
     def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        """Return the image for the endpoint ``scope`` that runs on ``instance_type``."""
+        """Return the image for an endpoint.
+
+        Args:
+            instance_type: Type of the instances.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,13 @@ _MAXIMUM_BYTES, _MAXIMUM_REQUESTS = 20 * 2**20, 100
 class Verification:
     """Recorded requests that each deployment sends to the endpoint, when it is in service.
 
-    ``requests`` is the file that ``constructs-triton invoke --record`` writes, with at most 100 requests and
-    20 MiB of tensors. A response that differs from the recorded one fails the deployment, and CloudFormation
-    rolls it back. Traffic has shifted to the new instances by then. To compare before traffic shifts, use a
-    shadow variant, or a canary deployment with alarms.
+    A response that differs from the recorded one fails the deployment, and CloudFormation rolls it back.
+    Traffic has shifted to the new instances by then. To compare before traffic shifts, use a shadow variant,
+    or a canary deployment with alarms.
+
+    Args:
+        requests: File that ``constructs-triton invoke --record`` writes, with at most 100 requests and 20 MiB
+            of tensors.
 
     Raises:
         InvalidValueError: the file cannot be read, or is too large.

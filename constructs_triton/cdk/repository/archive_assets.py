@@ -53,8 +53,13 @@ _NOT_BOUND = "must be bound to a Stack first"
 class ArchiveAsset:
     """An archive that the CDK uploads: its place in S3 and its content.
 
-    ``size_bytes`` is the size of the archive, ``unpacked_size_bytes`` the disk space it needs on an instance.
-    ``model_names`` are the models in it. The first one is the one to request: an ensemble, or the only model.
+    Args:
+        bucket_name: Bucket of the CDK's assets.
+        object_key: Key of the archive in the bucket.
+        digest: Digest of the content.
+        size_bytes: Size of the archive.
+        unpacked_size_bytes: Disk space that it needs on an instance, in bytes.
+        model_names: Models in it. The first one is the one to request: an ensemble, or the only model.
     """
 
     bucket_name: str

@@ -137,11 +137,15 @@ class TritonModelRepository(PrefixedConstruct):
     def add_model(
         self, name: str, source: ModelSource, *, calls: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Add one model, with the models that it needs, as ``name``.
+        """Add one model, with the models that it needs.
 
-        ``calls`` has the meaning of the repository's property, for the models of this source. Add all models
-        before you create a multi-model endpoint that serves the repository. If an error is raised, nothing is
-        added.
+        Add all models before you create a multi-model endpoint that serves the repository. If an error is
+        raised, nothing is added.
+
+        Args:
+            name: Name of the model; it must be new.
+            source: Where the model is.
+            calls: As the repository's property, for the models of this source. Default: none.
 
         Raises:
             InvalidValueError: the name is used already, the source contains several models, other programs
@@ -191,6 +195,9 @@ class TritonModelRepository(PrefixedConstruct):
     def called_models(self, model_name: str) -> tuple[str, ...]:
         """Return the models that Python models call when a model is served. The server must load them too.
 
+        Args:
+            model_name: Name of the model that is served.
+
         Raises:
             InvalidValueError: there is no such model.
         """
@@ -203,9 +210,11 @@ class TritonModelRepository(PrefixedConstruct):
         return tuple(self._warnings)
 
     def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
-        """Check the models for the endpoint that ``target`` describes, and return the warnings.
+        """Check the models for an endpoint, and return the warnings.
 
-        With ``model_name``, which a single-model endpoint serves, only the source of that model is checked.
+        Args:
+            target: The endpoint.
+            model_name: Model that a single-model endpoint serves; only its source is checked. Default: all.
 
         Raises:
             InvalidValueError: there is no model ``model_name``.
@@ -218,6 +227,9 @@ class TritonModelRepository(PrefixedConstruct):
     def served_model(self, model_name: str) -> str:
         """Return the folder of a model in its source.
 
+        Args:
+            model_name: Name of the model.
+
         Raises:
             InvalidValueError: there is no such model.
         """
@@ -229,6 +241,9 @@ class TritonModelRepository(PrefixedConstruct):
 
     def refuse_no_ensemble(self, model_name: str) -> None:
         """Check that a model is an ensemble, if its configuration can be read.
+
+        Args:
+            model_name: Name of the model.
 
         Raises:
             InvalidValueError: the model is not an ensemble, or there is no such model.
@@ -247,6 +262,9 @@ class TritonModelRepository(PrefixedConstruct):
 
         The asset belongs to the stack of ``scope``, by default the stack of this repository.
 
+        Args:
+            model_name: Name of the model.
+
         Raises:
             InvalidValueError: the repository has no such model, or the model is in S3 already.
         """
@@ -261,6 +279,10 @@ class TritonModelRepository(PrefixedConstruct):
 
     def check_files(self, model_name: str, compression_type: CompressionType | None) -> list[Finding]:
         """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
+
+        Args:
+            model_name: Name of the model.
+            compression_type: How the model is to be stored. Default: what the source has.
 
         Raises:
             InvalidValueError: the source cannot be stored in that way.
@@ -280,8 +302,10 @@ class TritonModelRepository(PrefixedConstruct):
     ) -> ModelLocation:
         """Return where a single-model endpoint loads a model from, and the permissions to read it.
 
-        With ``CompressionType.NONE`` a deployment places the model's files below ``prefix`` of the bucket.
-        Default: an archive, or what the source has in S3 already.
+        Args:
+            model_name: Name of the model.
+            compression_type: With ``CompressionType.NONE`` a deployment places the model's files below
+                ``prefix`` of the bucket. Default: an archive, or what the source has in S3 already.
 
         Raises:
             InvalidValueError: the repository has no such model, or its source cannot be stored in that way.

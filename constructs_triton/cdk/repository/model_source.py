@@ -59,7 +59,9 @@ class ModelSource(ABC):
     def from_directory(cls, path: str | PathLike[str]) -> ModelSource:
         """Use a Triton model repository on your machine: a folder with one sub-folder for each model.
 
-        A relative ``path`` is relative to the current directory, like every path in the CDK.
+        Args:
+            path: The folder. A relative path is relative to the current directory, like every path in the
+                CDK.
         """
         return _Directory(Path(fspath(path)))
 
@@ -75,19 +77,27 @@ class ModelSource(ABC):
     ) -> ModelSource:
         """Use one model file on your machine, such as ``model.onnx``. Its configuration is derived from it.
 
-        The arguments are those of ``ModelConfig.from_model_file``. The archive is that of a folder with the
-        configuration and the file, and it is checked like one. Messages name your file. To see the folder,
-        run ``constructs-triton model new``.
+        The archive is that of a folder with the configuration and the file, and it is checked like one.
+        Messages name your file. To see the folder, run ``constructs-triton model new``.
 
-        ``name`` is the name of the model. Default: the name of the file without its ending. ``fields`` are
-        fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or ``input`` and ``output`` if
-        the file does not say them.
+        Args:
+            path: Model of ONNX, TorchScript, TensorRT, OpenVINO, DALI or decision trees, or the folder of a
+                SavedModel.
+            name: Name of the model. Default: the name of the file without its ending.
+            max_batch_size: Largest batch; 0 means that Triton does not batch. Default: that of Triton.
+            with_warmup: Whether Triton runs the model once with zeros before it is ready.
+            **fields: Other fields of ``ModelConfig``: ``dynamic_batching``, ``instance_group``, or ``input``
+                and ``output`` if the file does not say them.
         """
         return _ModelFile(Path(fspath(path)), name, max_batch_size, with_warmup, fields)
 
     @classmethod
     def from_builder(cls, builder: RepositoryBuilder) -> ModelSource:
-        """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then deleted."""
+        """Use the repository of a ``ModelRepositoryBuilder``; it is written at synthesis, then deleted.
+
+        Args:
+            builder: The builder with all models.
+        """
         return _Builder(builder)
 
     @classmethod
@@ -96,6 +106,9 @@ class ModelSource(ABC):
 
         Its models are checked like those of a folder. ``TritonModelRepository`` raises ``ArchiveError`` if a
         member would be extracted outside of its folder, is a link, or is not in a model folder.
+
+        Args:
+            path: Path of the archive.
         """
         return _Archive(Path(fspath(path)))
 
@@ -104,6 +117,10 @@ class ModelSource(ABC):
         """Use a ``.tar.gz`` archive in a bucket. It is not read at synthesis, so its models are not checked.
 
         Upload new content under a new key, because a multi-model endpoint loads a key only once.
+
+        Args:
+            bucket: Bucket of the archive.
+            key: Key of the archive, which ends in ``.tar.gz``.
 
         Raises:
             InvalidValueError: not a bucket, or a key that does not end in ``.tar.gz``.
@@ -124,6 +141,10 @@ class ModelSource(ABC):
         SageMaker copies the files (``ModelDataSource`` with ``CompressionType`` ``None``), which is faster
         for large weights. Multi-model endpoints support archives only. The models are not checked.
 
+        Args:
+            bucket: Bucket of the models.
+            prefix: Beginning of their keys, which ends with ``/``.
+
         Raises:
             InvalidValueError: not a bucket, or a prefix that does not end with "/".
         """
@@ -137,6 +158,10 @@ class ModelSource(ABC):
 
         A training job may add models at any time; ``constructs_triton.operations.ModelLibrary`` adds them
         with an index. Nothing is copied at deployment, and the models are not checked.
+
+        Args:
+            bucket: Bucket of the archives.
+            prefix: Beginning of their keys, which ends with ``/``.
 
         Raises:
             InvalidValueError: not a bucket, or a prefix that does not end with "/".
@@ -155,6 +180,9 @@ class ModelSource(ABC):
         ``endpoint.add_to_role_policy``, or set ``role``. Packages of AWS Marketplace need
         ``enable_network_isolation=True``.
 
+        Args:
+            model_package_arn: Name or ARN of the version.
+
         Raises:
             InvalidValueError: not the name or the ARN of a model package.
         """
@@ -168,7 +196,10 @@ class ModelSource(ABC):
 
     @abstractmethod
     def load(self, composition: CompositionOptions) -> LoadedModels:
-        """Read the models; ``composition`` is what the user declares about them.
+        """Read the models.
+
+        Args:
+            composition: What the user declares about the models.
 
         Raises:
             ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.

@@ -73,6 +73,9 @@ class PrefixedConstruct(Construct):
         """Allow a principal to read ``index.json``, which ``TritonClient`` finds the archive of a model in.
 
         The grant includes the decryption with the bucket's KMS key.
+
+        Args:
+            grantee: Who gets the permission.
         """
         return self._prefix.grant_read_index(grantee)
 
@@ -81,6 +84,9 @@ class PrefixedConstruct(Construct):
 
         This is what ``constructs_triton.operations.ModelLibrary`` and ``constructs-triton models`` need. The
         grant includes the bucket's KMS key.
+
+        Args:
+            grantee: Who gets the permission.
         """
         return self._prefix.grant_manage(grantee)
 
@@ -88,6 +94,9 @@ class PrefixedConstruct(Construct):
         """Return the ``TargetModel`` patterns that a grant for models, archives or patterns allows.
 
         A model is covered whatever its content, so that the grant also allows its next archive.
+
+        Args:
+            target_models: Names of models, archives, or patterns with ``*`` and ``?``.
 
         Raises:
             InvalidValueError: the repository has no archive of that name, so the grant would allow nothing.

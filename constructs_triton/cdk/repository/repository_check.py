@@ -15,7 +15,11 @@ __all__ = ["RepositoryCheck"]
 class RepositoryCheck:
     """Whether a repository is checked, and which findings are accepted.
 
-    Create one with :meth:`on` or :meth:`off`. Findings with an acknowledged code are not raised or shown.
+    Create one with :meth:`on` or :meth:`off`.
+
+    Args:
+        is_enabled: Whether anything is checked.
+        acknowledged: Codes of findings that are neither raised nor shown.
     """
 
     is_enabled: bool = True
@@ -23,7 +27,10 @@ class RepositoryCheck:
 
     @classmethod
     def on(cls, *, acknowledge: Iterable[str] = ()) -> RepositoryCheck:
-        """Check everything, except for findings whose codes are in ``acknowledge``.
+        """Check everything, except for findings that are acknowledged.
+
+        Args:
+            acknowledge: Codes of findings, as ``constructs-triton check`` prints them.
 
         Raises:
             InvalidValueError: an unknown code.
@@ -39,7 +46,11 @@ class RepositoryCheck:
         return cls(is_enabled=False)
 
     def keeps(self, finding: Finding) -> bool:
-        """Return whether a finding is raised or shown."""
+        """Return whether a finding is raised or shown.
+
+        Args:
+            finding: A finding of a check.
+        """
         return self.is_enabled and finding.code not in self.acknowledged
 
 

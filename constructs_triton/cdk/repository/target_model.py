@@ -32,7 +32,12 @@ class TargetModelNaming(StrEnum):
     """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
 
     def target_model(self, name: str, content_digest: str) -> TargetModel:
-        """Return the name of the archive of the model ``name``."""
+        """Return the name of a model's archive.
+
+        Args:
+            name: Name of the model.
+            content_digest: Digest of the archive's content.
+        """
         is_plain = self is TargetModelNaming.PLAIN
         key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
         return TargetModel(key, model_name=name)
@@ -41,6 +46,9 @@ class TargetModelNaming(StrEnum):
         """Return patterns for the archives that a model has now and after its content has changed.
 
         ``?`` stands for one character, as in IAM policies.
+
+        Args:
+            name: Name of the model.
         """
         changing = archive_pattern(name)
         return [f"{name}.tar.gz", changing] if self is TargetModelNaming.PLAIN else [changing]
@@ -49,7 +57,9 @@ class TargetModelNaming(StrEnum):
 class TargetModel(str):
     """The ``TargetModel`` of a request: the key of an archive, relative to the prefix.
 
-    ``model_name`` is the logical name of the model in it.
+    Args:
+        key: The key.
+        model_name: Logical name of the model in the archive.
     """
 
     __slots__ = ("model_name",)

@@ -37,7 +37,14 @@ class VariantOwner:
 class EndpointVariant(VariantMetrics):
     """A production variant or the shadow variant of an endpoint.
 
-    ``initial_instance_count`` is ``None`` if it is unknown, as for an imported endpoint.
+    Args:
+        owner: The endpoint.
+        variant_name: Name of the variant.
+        instance_type: Type of its instances.
+        initial_instance_count: Instances at the first deployment; ``None`` if unknown, as for an imported
+            endpoint.
+        cfn_model: Its ``AWS::SageMaker::Model``; ``None`` for an imported endpoint.
+        construct_name: Beginning of the ids of the constructs that belong to the variant.
     """
 
     def __init__(
@@ -80,10 +87,11 @@ class EndpointVariant(VariantMetrics):
     def auto_scale_instance_count(
         self, *, min_capacity: float, max_capacity: float
     ) -> TritonScalableInstanceCount:
-        """Let Application Auto Scaling choose the instance count.
+        """Let Application Auto Scaling choose the instance count. Add policies to the result.
 
-        ``min_capacity`` and ``max_capacity`` are the minimum and maximum number of instances. The minimum may
-        be 0 only on an asynchronous endpoint. Add policies to the result.
+        Args:
+            min_capacity: Minimum number of instances; 0 only on an asynchronous endpoint.
+            max_capacity: Maximum number of instances.
 
         Raises:
             InvalidValueError: bounds out of range, an initial instance count outside of them, or a second
@@ -118,8 +126,10 @@ class EndpointVariant(VariantMetrics):
     def apply_plan(self, plan: CapacityPlan) -> TritonScalableInstanceCount:
         """Scale on invocations per instance, with the bounds and the target of a plan.
 
-        ``plan`` is a ``constructs_triton.planning.Plan``, or an object with its attributes. Set the variant's
-        ``initial_instance_count`` to that of the plan.
+        Set the variant's ``initial_instance_count`` to that of the plan.
+
+        Args:
+            plan: A ``constructs_triton.planning.Plan``, or an object with its attributes.
 
         Raises:
             InvalidValueError: not a plan, or a plan for another instance type.

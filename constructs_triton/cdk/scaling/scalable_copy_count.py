@@ -41,6 +41,11 @@ class TritonScalableCopyCount(Construct):
     Created by ``auto_scale_copy_count``. It may have several policies, each on another metric. Copies are
     added when any policy asks for them, and removed when all policies agree. SageMaker adds and removes
     instances to fit the copies.
+
+    Args:
+        inference_component_name: Name of the component.
+        min_capacity: Minimum number of copies, 0 or more.
+        max_capacity: Maximum number of copies.
     """
 
     def __init__(
@@ -96,9 +101,14 @@ class TritonScalableCopyCount(Construct):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of invocations per copy and minute at a target.
 
-        Set ``target_invocations_per_minute``, or the requests per second that one copy can serve according
-        to a load test: the target is then ``max_requests_per_second`` times ``safety_factor`` (0.5 by
-        default) times 60.
+        Set either ``target_invocations_per_minute`` or ``max_requests_per_second``.
+
+        Args:
+            id: Construct id of the policy.
+            target_invocations_per_minute: Target value of the metric.
+            max_requests_per_second: Requests per second that one copy can serve according to a load test. The
+                target is this times ``safety_factor`` times 60.
+            safety_factor: Fraction of that load to aim at, above 0 and at most 1.
 
         Raises:
             InvalidValueError: both targets or none are set, or a value is out of range.
@@ -118,6 +128,10 @@ class TritonScalableCopyCount(Construct):
         SageMaker publishes the metric every 10 seconds, also when there are no requests. So it adds copies
         sooner than other metrics, and it is the metric to scale to zero with.
 
+        Args:
+            id: Construct id of the policy.
+            target_concurrent_requests: Requests per copy that are processed or queued at a time.
+
         Raises:
             InvalidValueError: a value is out of range.
         """
@@ -133,8 +147,12 @@ class TritonScalableCopyCount(Construct):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average utilization of the reserved GPUs at a target.
 
-        ``target_utilization_percent`` is 1 to 100; 60 by default. The metric is normalized, so the number of
-        GPUs does not matter. Cooldowns default to 600 seconds for scaling in and 200 seconds for scaling out.
+        The metric is normalized, so the number of GPUs does not matter. Cooldowns default to 600 seconds for
+        scaling in and 200 seconds for scaling out.
+
+        Args:
+            id: Construct id of the policy.
+            target_utilization_percent: Target value, 1 to 100.
 
         Raises:
             InvalidValueError: a value is out of range.
@@ -157,9 +175,12 @@ class TritonScalableCopyCount(Construct):
         target_value: float,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric at ``target_value``, which is in the metric's unit.
+        """Keep any metric at a target. The metric must fall in proportion when copies are added.
 
-        The metric must fall in proportion when copies are added.
+        Args:
+            id: Construct id of the policy.
+            metric: The metric.
+            target_value: Target value, in the unit of the metric.
 
         Raises:
             InvalidValueError: not a metric, a metric that has a policy, or options out of range.
@@ -181,7 +202,16 @@ class TritonScalableCopyCount(Construct):
         """Change the minimum or maximum number of copies at a time, for example to 0 at night.
 
         Other policies keep working between the new bounds. With a maximum of 0, requests start no copy until
-        another schedule raises the maximum. Times are in UTC unless ``time_zone`` is set.
+        another schedule raises the maximum.
+
+        Args:
+            id: Construct id of the scheduled action.
+            schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
+            min_capacity: New minimum number of copies. Default: unchanged.
+            max_capacity: New maximum number of copies. Default: unchanged.
+            start_time: Time from which the schedule applies. Default: at once.
+            end_time: Time until which the schedule applies. Default: without end.
+            time_zone: Time zone of the schedule. Default: UTC.
 
         Raises:
             InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.

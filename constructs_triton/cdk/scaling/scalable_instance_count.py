@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
 from functools import partial
-from typing import Any, Unpack
+from typing import Unpack
 
-from aws_cdk import Duration, TimeZone
+from aws_cdk import Duration
 from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
@@ -15,16 +13,15 @@ from constructs import Construct
 from constructs_triton.cdk.metrics.metrics import variant_metric
 from constructs_triton.cdk.scaling import checks, targets
 from constructs_triton.cdk.scaling.checks import TrackedMetric
-from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target, make_scalable_target
+from constructs_triton.cdk.scaling.scalable_target import make_scalable_target
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_instance_policy
-from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
+from constructs_triton.cdk.scaling.stepped_scaling import SteppedScaling
 from constructs_triton.cdk.scaling.target_tracking import (
     ScalingPolicyOptions,
     TargetTracking,
     check_options,
     with_gpu_cooldowns,
 )
-from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
@@ -34,12 +31,21 @@ _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
 
 
-class TritonScalableInstanceCount(SimulatedScaling):
+class TritonScalableInstanceCount(SteppedScaling):
     """The instance count of one variant, scaled by Application Auto Scaling.
 
     Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
     are added when any policy asks for them, and removed when all policies agree. ``simulate`` shows what they
     do with a traffic.
+
+    Args:
+        endpoint_name: Name of the endpoint.
+        variant_name: Name of the variant.
+        instance_type: Type of its instances.
+        min_capacity: Minimum number of instances.
+        max_capacity: Maximum number of instances.
+        is_asynchronous: Whether the endpoint has asynchronous inference.
+        is_guarded: Whether ``scaling_guard`` protects updates.
     """
 
     def __init__(
@@ -79,8 +85,6 @@ class TritonScalableInstanceCount(SimulatedScaling):
         """The metrics that policies keep at a target, in the order in which the policies were added."""
         return self._tracking.metrics
 
-    # Target tracking policies.
-
     def scale_on_gpu_utilization(
         self,
         id: str,
@@ -91,10 +95,14 @@ class TritonScalableInstanceCount(SimulatedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average GPU utilization at a target.
 
-        ``target_utilization_percent`` is 1 to 100 percent of **each** GPU; 60 by default. SageMaker reports
-        GPU utilization from 0 to 100 times the number of GPUs, so the target is multiplied by the GPUs of the
-        instance type. Set ``gpu_count``, the GPUs of one instance, if the type is unknown or a token.
-        Cooldowns default to 600 seconds for scaling in and 200 seconds for scaling out.
+        SageMaker reports GPU utilization from 0 to 100 times the number of GPUs, so the target is multiplied
+        by the GPUs of the instance type. Cooldowns default to 600 seconds for scaling in and 200 seconds for
+        scaling out.
+
+        Args:
+            id: Construct id of the policy.
+            target_utilization_percent: Target value, 1 to 100 percent of **each** GPU.
+            gpu_count: GPUs of one instance. Required if the instance type is unknown or a token.
 
         Raises:
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
@@ -115,9 +123,13 @@ class TritonScalableInstanceCount(SimulatedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average GPU memory utilization at a target.
 
-        ``target_utilization_percent`` is 1 to 100 percent of the memory of **each** GPU; 60 by default.
-        ``gpu_count`` and the cooldowns are those of :meth:`scale_on_gpu_utilization`. Use it for multi-model
-        endpoints, whose models spread over more instances. A single model fills each new GPU just as much.
+        The cooldowns are those of ``scale_on_gpu_utilization``. Use it for multi-model endpoints, whose
+        models spread over more instances. A single model fills each new GPU just as much.
+
+        Args:
+            id: Construct id of the policy.
+            target_utilization_percent: Target value, 1 to 100 percent of the memory of **each** GPU.
+            gpu_count: GPUs of one instance. Required if the instance type is unknown or a token.
 
         Raises:
             InvalidValueError: the type has no GPUs, their number is unknown, or a value is out of range.
@@ -138,9 +150,13 @@ class TritonScalableInstanceCount(SimulatedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the average CPU utilization at a target.
 
-        ``target_utilization_percent`` is 1 to 100 percent of **each** vCPU; 60 by default. SageMaker reports
-        CPU utilization from 0 to 100 times the number of vCPUs, so the target is multiplied by the vCPUs of
-        the instance type. Set ``vcpu_count``, the vCPUs of one instance, if the type is unknown or a token.
+        SageMaker reports CPU utilization from 0 to 100 times the number of vCPUs, so the target is multiplied
+        by the vCPUs of the instance type.
+
+        Args:
+            id: Construct id of the policy.
+            target_utilization_percent: Target value, 1 to 100 percent of **each** vCPU.
+            vcpu_count: vCPUs of one instance. Required if the instance type is unknown or a token.
 
         Raises:
             InvalidValueError: the number of vCPUs is unknown, or a value is out of range.
@@ -162,9 +178,14 @@ class TritonScalableInstanceCount(SimulatedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of invocations per instance and minute at a target.
 
-        Set ``target_invocations_per_minute``, or the requests per second that one instance can serve
-        according to a load test: the target is then ``max_requests_per_second`` times ``safety_factor`` (0.5
-        by default) times 60.
+        Set either ``target_invocations_per_minute`` or ``max_requests_per_second``.
+
+        Args:
+            id: Construct id of the policy.
+            target_invocations_per_minute: Target value of the metric.
+            max_requests_per_second: Requests per second that one instance can serve according to a load test.
+                The target is this times ``safety_factor`` times 60.
+            safety_factor: Fraction of that load to aim at, above 0 and at most 1.
 
         Raises:
             InvalidValueError: both targets or none are set, a value is out of range, or the endpoint is
@@ -185,9 +206,12 @@ class TritonScalableInstanceCount(SimulatedScaling):
     ) -> appscaling.TargetTrackingScalingPolicy:
         """Keep the number of concurrent requests per model at a target.
 
-        ``target_concurrent_requests`` counts the requests that a model is processing or has queued. The
-        metric is published every 10 seconds, so instances are added sooner than with other metrics. They are
-        removed as slowly as with other metrics.
+        The metric is published every 10 seconds, so instances are added sooner than with other metrics. They
+        are removed as slowly as with other metrics.
+
+        Args:
+            id: Construct id of the policy.
+            target_concurrent_requests: Requests that a model is processing or has queued at a time.
 
         Raises:
             InvalidValueError: a value is out of range, or the endpoint is asynchronous.
@@ -208,10 +232,15 @@ class TritonScalableInstanceCount(SimulatedScaling):
         statistic: str = "Average",
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep the time that the container needs to answer at ``target_latency``.
+        """Keep the time that the container needs to answer at a target.
 
-        ``statistic`` is ``"Average"`` by default and may be a percentile such as ``"p90"``. Latency must fall
-        when instances are added. This is so if requests wait for each other, but not if each request is slow.
+        Latency must fall when instances are added. This is so if requests wait for each other, but not if
+        each request is slow.
+
+        Args:
+            id: Construct id of the policy.
+            target_latency: Target value; CloudWatch has it in microseconds.
+            statistic: ``"Average"``, or a percentile such as ``"p90"``.
 
         Raises:
             InvalidValueError: the latency is not a duration above 0, or a token.
@@ -227,6 +256,10 @@ class TritonScalableInstanceCount(SimulatedScaling):
 
         If ``min_capacity`` is 0 or a token, a second policy ``<id>FirstInstance`` starts the first instance
         once a request has waited for two minutes: without instances there is no backlog per instance.
+
+        Args:
+            id: Construct id of the policy.
+            target_backlog_per_instance: Queued requests for each instance.
 
         Raises:
             InvalidValueError: a value is out of range, or the endpoint is a real-time endpoint.
@@ -253,97 +286,18 @@ class TritonScalableInstanceCount(SimulatedScaling):
         target_value: float,
         **options: Unpack[ScalingPolicyOptions],
     ) -> appscaling.TargetTrackingScalingPolicy:
-        """Keep any metric at ``target_value``, which is in the metric's unit.
+        """Keep any metric at a target. The metric must fall in proportion when instances are added.
 
-        Metric math and percentiles are supported. The metric must fall in proportion when instances are
-        added. Its period is ignored, because the service evaluates each minute.
+        Metric math and percentiles are supported. The metric's period is ignored, because the service
+        evaluates each minute.
+
+        Args:
+            id: Construct id of the policy.
+            metric: The metric.
+            target_value: Target value, in the unit of the metric.
 
         Raises:
             InvalidValueError: not a metric, a metric that has a policy, or options out of range.
         """
         check_options(self.scale_to_track_metric, options)
         return self._tracking.keep(id, metric, target_value, options)
-
-    # Other policies.
-
-    def scale_on_metric(
-        self,
-        id: str,
-        *,
-        metric: cloudwatch.IMetric,
-        scaling_steps: Sequence[appscaling.ScalingInterval],
-        adjustment_type: appscaling.AdjustmentType | None = None,
-        cooldown: Duration | None = None,
-        evaluation_periods: float | None = None,
-        datapoints_to_alarm: float | None = None,
-        metric_aggregation_type: appscaling.MetricAggregationType | None = None,
-        min_adjustment_magnitude: float | None = None,
-    ) -> appscaling.StepScalingPolicy:
-        """Change the instance count in steps that depend on a metric.
-
-        ``scaling_steps`` needs at least two steps. Their bounds are in the metric's unit.
-
-        Raises:
-            InvalidValueError: fewer than two steps, options of the wrong type, or ``scaling_guard`` is set.
-        """
-        options: dict[str, Any] = {
-            "adjustment_type": adjustment_type,
-            "cooldown": cooldown,
-            "evaluation_periods": evaluation_periods,
-            "datapoints_to_alarm": datapoints_to_alarm,
-            "metric_aggregation_type": metric_aggregation_type,
-            "min_adjustment_magnitude": min_adjustment_magnitude,
-        }
-        checks.check_steps(scaling_steps)
-        checks.check_step_options(id, options)
-        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
-        checks.check_unguarded(id, is_guarded=self._is_guarded)
-        return self.scalable_target.scale_on_metric(
-            id, metric=metric, scaling_steps=list(scaling_steps), **options
-        )
-
-    def scale_on_schedule(
-        self,
-        id: str,
-        *,
-        schedule: appscaling.Schedule,
-        min_capacity: float | None = None,
-        max_capacity: float | None = None,
-        start_time: datetime | None = None,
-        end_time: datetime | None = None,
-        time_zone: TimeZone | None = None,
-    ) -> None:
-        """Change the minimum or maximum instance count at a time.
-
-        Other policies keep working between the new bounds. Times are in UTC unless ``time_zone`` is set.
-
-        Raises:
-            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
-        """
-        add_schedule(
-            self.scalable_target,
-            id,
-            min_capacity=min_capacity,
-            max_capacity=max_capacity,
-            least=self._least,
-            schedule=schedule,
-            start_time=start_time,
-            end_time=end_time,
-            time_zone=time_zone,
-        )
-
-    def suspend(
-        self,
-        *,
-        dynamic_scaling_in: bool = True,
-        dynamic_scaling_out: bool = True,
-        scheduled_scaling: bool = True,
-    ) -> None:
-        """Suspend scaling in, scaling out and schedules; pass ``False`` to keep one of them active."""
-        cfn_target(
-            self.scalable_target
-        ).suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
-            dynamic_scaling_in_suspended=dynamic_scaling_in,
-            dynamic_scaling_out_suspended=dynamic_scaling_out,
-            scheduled_scaling_suspended=scheduled_scaling,
-        )

@@ -54,6 +54,12 @@ class SimulatedScaling(Construct):
             result = count.simulate(Traffic.pattern("step", low=1500, high=9000), plan.fleet())
             assert result.failed == 0
 
+        Args:
+            traffic: Invocations of each minute.
+            fleet: Throughput, start time and price of an instance, for example ``plan.fleet()``.
+            assumptions: What no documentation promises. Default: the values that were observed,
+                ``Assumptions()``.
+
         Raises:
             InvalidValueError: a number is known only at deployment, or a policy cannot be simulated, such as
                 one on latency, on a backlog or on metric math.

@@ -1,0 +1,132 @@
+"""Steps and schedules that change a variant's instance count, and their suspension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from aws_cdk import Duration, TimeZone
+from aws_cdk import aws_applicationautoscaling as appscaling
+from aws_cdk import aws_cloudwatch as cloudwatch
+
+from constructs_triton.cdk.scaling import checks
+from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target
+from constructs_triton.cdk.scaling.simulated_scaling import SimulatedScaling
+from constructs_triton.cdk.validation.property_types import check_has
+from constructs_triton.facts.limits import RangeLimit
+
+__all__ = ["SteppedScaling"]
+
+
+class SteppedScaling(SimulatedScaling):
+    """A scalable instance count without its target tracking policies."""
+
+    _least: RangeLimit
+    _is_guarded: bool
+
+    def scale_on_metric(
+        self,
+        id: str,
+        *,
+        metric: cloudwatch.IMetric,
+        scaling_steps: Sequence[appscaling.ScalingInterval],
+        adjustment_type: appscaling.AdjustmentType | None = None,
+        cooldown: Duration | None = None,
+        evaluation_periods: float | None = None,
+        datapoints_to_alarm: float | None = None,
+        metric_aggregation_type: appscaling.MetricAggregationType | None = None,
+        min_adjustment_magnitude: float | None = None,
+    ) -> appscaling.StepScalingPolicy:
+        """Change the instance count in steps that depend on a metric.
+
+        Args:
+            id: Construct id of the policy.
+            metric: The metric.
+            scaling_steps: At least two steps; their bounds are in the unit of the metric.
+            adjustment_type: Meaning of the numbers in the steps. Default: ``CHANGE_IN_CAPACITY``.
+            cooldown: Time after a change before the next one. Default: 300 seconds, the service's default.
+            evaluation_periods: Periods of the metric that the alarm looks at. Default: 1.
+            datapoints_to_alarm: How many of these periods must be over the bound. Default: all.
+            metric_aggregation_type: How values are combined. Default: from the metric's statistic.
+            min_adjustment_magnitude: Least number of instances that a percentage adds or removes.
+
+        Raises:
+            InvalidValueError: fewer than two steps, options of the wrong type, or ``scaling_guard`` is set.
+        """
+        options: dict[str, Any] = {
+            "adjustment_type": adjustment_type,
+            "cooldown": cooldown,
+            "evaluation_periods": evaluation_periods,
+            "datapoints_to_alarm": datapoints_to_alarm,
+            "metric_aggregation_type": metric_aggregation_type,
+            "min_adjustment_magnitude": min_adjustment_magnitude,
+        }
+        checks.check_steps(scaling_steps)
+        checks.check_step_options(id, options)
+        check_has(f"{id}.metric", metric, "to_metric_config", "endpoint.metric_model_latency()")
+        checks.check_unguarded(id, is_guarded=self._is_guarded)
+        return self.scalable_target.scale_on_metric(
+            id, metric=metric, scaling_steps=list(scaling_steps), **options
+        )
+
+    def scale_on_schedule(
+        self,
+        id: str,
+        *,
+        schedule: appscaling.Schedule,
+        min_capacity: float | None = None,
+        max_capacity: float | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        time_zone: TimeZone | None = None,
+    ) -> None:
+        """Change the minimum or maximum instance count at a time.
+
+        Other policies keep working between the new bounds.
+
+        Args:
+            id: Construct id of the scheduled action.
+            schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
+            min_capacity: New minimum number of instances. Default: unchanged.
+            max_capacity: New maximum number of instances. Default: unchanged.
+            start_time: Time from which the schedule applies. Default: at once.
+            end_time: Time until which the schedule applies. Default: without end.
+            time_zone: Time zone of the schedule. Default: UTC.
+
+        Raises:
+            InvalidValueError: no bounds are set, bounds are out of range, or a time has the wrong type.
+        """
+        add_schedule(
+            self.scalable_target,
+            id,
+            min_capacity=min_capacity,
+            max_capacity=max_capacity,
+            least=self._least,
+            schedule=schedule,
+            start_time=start_time,
+            end_time=end_time,
+            time_zone=time_zone,
+        )
+
+    def suspend(
+        self,
+        *,
+        dynamic_scaling_in: bool = True,
+        dynamic_scaling_out: bool = True,
+        scheduled_scaling: bool = True,
+    ) -> None:
+        """Suspend scaling in, scaling out and schedules; pass ``False`` to keep one of them active.
+
+        Args:
+            dynamic_scaling_in: Whether policies no longer remove instances.
+            dynamic_scaling_out: Whether policies no longer add instances.
+            scheduled_scaling: Whether scheduled actions no longer run.
+        """
+        cfn_target(
+            self.scalable_target
+        ).suspended_state = appscaling.CfnScalableTarget.SuspendedStateProperty(
+            dynamic_scaling_in_suspended=dynamic_scaling_in,
+            dynamic_scaling_out_suspended=dynamic_scaling_out,
+            scheduled_scaling_suspended=scheduled_scaling,
+        )
