@@ -22,6 +22,7 @@ from constructs_triton.cdk.inference_component.component_base import InferenceCo
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_models import component_models, resolve_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
+from constructs_triton.cdk.inference_component.endpoint_checks import check_endpoint, check_environment
 from constructs_triton.cdk.inference_component.fleet import ComponentCopies
 from constructs_triton.cdk.inference_component.fleet_warnings import PlacedComponent
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
@@ -36,7 +37,6 @@ from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
-from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
@@ -81,8 +81,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         **options: Unpack[InferenceComponentOptions],
     ) -> None:
         checked = checked_component_options(options)
-        _check_endpoint(endpoint)
-        _check_environment(scope, endpoint)
+        check_endpoint(endpoint)
+        check_environment(scope, endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
         requirements = ComputeRequirements.of(checked, endpoint.instance_type)
         image = checked["image"] or endpoint.image
@@ -330,24 +330,3 @@ def _fixed_name(name: str) -> Finding:
         "while the old one exists",
         "remove it, or acknowledge this and change the name together with the endpoint or the variant",
     )
-
-
-def _check_endpoint(endpoint: object) -> None:
-    if isinstance(endpoint, ComponentEndpointBase):
-        return
-    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
-    got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
-    raise InvalidValueError(
-        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
-        f"{reason}; create a TritonComponentEndpoint"
-    )
-
-
-def _check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
-    stack = Stack.of(scope)
-    there, here = (endpoint.env.account, endpoint.env.region), (stack.account, stack.region)
-    if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
-        raise InvalidValueError(
-            f"endpoint: must be in the account and Region of the component, {here[0]} and {here[1]}, got "
-            f"{there[0]} and {there[1]}; create the component in a stack of that account and Region"
-        )

@@ -1,0 +1,44 @@
+"""Checks of the endpoint that a component is added to."""
+
+from __future__ import annotations
+
+from aws_cdk import Stack
+from constructs import Construct
+
+from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.validation.property_types import shown
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["check_endpoint", "check_environment"]
+
+
+def check_endpoint(endpoint: object) -> None:
+    """Check that components can be added to an endpoint.
+
+    Raises:
+        InvalidValueError: it is not a component endpoint.
+    """
+    if isinstance(endpoint, ComponentEndpointBase):
+        return
+    reason = "serves a model" if hasattr(endpoint, "cfn_model") else "is not a component endpoint"
+    got = endpoint.node.path if hasattr(endpoint, "node") else shown(endpoint)
+    raise InvalidValueError(
+        f"endpoint: SageMaker creates components only on endpoints without a model, got {got}, which "
+        f"{reason}; create a TritonComponentEndpoint"
+    )
+
+
+def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None:
+    """Check that an endpoint is in the account and Region of the stack of ``scope``; tokens pass.
+
+    Raises:
+        InvalidValueError: it is in another account or Region.
+    """
+    stack = Stack.of(scope)
+    there, here = (endpoint.env.account, endpoint.env.region), (stack.account, stack.region)
+    if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
+        raise InvalidValueError(
+            f"endpoint: must be in the account and Region of the component, {here[0]} and {here[1]}, got "
+            f"{there[0]} and {there[1]}; create the component in a stack of that account and Region"
+        )
