@@ -41,7 +41,7 @@ class InferenceAmi:
         version: Name of the AMI, the value of ``InferenceAmiVersion``.
         is_known: Whether the AMI is in the table.
         driver: Version of the NVIDIA driver; ``None`` if AWS does not state it.
-        cuda: Highest version of CUDA that the driver supports; ``None`` if AWS does not state it.
+        cuda: Version of CUDA; ``None`` if AWS does not state it.
     """
 
     version: str

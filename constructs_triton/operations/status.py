@@ -61,7 +61,7 @@ class ScalingState:
     """The scaling of a variant or inference component.
 
     Args:
-        name: Last part of the resource id in Application Auto Scaling.
+        name: Name of the variant or the component.
         unit: ``instances`` for a variant, ``copies`` for a component.
         minimum: Minimum capacity.
         maximum: Maximum capacity.

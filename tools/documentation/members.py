@@ -7,7 +7,7 @@ import inspect
 import re
 import typing
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from constructs_triton.cdk.validation.properties import DERIVED, declared_properties
@@ -33,7 +33,9 @@ def rows_of(value: Any, docstring: Docstring) -> list[Row]:
         return list(_rows_of_keys(value, docstring))
     parameters = signature_of(value).parameters
     hidden = ("self", "cls", "scope", "id") if "scope" in parameters else ("self", "cls")
-    shown = (each for each in parameters.values() if each.name not in hidden and each.name[0] != "_")
+    shown = [each for each in parameters.values() if each.name not in hidden and each.name[0] != "_"]
+    if is_dataclass(value):  # the fields of the class itself before those of its base class
+        shown.sort(key=lambda each: each.name not in value.__annotations__)
     return [
         _row(each, docstring)
         for each in shown

@@ -183,7 +183,7 @@ class FilBackend(Backend):
         output_class: Whether the model is a classifier; otherwise it is a regressor.
         predict_proba: Whether a classifier returns a score for each class instead of the class. Default: no.
         threshold: Score from which a binary classifier answers yes. Default: 0.5.
-        storage_type: How trees are stored on the GPU; the sparse forms need less memory. Default: ``"AUTO"``.
+        storage_type: How trees are stored on the GPU; the sparse forms need less memory.
     """
 
     NAME: ClassVar[str] = "fil"

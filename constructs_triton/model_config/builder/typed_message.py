@@ -27,8 +27,8 @@ class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
     Args:
-        extra: Fields in the syntax of ``config.pbtxt``, merged into the others. Use it for fields that the
-            installed ``tritonclient`` has and this class does not.
+        extra: Further fields, in the syntax of ``config.pbtxt``: those that the installed ``tritonclient`` has
+            and this class does not.
     """
 
     extra: str = ""
