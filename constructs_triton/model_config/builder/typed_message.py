@@ -27,7 +27,7 @@ class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
     Args:
-        extra: Further fields, in the syntax of ``config.pbtxt``: those that the installed ``tritonclient`` has
+        extra: Further fields in the syntax of ``config.pbtxt``, which the installed ``tritonclient`` has
             and this class does not.
     """
 
