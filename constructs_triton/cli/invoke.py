@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
+_EXPECTED_SHAPE = re.compile(r"Expected \[([^]]*)\], got \[([^]]*)\]")
 _SHOWN_ELEMENTS = 6
 _DIGEST = re.compile(r"-[0-9a-f]{8}$")
 _EPILOG = """\
@@ -128,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
             arrays, arguments.outputs, datatypes=datatypes, **_invoke_options(arguments)
         )
     except InvocationError as error:
-        if arguments.batch or _MISSING_BATCH_AXIS not in str(error):
+        if arguments.batch or not _lacks_batch_axis(str(error)):
             raise
         raise InvalidValueError(
             "--input: this model has a batch axis, and the inputs do not; add --batch"
@@ -164,6 +165,15 @@ def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     print("The same request in Python, with zeros:\n")
     options = _client_options(arguments)
     print(python_call(arguments.endpoint, options, inputs, _invoke_options(arguments)))
+
+
+def _lacks_batch_axis(message: str) -> bool:
+    """Return whether Triton expects one dimension more. Its note about batches is in every such message."""
+    shapes = _EXPECTED_SHAPE.search(message)
+    if shapes is None or _MISSING_BATCH_AXIS not in message:
+        return False
+    expected, got = (len(shape.split(",")) for shape in shapes.groups())
+    return got == expected - 1
 
 
 def _record(

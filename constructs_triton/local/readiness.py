@@ -71,4 +71,6 @@ async def finish(task: asyncio.Task[_Result]) -> _Result:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         await asyncio.wait({task})
+        if not task.cancelled():
+            task.exception()  # otherwise asyncio prints it when the task is deleted
         raise

@@ -125,7 +125,7 @@ def require_backends(
 
 def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
     has = ", ".join(sorted(installed))
-    substitute = "write the model for the Python backend"
+    substitute = "remove --no-stand-ins"
     if stand_ins is not None:
         has += f" and stand-ins for {', '.join(stand_ins.backends())}"
         substitute = f"run an ONNX file or a Python model in its place with --substitute {model}=PATH"

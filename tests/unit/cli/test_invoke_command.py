@@ -211,6 +211,7 @@ BATCH_MESSAGE = (
     "unexpected shape for input 'text'. Expected [-1,1], got [1]. NOTE: Setting a non-zero max_batch_size in "
     "the model config requires a batch dimension to be prepended to each input shape."
 )
+WRONG_SIZE = BATCH_MESSAGE.replace("got [1]", "got [1,2]")
 
 
 @pytest.mark.parametrize(
@@ -222,6 +223,7 @@ BATCH_MESSAGE = (
             "error: --input: this model has a batch axis, and the inputs do not; add --batch",
         ),
         (["--batch"], BATCH_MESSAGE, f"error: {BATCH_MESSAGE}"),
+        ([], WRONG_SIZE, f"error: {WRONG_SIZE}"),
         ([], "another error", "error: another error"),
     ],
 )

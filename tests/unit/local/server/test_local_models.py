@@ -75,7 +75,8 @@ def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> No
     repository = _write(tmp_path, whole=ENSEMBLE, net='platform: "onnxruntime_onnx"', other='backend: "dali"')
     models = models_to_load(repository, "whole")
     with pytest.raises(
-        LocalEndpointError, match=r"net: needs the backend 'onnxruntime'.* python; .*--tritonserver"
+        LocalEndpointError,
+        match=r"net: needs the backend 'onnxruntime'.* python; remove --no-stand-ins, .*--tritonserver",
     ):
         require_backends(models, frozenset({"python"}), None, print)
     assert require_backends(models, frozenset({"python", "onnxruntime"}), None, print) == []
