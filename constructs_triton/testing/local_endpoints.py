@@ -49,9 +49,23 @@ def _path(value: str | Path | None) -> Path | None:
 
 
 def local_endpoint(app: Any, options: Mapping[str, Any]) -> LocalEndpoint:
-    """Return the run of an app, or of the path of a cloud assembly; enter it to start."""
+    """Return the run of an app, or of the path of a cloud assembly; enter it to start.
+
+    Raises:
+        InvalidValueError: there is no such folder, or ``app`` is neither an app nor a path.
+    """
     if isinstance(app, str | Path):
+        if not Path(app).exists():
+            raise InvalidValueError(
+                f"triton_local_endpoint: {app} does not exist; define a fixture triton_app that returns your "
+                "app, run `npx cdk synth`, or set --triton-assembly"
+            )
         return LocalEndpoint.from_assembly(app, **options)
+    if not hasattr(app, "synth"):
+        raise InvalidValueError(
+            f"triton_app: must be a cdk.App or the path of a cloud assembly, got {type(app).__name__}; "
+            "return one from the fixture"
+        )
     return LocalEndpoint.from_app(app, **options)
 
 
@@ -68,7 +82,9 @@ def client_of(local: LocalEndpoint, name: str | None = None) -> TritonClient:
         name = next(iter(described))
     if name is None or name not in described:
         wrong = "there are several endpoints" if name is None else f'there is no endpoint "{name}"'
-        raise InvalidValueError(f"triton_client: {wrong}; set --triton-endpoint to {quoted(described)}")
+        raise InvalidValueError(
+            f"triton_client: {wrong}; set --triton-endpoint to one of {quoted(described)}"
+        )
     variants = described[name]["variants"].values()
     archives = [archive for variant in variants for archive in variant["target_models"]]
     return TritonClient.for_endpoint(

@@ -125,7 +125,7 @@ def require_backends(
 
 def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
     has = ", ".join(sorted(installed))
-    substitute = "remove --no-stand-ins"
+    substitute = "remove --no-stand-ins, write the model for the Python backend"
     if stand_ins is not None:
         has += f" and stand-ins for {', '.join(stand_ins.backends())}"
         substitute = f"run an ONNX file or a Python model in its place with --substitute {model}=PATH"

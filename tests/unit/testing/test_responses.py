@@ -15,7 +15,7 @@ from constructs_triton.client import InMemoryTransport, ModelIndex, TritonClient
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.testing import RecordedRequest, RecordedRequests, assert_responses
-from constructs_triton.testing.local_endpoints import client_of
+from constructs_triton.testing.local_endpoints import client_of, local_endpoint
 
 Arrays = Mapping[str, NDArray[Any]]
 INPUTS = {"x": np.array([[1.0, 2.0]], np.float32)}
@@ -75,5 +75,13 @@ def test_one_of_several_endpoints_must_be_named() -> None:
     run = local_run(shop=[], bank=[])
     assert client_of(run, "bank").index is None
     for name in (None, "barn"):
-        with pytest.raises(InvalidValueError, match='set --triton-endpoint to "shop" and "bank"'):
+        with pytest.raises(InvalidValueError, match='set --triton-endpoint to one of "shop" and "bank"'):
             client_of(run, name)
+
+
+def test_fixture_that_returns_something_else(tmp_path: Path) -> None:
+    """The messages name the fixture and the options of pytest, not only a missing manifest."""
+    with pytest.raises(InvalidValueError, match="absent does not exist; define a fixture triton_app"):
+        local_endpoint(tmp_path / "absent", {})
+    with pytest.raises(InvalidValueError, match=r"triton_app: must be a cdk.App or .*, got int"):
+        local_endpoint(5, {})

@@ -76,7 +76,7 @@ def test_a_missing_backend_names_model_backend_and_choices(tmp_path: Path) -> No
     models = models_to_load(repository, "whole")
     with pytest.raises(
         LocalEndpointError,
-        match=r"net: needs the backend 'onnxruntime'.* python; remove --no-stand-ins, .*--tritonserver",
+        match=r"net: needs the backend 'onnxruntime'.* python; remove --no-stand-ins, .*server",
     ):
         require_backends(models, frozenset({"python"}), None, print)
     assert require_backends(models, frozenset({"python", "onnxruntime"}), None, print) == []
