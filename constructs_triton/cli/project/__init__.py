@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,7 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
         (directory / target).parent.mkdir(parents=True, exist_ok=True)
         (directory / target).write_bytes(content)
         print(directory / target)
-    print(f"\nnext: cd {directory}\n      python -m pip install -r requirements.txt\n      python -m pytest")
+    folder = shlex.quote(str(directory))
+    print(f"\nnext: cd {folder}\n      python -m pip install -r requirements.txt\n      python -m pytest")
     return 0
 
 

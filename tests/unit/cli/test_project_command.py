@@ -18,10 +18,10 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture
 def shop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    """A new project."""
+    """A new project. The next command is quoted as a shell needs it."""
     directory = tmp_path / "My shop_2"
     assert main(["project", "new", str(directory)]) == 0
-    assert f"next: cd {directory}" in capsys.readouterr().out
+    assert f"next: cd '{directory}'\n" in capsys.readouterr().out
     return directory
 
 
