@@ -172,18 +172,19 @@ class TritonInferenceComponent(InferenceComponentBase):
         An alarm that is created in this app needs an ``alarm_name``.
 
         Raises:
-            InvalidValueError: there are more than 10 alarms, an alarm has no name, or the deployment is
-                all at once.
+            InvalidValueError: there are no alarms or more than 10, an alarm has no name, or the deployment
+                is all at once.
         """
         if self._deployment.maximum_batch_size is None:
             raise InvalidValueError(
                 f"{self.node.path}: SageMaker supports rollback alarms with a rolling update only; "
                 "set deployment=ComponentDeployment.rolling()"
             )
-        names = [*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]
+        check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
+        names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        self._alarm_names = names
         self._endpoint.shared_role.permit(self, [read_alarms_statement(self, alarms)])
+        self._alarm_names = names
         self._cfn_inference_component.deployment_config = self._deployment.render(names)
 
     # Creation.

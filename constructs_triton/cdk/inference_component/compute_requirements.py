@@ -122,11 +122,12 @@ class ComputeRequirements:
 
 
 def _gpus(given: float | None, instance_type: InstanceType) -> float:
-    if is_token(instance_type.name):
-        return 0 if given is None else given
-    if not instance_type.has_gpu:
+    is_token_type = is_token(instance_type.name)
+    if not is_token_type and instance_type.is_known and not instance_type.has_gpu:
         return _none_on_cpu(given, instance_type)
     if given is None:
+        if is_token_type or not instance_type.has_gpu:
+            return 0
         raise InvalidValueError(
             f"number_of_accelerator_devices: is required on {instance_type}, which has GPUs; set the GPUs "
             "that each copy uses, or 0 if all models of the component run on the CPU"

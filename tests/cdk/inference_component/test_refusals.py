@@ -19,6 +19,7 @@ from component_apps import CPU, add_component, add_endpoint
 from constructs_triton import (
     ComponentDeployment,
     CopySize,
+    InstanceType,
     ModelSource,
     TritonEndpoint,
     TritonInferenceComponent,
@@ -174,6 +175,18 @@ def test_gpus_are_refused_on_a_cpu_type(stack: cdk.Stack, tmp_path: Path) -> Non
         add_component(endpoint, tmp_path, number_of_accelerator_devices=1)
 
 
+def test_gpus_of_an_unknown_type_are_taken(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Nothing is known of a newer instance type, so the number is not refused; it must be whole."""
+    newer = InstanceType.of("ml.zz9.xlarge")
+    endpoint = add_endpoint(stack, instance_type=newer)
+    for value, said in ((1.5, "whole GPUs, at least 1, got 1.5"), (-1, "whole GPUs, at least 1, got -1")):
+        with pytest.raises(InvalidValueError, match=said):
+            add_component(endpoint, tmp_path, number_of_accelerator_devices=value)
+    component = add_component(endpoint, tmp_path, number_of_accelerator_devices=1)
+    assert component.uses_gpus
+    assert not add_component(endpoint, tmp_path, "Cpu").uses_gpus
+
+
 def test_model_on_the_gpu_needs_one(stack: cdk.Stack, tmp_path: Path) -> None:
     """Models whose configuration needs a GPU that the copy does not reserve are an error."""
     endpoint = add_endpoint(stack)
@@ -272,6 +285,13 @@ def test_rollback_alarm_needs_a_name_and_a_rolling_update(stack: cdk.Stack, tmp_
     no_alarm: Any = ["HighErrors"]
     with pytest.raises(InvalidValueError, match="alarms: must be an object with alarm_name"):
         add_component(endpoint, tmp_path, deployment=ComponentDeployment.rolling(alarms=no_alarm))
+    rolling = add_component(endpoint, tmp_path, "Rolling")
+    known = cloudwatch.Alarm.from_alarm_name(stack, "Known", "errors")
+    rolling.add_rollback_alarms(known)
+    rolling.add_rollback_alarms(known)
+    assert str(stack.resolve(rolling.cfn_inference_component.deployment_config)).count("errors") == 1
+    with pytest.raises(InvalidValueError, match="alarms: must have 1 to 10 alarms, got 0"):
+        rolling.add_rollback_alarms()
     component = add_component(endpoint, tmp_path, deployment=ComponentDeployment.all_at_once())
     with pytest.raises(InvalidValueError, match="with a rolling update only"):
         component.add_rollback_alarms(alarm)
