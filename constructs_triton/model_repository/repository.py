@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelRepository"]
 
+_OF_A_FILE = "; for a model file, run `constructs-triton model new FILE`, or use ModelSource.from_model_file"
+
 
 class ModelRepository:
     """The models of a folder: sub-folders with a ``config.pbtxt``, version directories, or both.
@@ -84,10 +86,11 @@ class ModelRepository:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             # Absolute, because a relative path depends on where the app was started.
+            hint = _OF_A_FILE if isinstance(error, NotADirectoryError) else ""
             shown = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() follows links
             raise InvalidValueError(
                 f'model repository: cannot be read ({reason.lower()}), got "{shown}"; '
-                "pass a folder that has one subfolder for each model"
+                f"pass a folder that has one subfolder for each model{hint}"
             ) from error
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
