@@ -16,6 +16,7 @@ import re
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -36,6 +37,8 @@ CHANGING = re.compile(
 )
 _COLORS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _START_SECONDS = 90
+_PORT = 8080
+"""The default of ``local up``. The pages show commands as a reader writes them, without a port."""
 
 
 class Console:
@@ -94,6 +97,7 @@ class Console:
 
         ``keep`` is a pattern of the lines to print.
         """
+        _wait_until_free(_PORT)
         log = self.folder.parent / f"{len(self._started)}.log"
         with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(
@@ -155,6 +159,16 @@ def _environment(base: Mapping[str, str] = os.environ) -> dict[str, str]:
         "NO_COLOR": "1",
         "CI": "true",
     }
+
+
+def _wait_until_free(port: int) -> None:
+    """Wait while another program uses the port. After a while, the command itself says what is wrong."""
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) != 0:
+                return
+        time.sleep(1)
 
 
 def _read_until(log: Path, until: str, process: subprocess.Popen[str]) -> str:
