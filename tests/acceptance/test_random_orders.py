@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from seeded_runs import assemblies, run_in_processes
 
-BUDGET_MINUTES = 8
+BUDGET_MINUTES = 10
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
 
 SEEDS = range(200)
