@@ -33,11 +33,11 @@ system: ## check for system packages; as root, install the missing ones with apt
 
 # aws-cdk-lib and its dependency aws-cdk.cloud-assembly-schema contain the same files, aws_cdk/cloud_assembly_schema.
 # pip installs aws-cdk-lib last, as it must be; uv installs both at once, so it installs aws-cdk-lib again.
-$(INSTALLED): pyproject.toml constraints.txt | system
+$(INSTALLED): pyproject.toml client/pyproject.toml constraints.txt | system
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(QUIETLY) uv
-	$(UV_INSTALL) -e '.[dev]' && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
-		$(BIN)/python -m pip install $(QUIETLY) -e '.[dev]'
+	$(UV_INSTALL) -e ./client -e '.[dev]' && $(UV_INSTALL) --compile-bytecode --no-deps --reinstall-package aws-cdk-lib aws-cdk-lib || \
+		$(BIN)/python -m pip install $(QUIETLY) -e ./client -e '.[dev]'
 	@touch $@
 
 $(NODE_INSTALLED): package.json package-lock.json | system
@@ -49,7 +49,7 @@ demo: $(INSTALLED) $(NODE_INSTALLED) ## run the endpoint of app.py on this machi
 
 test: lint types pytest numpy2 ## lint, types and all tests but the slowest, in under ten minutes
 
-SPELLED := constructs_triton tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
+SPELLED := constructs_triton client tests tools examples assets benchmarks docs .ci app.py Makefile pyproject.toml \
 	README.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md mkdocs.yml .github
 
 lint: $(INSTALLED)
@@ -100,13 +100,13 @@ account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only 
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
 # The environment above has NumPy 1, which the server's Python backend requires.
-numpy2: $(INSTALLED) ## the tests of wire/ and client/ with NumPy 2, in a separate environment
+numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in a separate environment
 	$(PYTHON) -m venv --clear $(VENV)/numpy2
 	grep -v '^numpy==' constraints.txt > $(VENV)/numpy2/constraints.txt
 	$(BIN)/uv pip install --quiet --python $(VENV)/numpy2/bin/python -c $(VENV)/numpy2/constraints.txt \
-		-e '.[client]' pytest 'numpy>=2' || $(VENV)/numpy2/bin/python -m pip install --quiet \
-		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e '.[client]' pytest 'numpy>=2'
-	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/wire tests/unit/client
+		-e './client[aws,bfloat16,http]' pytest 'numpy>=2' || $(VENV)/numpy2/bin/python -m pip install --quiet \
+		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
+	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tritonclient import http as incumbent
 
-from constructs_triton.wire import decode_response, encode_request, encode_response
+from constructs_triton_client.wire import decode_response, encode_request, encode_response
 
 Array = NDArray[Any]
 

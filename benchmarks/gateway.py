@@ -27,7 +27,7 @@ from local_assembly import AssemblyBuilder, adding_model, below
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server.private_address import SOCKET_NAME
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
-from constructs_triton.wire import EncodedRequest, encode_request
+from constructs_triton_client.wire import EncodedRequest, encode_request
 
 
 class Connection:

@@ -46,7 +46,6 @@ from .cdk.repository.target_model import TargetModelNaming as TargetModelNaming
 from .cdk.scaling.endpoint_variant import EndpointVariant as EndpointVariant
 from .cdk.scaling.scalable_copy_count import TritonScalableCopyCount as TritonScalableCopyCount
 from .cdk.scaling.scalable_instance_count import TritonScalableInstanceCount as TritonScalableInstanceCount
-from .client.triton_client import TritonClient as TritonClient
 from .errors import ConstructsTritonError as ConstructsTritonError
 from .facts.inference_ami import InferenceAmi as InferenceAmi
 from .facts.instance_types import InstanceType as InstanceType

@@ -12,15 +12,16 @@
     │   ├── RequestEncodingError              arrays cannot be encoded as a request
     │   └── ResponseDecodingError             bytes cannot be decoded as a response
     ├── InvocationError                       an endpoint returned an error; carries the status
-    │   ├── EndpointThrottledError            too many requests (constructs_triton.client)
-    │   ├── ModelNotReadyError                a multi-model endpoint is still loading the model (same place)
-    │   ├── NoCapacityError                   an inference component has no copy yet (same place)
-    │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones (same place)
+    │   ├── EndpointThrottledError            too many requests
+    │   ├── ModelNotReadyError                a multi-model endpoint is still loading the model
+    │   ├── NoCapacityError                   an inference component has no copy yet
+    │   └── ModelOutOfMemoryError             the model does not fit beside the loaded ones
     ├── LocalEndpointError                    a local endpoint cannot start or continue
     │   └── ContainerExitError                the image's start script exits (constructs_triton.local)
     └── MissingDependencyError                an optional package or a system library is not installed
 
-Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``.
+Messages read ``<where>: <what is wrong>[, got <value>]; <how to fix it>``. The errors that a caller meets are
+those of ``constructs_triton_client.errors``: the same classes under both names.
 """
 
 from __future__ import annotations
@@ -28,29 +29,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from constructs_triton.findings import Finding, format_findings
+from constructs_triton_client.errors import (
+    CodecError,
+    ConstructsTritonError,
+    EndpointThrottledError,
+    InvalidValueError,
+    InvocationError,
+    MissingDependencyError,
+    ModelNotReadyError,
+    ModelOutOfMemoryError,
+    NoCapacityError,
+    RequestEncodingError,
+    ResponseDecodingError,
+)
 
 __all__ = [
     "ArchiveError",
     "CodecError",
     "ConstructsTritonError",
+    "EndpointThrottledError",
     "FactNotFoundError",
     "InvalidValueError",
     "InvocationError",
     "LocalEndpointError",
     "MissingDependencyError",
     "ModelConfigError",
+    "ModelNotReadyError",
+    "ModelOutOfMemoryError",
+    "NoCapacityError",
     "RepositoryError",
     "RequestEncodingError",
     "ResponseDecodingError",
 ]
-
-
-class ConstructsTritonError(Exception):
-    """Base class of every error that this library raises deliberately."""
-
-
-class InvalidValueError(ConstructsTritonError, ValueError):
-    """A property or argument is out of range or malformed, or contradicts another."""
 
 
 class FactNotFoundError(InvalidValueError):
@@ -79,45 +89,5 @@ class ArchiveError(ConstructsTritonError):
     """A model archive cannot be written or read."""
 
 
-class CodecError(ConstructsTritonError, ValueError):
-    """Bytes or arrays do not follow the KServe v2 protocol."""
-
-
-class RequestEncodingError(CodecError):
-    """Arrays cannot be encoded as a request."""
-
-
-class ResponseDecodingError(CodecError):
-    """Bytes cannot be decoded as a response."""
-
-
-class InvocationError(ConstructsTritonError):
-    """An endpoint returned an error.
-
-    Args:
-        message: Text of the error.
-        status: HTTP status of the model or the service; ``None`` if the transport does not know it.
-        model_message: Triton's message; ``None`` if there is none.
-        request_id: Id of the request, for AWS support; ``None`` if the transport does not know it.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        model_message: str | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.model_message = model_message
-        self.request_id = request_id
-
-
 class LocalEndpointError(ConstructsTritonError):
     """A local endpoint cannot start or continue."""
-
-
-class MissingDependencyError(ConstructsTritonError):
-    """An optional package or a system library is not installed; the message contains the install command."""

@@ -68,7 +68,7 @@ def _wait_until_ready(server: subprocess.Popen[str]) -> str:
 
 def classify(url: str, pngs: list[bytes]) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the digit of each PNG file and its probability, with ``BATCH`` files per request."""
-    from constructs_triton.client import TritonClient  # noqa: PLC0415 - imported after synth
+    from constructs_triton_client import TritonClient  # noqa: PLC0415 - imported after synth
 
     client = TritonClient.for_endpoint("digits", endpoint_url=url)
     batches = [pngs[start : start + BATCH] for start in range(0, len(pngs), BATCH)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.regular_files import read_regular
+from constructs_triton.untrusted.regular_files import read_regular
 
 if TYPE_CHECKING:
     from constructs_triton.model_config import Report

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from constructs_triton.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts import images
+from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import variables
 from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.instance_types import InstanceType

@@ -8,8 +8,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.datatypes import DATATYPES, by_datatype
 from constructs_triton.errors import InvalidValueError
+from constructs_triton_client.datatypes import DATATYPES, by_datatype
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -111,8 +111,8 @@ def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
     from constructs_triton.errors import ResponseDecodingError  # noqa: PLC0415
-    from constructs_triton.wire.dtypes import dtype_of  # noqa: PLC0415
-    from constructs_triton.wire.json_values import read_values  # noqa: PLC0415
+    from constructs_triton_client.wire.dtypes import dtype_of  # noqa: PLC0415
+    from constructs_triton_client.wire.json_values import read_values  # noqa: PLC0415
 
     datatype = by_datatype(datatype_name)
     assert datatype is not None

@@ -15,7 +15,7 @@ from constructs_triton.errors import InvalidValueError, InvocationError, Missing
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from constructs_triton.client import InferenceResult, TritonClient
+    from constructs_triton_client import InferenceResult, TritonClient
 
 #: Triton's words for an input without the batch axis of a model whose max_batch_size is above 0.
 _MISSING_BATCH_AXIS = "requires a batch dimension to be prepended"
@@ -183,7 +183,7 @@ def _record(
     result: InferenceResult,
 ) -> None:
     """Add the request to the file, which is created if it does not exist."""
-    from constructs_triton.client.recorded_requests import (  # noqa: PLC0415 - needs NumPy
+    from constructs_triton_client.recorded_requests import (  # noqa: PLC0415 - needs NumPy
         RecordedRequest,
         RecordedRequests,
     )
@@ -198,7 +198,7 @@ def _record(
 
 def connect(arguments: argparse.Namespace) -> TritonClient:
     """Return a client of the endpoint or of the container that the arguments name."""
-    from constructs_triton.client import HttpTransport, TritonClient  # noqa: PLC0415 - --help needs none
+    from constructs_triton_client import HttpTransport, TritonClient  # noqa: PLC0415 - --help needs none
 
     if arguments.endpoint.startswith(("http://", "https://")):
         return TritonClient(HttpTransport(arguments.endpoint), target_model=arguments.target_model)

@@ -134,7 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_plots(arguments: argparse.Namespace) -> None:
     for path in filter(None, (arguments.plot, arguments.plot_throughput)):
-        from constructs_triton.plots.figure import check_path  # noqa: PLC0415 - not for --help
+        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415 - not for --help
 
         check_path(path)
 
@@ -182,11 +182,11 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
 def _show(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
     _print(arguments, plans, chosen)
     if arguments.plot:
-        from constructs_triton.plots import plot_plans  # noqa: PLC0415 - not for --help
+        from constructs_triton.measuring.plots import plot_plans  # noqa: PLC0415 - not for --help
 
         plot_plans(plans, arguments.plot, chosen=chosen)
     if arguments.plot_throughput:
-        from constructs_triton.plots import plot_measurements  # noqa: PLC0415
+        from constructs_triton.measuring.plots import plot_measurements  # noqa: PLC0415
 
         bound = None if arguments.latency_ms is None else float(arguments.latency_ms)
         measurements = [plan.measurement for plan in plans]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from constructs_triton.datatypes import Datatype, by_data_type
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.derived_warmup import concrete_dims
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_config.schema import data_type_name
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.spelling import quoted
-from constructs_triton.wire.dtypes import dtype_of
+from constructs_triton_client.datatypes import Datatype, by_data_type
+from constructs_triton_client.spelling import quoted
+from constructs_triton_client.wire.dtypes import dtype_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -136,7 +136,7 @@ def python_call(
         client, names = f"TritonClient(HttpTransport({endpoint!r}))", "HttpTransport, TritonClient"
     return (
         "import numpy as np\n"
-        f"from constructs_triton.client import {names}\n\n"
+        f"from constructs_triton_client import {names}\n\n"
         f"result = {client}.infer({{\n{values}}}{_keywords(invoke_options or {})})\n"
     )
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from constructs_triton.datatypes import DATATYPES, by_data_type, by_datatype
 from constructs_triton.errors import InvalidValueError
+from constructs_triton_client.datatypes import DATATYPES, by_data_type, by_datatype
 
 __all__ = ["TensorOption", "read_shapes", "read_tensor"]
 

@@ -15,7 +15,7 @@ from typing import Any
 from constructs_triton.errors import FactNotFoundError
 from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import is_at_least, parse_version
-from constructs_triton.spelling import did_you_mean
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = [
     "DEFAULT_VERSION",

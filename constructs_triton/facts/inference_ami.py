@@ -16,8 +16,8 @@ from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.published import load
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.spelling import did_you_mean
 from constructs_triton.tokens import is_token
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = [
     "FOR_THE_IMAGE",

@@ -13,8 +13,8 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.published import load
-from constructs_triton.spelling import closest, did_you_mean
 from constructs_triton.tokens import is_token
+from constructs_triton_client.spelling import closest, did_you_mean
 
 __all__ = ["InstanceType", "instance_type_names"]
 

@@ -10,7 +10,7 @@ from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.report import Report, Verdict
 from constructs_triton.model_config.rules import RULES, Problem, Rule
-from constructs_triton.spelling import limited_suggestions
+from constructs_triton_client.spelling import limited_suggestions
 
 __all__ = ["all_rules", "run_checks"]
 

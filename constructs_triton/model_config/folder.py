@@ -14,7 +14,7 @@ from typing import Any
 from constructs_triton.model_config.locations import FieldPath, Locations
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.text import TextFault, decode, read_text_fault, size_fault
-from constructs_triton.regular_files import MAX_TEXT_BYTES, file_type, read_regular
+from constructs_triton.untrusted.regular_files import MAX_TEXT_BYTES, file_type, read_regular
 
 __all__ = ["CONFIG_FILE", "ModelFolder"]
 

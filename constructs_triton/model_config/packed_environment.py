@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.tar_reader import UnpackLimits, read_members
+from constructs_triton.untrusted.tar_reader import UnpackLimits, read_members
 
 __all__ = ["packed_python"]
 

@@ -23,8 +23,8 @@ from constructs_triton.model_config.text_spellings import (
     longest_run,
     respell,
 )
-from constructs_triton.regular_files import MAX_TEXT_BYTES
-from constructs_triton.spelling import closest
+from constructs_triton.untrusted.regular_files import MAX_TEXT_BYTES
+from constructs_triton_client.spelling import closest
 
 __all__ = [
     "TextFault",

@@ -23,7 +23,7 @@ from isal import isal_zlib
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
-from constructs_triton.regular_files import open_regular
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = [
     "BLOCK_BYTES",

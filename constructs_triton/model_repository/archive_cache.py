@@ -21,7 +21,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 

@@ -12,7 +12,7 @@ from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of
 from constructs_triton.model_repository.member_checks import MemberChecks, normalize
 from constructs_triton.model_repository.members import DIRECTORY_MODE, FileState, Member, fold_mode
-from constructs_triton.tar_reader import ArchiveMember, UnpackLimits, read_members
+from constructs_triton.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["OUTLINE_BYTES", "InspectedArchive", "inspect_archive"]
 

@@ -25,9 +25,12 @@ from constructs_triton.model_repository.archive_inspection import (
 )
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.members import FileState
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
 from constructs_triton.model_repository.repository import ModelRepository
-from constructs_triton.model_repository.scratch import scratch_directory
+from constructs_triton.model_repository.temporary_folders import (
+    partial_folder,
+    remove_abandoned,
+    scratch_directory,
+)
 
 __all__ = ["ArchiveOutline", "outline_archive"]
 

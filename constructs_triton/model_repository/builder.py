@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import Ensemble, ModelConfig
 from constructs_triton.model_config.folder import CONFIG_FILE
-from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.temporary_folders import partial_folder
 
 if TYPE_CHECKING:
     from constructs_triton.model_repository.repository import ModelRepository

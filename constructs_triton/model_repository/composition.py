@@ -9,7 +9,7 @@ from functools import cached_property
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.python_calls import ModelCalls, find_calls
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["Composition", "CompositionOptions"]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from blake3 import blake3
 
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
-from constructs_triton.regular_files import open_regular
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["ContentDigest", "digest_of", "hash_files"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.regular_files import read_regular
+from constructs_triton.untrusted.regular_files import read_regular
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from constructs_triton.model_repository.members import MAX_DEPTH, is_utf8
-from constructs_triton.tar_reader import ArchiveMember
+from constructs_triton.untrusted.tar_reader import ArchiveMember
 
 __all__ = ["MemberChecks", "normalize"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository.ignore import IGNORE_FILE, IgnoreRules
-from constructs_triton.regular_files import file_type
+from constructs_triton.untrusted.regular_files import file_type
 
 __all__ = [
     "DIRECTORY_MODE",

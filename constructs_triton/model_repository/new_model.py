@@ -11,8 +11,8 @@ from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config.folder import CONFIG_FILE
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
 from constructs_triton.model_repository.repository import ModelRepository
+from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 __all__ = ["NewModel"]
 

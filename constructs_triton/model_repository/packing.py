@@ -21,7 +21,7 @@ from constructs_triton.model_repository.cache_location import cache_bytes, cache
 from constructs_triton.model_repository.content_digest import ContentDigest, digest_of, hash_files
 from constructs_triton.model_repository.digest_cache import DigestCache
 from constructs_triton.model_repository.members import Member, collect_members
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 if TYPE_CHECKING:
     from constructs_triton.findings import Finding

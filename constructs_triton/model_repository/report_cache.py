@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 __all__ = ["ReportCache"]
 

@@ -16,7 +16,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.model_under_check import ArchiveContent, RepositoryContext

@@ -18,7 +18,7 @@ from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.model_repository.cached_repository import CachedRepository
-from constructs_triton.s3_prefix import check_model_name
+from constructs_triton.model_repository.s3_keys import check_model_name
 
 if TYPE_CHECKING:
     import boto3

@@ -20,8 +20,8 @@ from constructs_triton.custom_resource_handlers.model_sync.placement import Plac
 from constructs_triton.custom_resource_handlers.model_sync.properties import FILES_FOLDER
 from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
+from constructs_triton.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
 from constructs_triton.operations.model_library import LibraryModel
-from constructs_triton.s3_prefix import archive_pattern, check_folder_prefix, pattern_owner
 
 __all__ = ["ArchiveFile", "ModelPrefix", "find_prefix"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton.client.model_index import ModelIndex, split_s3_uri
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import AwsReader
+from constructs_triton_client.model_index import ModelIndex, split_s3_uri
 
 __all__ = ["ServedArchives", "served_archives"]
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton.client.recorded_requests import RecordedRequest, RecordedRequests
-from constructs_triton.client.transport import Invocation, Transport
-from constructs_triton.client.waking import when_awake
 from constructs_triton.custom_resource_handlers.verification.comparison import differences
 from constructs_triton.errors import InvocationError
+from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
+from constructs_triton_client.transports.transport import Invocation, Transport
+from constructs_triton_client.waking import when_awake
 
 __all__ = ["VerifiedRequest", "verify_requests"]
 

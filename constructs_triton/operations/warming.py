@@ -12,13 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.client.invocation_errors import ModelNotReadyError
-from constructs_triton.client.transport import Invocation
-from constructs_triton.errors import InvocationError
+from constructs_triton.errors import InvocationError, ModelNotReadyError
 from constructs_triton.operations.diagnosis import Message, recognize
+from constructs_triton_client.transports.transport import Invocation
 
 if TYPE_CHECKING:
-    from constructs_triton.client.transport import Transport
+    from constructs_triton_client.transports.transport import Transport
 
 __all__ = ["WarmedModel", "calls_for_most_instances", "expected_instances", "warm_model"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.regular_files import read_regular
+from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = [
     "LOCAL",

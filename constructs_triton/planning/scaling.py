@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.quantities import Bounds, Number, exact
-from constructs_triton.spelling import did_you_mean
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = [
     "METRICS",

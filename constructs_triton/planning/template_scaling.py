@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
-from constructs_triton.spelling import quoted
+from constructs_triton_client.spelling import quoted
 
 __all__ = ["read_scaling", "scaling_of_resources"]
 

@@ -15,8 +15,8 @@ from typing import Any
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton.planning.quantities import read_decimal
-from constructs_triton.regular_files import read_regular
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["PATTERNS", "Traffic", "read_traffic"]
 

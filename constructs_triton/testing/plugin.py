@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from constructs_triton.client.triton_client import TritonClient
     from constructs_triton.local.endpoint import LocalEndpoint
+    from constructs_triton_client.triton_client import TritonClient
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,8 +90,8 @@ def triton_local_endpoint(
 @pytest.fixture(scope="module")
 def triton_client(request: pytest.FixtureRequest) -> TritonClient:
     """Return a client of the endpoint on this machine, or of the one that ``--triton-deployed`` names."""
-    from constructs_triton.client.triton_client import TritonClient  # noqa: PLC0415 - loads NumPy
     from constructs_triton.testing.local_endpoints import client_of  # noqa: PLC0415 - likewise
+    from constructs_triton_client.triton_client import TritonClient  # noqa: PLC0415 - loads NumPy
 
     option = request.config.getoption
     if option("--triton-deployed"):

@@ -9,10 +9,10 @@ from typing import Any
 
 from aws_cdk import Stack
 
-from constructs_triton.spelling import did_you_mean
 from constructs_triton.testing.differences import differing, listed
 from constructs_triton.testing.endpoints_of_stack import EndpointReader
 from constructs_triton.testing.synthesized_stack import SynthesizedStack
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["assert_scales"]
 

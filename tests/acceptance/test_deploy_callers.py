@@ -16,8 +16,8 @@ from loopback_aws import LoopbackAws
 from loopback_aws.access import RoleCredentials
 from triton_server import needs_server
 
-from constructs_triton.client.model_index import ModelIndex
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client.model_index import ModelIndex
 
 BUDGET_MINUTES = 2
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.usefixtures("budget")]

@@ -14,8 +14,8 @@ from deploy_synth import INSTANCE_TYPE, MAX_CAPACITY, STACK, synthesize
 from loopback_aws import LoopbackAws
 from stack_view import StackView
 
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 PROJECT = Path(__file__).resolve().parents[2]
 CDK = PROJECT / "node_modules" / ".bin" / "cdk"

@@ -21,7 +21,7 @@ from test_local_endpoints import Caller, eventually
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.wire import encode_request
+from constructs_triton_client.wire import encode_request
 
 BUDGET_MINUTES = 6
 PROJECT = Path(__file__).resolve().parents[2]

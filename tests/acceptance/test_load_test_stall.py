@@ -10,7 +10,7 @@ import threading
 import time
 from pathlib import Path
 
-from constructs_triton.load_test import Limits, PreparedRequest, StepRunner, StepSettings
+from constructs_triton.measuring.load_test import Limits, PreparedRequest, StepRunner, StepSettings
 
 SERVER = """
 import asyncio, sys

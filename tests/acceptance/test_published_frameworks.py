@@ -28,8 +28,8 @@ from tokenizers import Tokenizer
 from triton_server import needs_server
 
 from constructs_triton.cli import main as constructs_triton
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 BUDGET_MINUTES = 7
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

@@ -146,7 +146,7 @@ def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
     """Without the extra, an optional command says how to install it."""
     code = (
         "import numpy\n"
-        "from constructs_triton.client import TritonClient\n"
+        "from constructs_triton_client import TritonClient\n"
         "try:\n    TritonClient.for_endpoint('digits').infer({'x': numpy.zeros(1)})\n"
         "except Exception as error:\n    print(error)"
     )

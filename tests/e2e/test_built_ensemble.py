@@ -9,7 +9,6 @@ import pytest
 from local_assembly import BUCKET, AssemblyBuilder
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_config import (
     Ensemble,
@@ -23,6 +22,7 @@ from constructs_triton.model_config import (
 )
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

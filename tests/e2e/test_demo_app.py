@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
@@ -55,7 +55,7 @@ def test_held_out_digits_are_classified_through_boto3(runtime: Any) -> None:
     from split import encode_png, held_out_images
     from tritonclient.grpc import model_config_pb2  # noqa: F401 - users may have imported it
 
-    from constructs_triton.wire import decode_response, encode_request
+    from constructs_triton_client.wire import decode_response, encode_request
 
     images, digits = held_out_images()
     pngs = np.array([encode_png(image) for image in images], dtype=object)[:, np.newaxis]
@@ -92,7 +92,7 @@ def test_json_and_binary_give_the_same_answer(endpoints: LocalEndpoint, assembly
 
 def test_a_request_that_is_not_an_image_is_a_model_error(runtime: Any) -> None:
     """A request that the model rejects is SageMaker's ModelError, with the model's message."""
-    from constructs_triton.wire import encode_request
+    from constructs_triton_client.wire import encode_request
 
     request = encode_request({"image": np.array([[b"no picture"]], dtype=object)})
     with pytest.raises(runtime.exceptions.ModelError) as caught:

@@ -15,9 +15,9 @@ from loopback_aws import LoopbackAws
 from stack_view import StackView
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError, LocalEndpointError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("deploy_engine")]
 

@@ -21,8 +21,8 @@ from moto.s3.models import S3Backend
 from stack_view import StackView
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_files")]
 

@@ -16,7 +16,7 @@ from loopback_aws import LoopbackAws, Stack
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
 from verification_app import STACK
 
-from constructs_triton.wire import decode_request, encode_response
+from constructs_triton_client.wire import decode_request, encode_response
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

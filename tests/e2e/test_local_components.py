@@ -15,9 +15,9 @@ from deploy_twice import synthesize_apps
 from triton_server import needs_server
 
 from constructs_triton.cli import main
-from constructs_triton.client import TritonClient
-from constructs_triton.client.invocation_errors import NoCapacityError
+from constructs_triton.errors import NoCapacityError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 

@@ -20,7 +20,7 @@ from triton_server import needs_server
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.wire import encode_request
+from constructs_triton_client.wire import encode_request
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_faults")]
 

@@ -12,9 +12,9 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server_check import ask_server
+from constructs_triton_client import TritonClient
 
 NAME = "bert_benchmark"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME

@@ -12,11 +12,11 @@ import pytest
 from example_scripts import PUBLISHED_SYSTEMS, run_script, synthesize
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server_check import ask_server
-from constructs_triton.wire import RequestedOutput
+from constructs_triton_client import TritonClient
+from constructs_triton_client.wire import RequestedOutput
 
 NAME = "dali_inception"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME

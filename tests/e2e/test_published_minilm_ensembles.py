@@ -26,12 +26,12 @@ from syrupy.assertion import SnapshotAssertion
 from triton_server import needs_server
 from tritonclient import http as http_client
 
-from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.testing import TritonTemplateExtension, stable_template
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_minilm_ensembles")]
 

@@ -23,11 +23,11 @@ from t5_reference import T5Reference
 from tokenizers import Tokenizer
 from triton_server import needs_server
 
-from constructs_triton.client import TritonClient
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.testing import TritonTemplateExtension, stable_template
+from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_t5_python_backend")]
 

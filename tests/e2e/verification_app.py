@@ -21,7 +21,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     Verification,
 )
-from constructs_triton.client.recorded_requests import (
+from constructs_triton_client.recorded_requests import (
     ExpectedOutput,
     RecordedRequest,
     RecordedRequests,

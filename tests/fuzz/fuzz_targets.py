@@ -16,8 +16,6 @@ from pathlib import Path
 
 from check_twins.torch_and_plan import plan, torchscript, zipped
 
-from constructs_triton.client.model_index import ModelIndex
-from constructs_triton.client.server_sent_events import iterate_events
 from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
@@ -32,8 +30,10 @@ from constructs_triton.model_files import describe
 from constructs_triton.model_repository import ModelRepository, inspect_archive
 from constructs_triton.planning.measurements import read_measurements
 from constructs_triton.planning.traffic import read_traffic
-from constructs_triton.wire import decode_request, format_content_type
-from constructs_triton.wire.responses import decode_response
+from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_client.wire import decode_request, format_content_type
+from constructs_triton_client.wire.responses import decode_response
 
 __all__ = ["TARGETS", "FuzzTarget"]
 

@@ -26,8 +26,8 @@ def _loaded(code: str) -> set[str]:
     "code",
     [
         "import constructs_triton",
-        "import constructs_triton.client",
-        "import constructs_triton.wire",
+        "import constructs_triton_client",
+        "import constructs_triton_client.wire",
         "import constructs_triton.model_repository",
         "import constructs_triton.planning",
     ],

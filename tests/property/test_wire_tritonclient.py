@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from constructs_triton.wire import (
+from constructs_triton_client.wire import (
     Parameter,
     RequestedOutput,
     SequencePosition,

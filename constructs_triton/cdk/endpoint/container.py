@@ -13,8 +13,8 @@ from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
 from constructs_triton.cdk.options.environment_layers import Environment, EnvironmentLayers, flatten
 from constructs_triton.cdk.options.image import TritonImage
-from constructs_triton.compatibility import VariantFacts, check_compatibility
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.compatibility import VariantFacts, check_compatibility
 from constructs_triton.facts.environment import variables
 from constructs_triton.facts.inference_ami import default_inference_ami, given_ami_version
 from constructs_triton.findings import Finding, Severity
@@ -86,7 +86,7 @@ def check_models(
     instance_type = options["instance_type"]
     shm_bytes = settings.environment.get(variables()["shm_default_byte_size"].name, "")
     target = Target(
-        mode=models.mode,
+        multi_model=models.mode == "multi-model",
         gpu_count=instance_type.gpus,
         gpu_memory_mib=instance_type.gpu_memory_mib,
         memory_gib=instance_type.memory_gib,
@@ -164,7 +164,7 @@ def _compatibility_findings(
         instance_type=instance_type,
         image_version=image.version,
         cpu_image=image.is_cpu_image(instance_type),
-        mode=models.mode,
+        multi_model=models.mode == "multi-model",
         volume_size_gb=_known_volume_size_gb(options["volume_size"]),
         has_gpu_load_limit=_GPU_LOAD_LIMIT in environment,
     )

@@ -16,7 +16,7 @@ from constructs_triton.cdk.options.s3_destination import Destination, check_plac
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
-from constructs_triton.spelling import did_you_mean
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["AsyncInferenceConfig", "NotificationTopic"]
 

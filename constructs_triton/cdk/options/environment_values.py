@@ -8,8 +8,8 @@ from typing import Any, Literal, Protocol
 from constructs_triton.cdk.validation.limit_checks import check_name, check_range
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit, TextLimit
-from constructs_triton.spelling import did_you_mean
 from constructs_triton.tokens import is_token
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["SIZES", "ByteSize", "InferenceType", "PingMode", "check_values", "in_bytes", "is_no_number"]
 

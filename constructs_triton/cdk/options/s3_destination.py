@@ -9,7 +9,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
-from constructs_triton.s3_prefix import check_output_prefix
+from constructs_triton.model_repository.s3_keys import check_output_prefix
 
 __all__ = ["Destination", "check_places", "check_prefix", "encrypt_statements"]
 

@@ -25,7 +25,7 @@ from constructs import Construct
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_repository import PackedArchive
-from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.temporary_folders import partial_folder
 
 __all__ = [
     "ARCHIVE_LABEL",

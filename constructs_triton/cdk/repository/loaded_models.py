@@ -23,7 +23,7 @@ from constructs_triton.model_repository.archive_outline import ArchiveOutline, o
 from constructs_triton.model_repository.cached_repository import CachedRepository, CheckedFindings
 from constructs_triton.model_repository.composition import CompositionOptions
 from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX, ArchiveIdentity, find_packed
-from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.temporary_folders import partial_folder
 
 __all__ = [
     "ArchivePrefix",

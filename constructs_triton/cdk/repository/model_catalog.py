@@ -14,8 +14,8 @@ from constructs_triton.cdk.repository.loaded_models import (
     UploadedArchive,
 )
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.s3_prefix import check_model_name
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton.model_repository.s3_keys import check_model_name
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["ModelCatalog"]
 

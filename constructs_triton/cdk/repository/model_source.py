@@ -27,8 +27,8 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.derived_config import derive
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.composition import CompositionOptions
-from constructs_triton.model_repository.scratch import scratch_directory
-from constructs_triton.s3_prefix import check_folder_prefix
+from constructs_triton.model_repository.s3_keys import check_folder_prefix
+from constructs_triton.model_repository.temporary_folders import scratch_directory
 from constructs_triton.tokens import is_token
 
 # botocore sagemaker service model: VersionedArnOrName.

@@ -11,7 +11,7 @@ from constructs_triton.cdk.repository.target_model import TargetModelNaming
 from constructs_triton.cdk.validation.durations import whole_seconds
 from constructs_triton.cdk.validation.property_types import BUCKET, KEY, check_has, check_type
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.s3_prefix import check_folder_prefix
+from constructs_triton.model_repository.s3_keys import check_folder_prefix
 from constructs_triton.tokens import is_token
 
 __all__ = [

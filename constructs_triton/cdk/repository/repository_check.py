@@ -56,7 +56,7 @@ class RepositoryCheck:
 
 def _refuse_unknown(codes: frozenset[str]) -> None:
     from constructs_triton.model_config.check_run import all_rules  # noqa: PLC0415 - only to refuse a typo
-    from constructs_triton.spelling import did_you_mean  # noqa: PLC0415 - likewise
+    from constructs_triton_client.spelling import did_you_mean  # noqa: PLC0415 - likewise
 
     for code in sorted(codes - all_rules().keys()):
         hint = did_you_mean(code, all_rules(), "write a code that `constructs-triton check` prints")

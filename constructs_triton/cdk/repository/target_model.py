@@ -8,9 +8,9 @@ from enum import StrEnum
 
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.s3_prefix import archive_pattern, pattern_owner
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton.model_repository.s3_keys import archive_pattern, pattern_owner
 from constructs_triton.tokens import is_token
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = [
     "TargetModel",

@@ -7,8 +7,8 @@ from difflib import SequenceMatcher
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.spelling import closest
 from constructs_triton.tokens import is_token
+from constructs_triton_client.spelling import closest
 
 __all__ = ["check_spelling", "unknown_value"]
 

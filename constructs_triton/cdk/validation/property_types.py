@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.spelling import did_you_mean
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["BUCKET", "KEY", "PropertyType", "check_has", "check_known", "check_type", "shown"]
 

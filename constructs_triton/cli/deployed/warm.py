@@ -47,9 +47,9 @@ def _calls(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Call the models and print the results; return 1 if one cannot be loaded, else 0."""
-    from constructs_triton.client.sagemaker_transport import SageMakerTransport  # noqa: PLC0415 - boto3
     from constructs_triton.operations.status import read_status  # noqa: PLC0415 - boto3
     from constructs_triton.operations.warming import calls_for_most_instances, warm_model  # noqa: PLC0415
+    from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport  # noqa: PLC0415 - boto3
 
     if bool(arguments.model) == arguments.all:
         raise InvalidValueError("--model: name the models to load, or give --all; exactly one of the two")
@@ -76,7 +76,7 @@ def _multi_model_variant(state: EndpointState) -> VariantState:
 
 
 def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
-    from constructs_triton.client.model_index import ModelIndex  # noqa: PLC0415 - not for --help
+    from constructs_triton_client.model_index import ModelIndex  # noqa: PLC0415 - not for --help
 
     assert variant.archives is not None
     index = ModelIndex(variant.archives.models)

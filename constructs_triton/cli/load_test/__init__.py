@@ -14,8 +14,8 @@ from constructs_triton.cli.load_test.arguments import add_arguments
 from constructs_triton.errors import InvalidValueError
 
 if TYPE_CHECKING:
-    from constructs_triton.client import HttpTransport, SageMakerTransport
-    from constructs_triton.load_test import Label, StepResult, StepSettings
+    from constructs_triton.measuring.load_test import Label, StepResult, StepSettings
+    from constructs_triton_client import HttpTransport, SageMakerTransport
 
 __all__ = ["add_arguments", "run"]
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_output(arguments: argparse.Namespace) -> None:
     if arguments.plot:
-        from constructs_triton.plots.figure import check_path  # noqa: PLC0415 - not for --help
+        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415 - not for --help
 
         check_path(arguments.plot)
     if arguments.rates and min(arguments.rates) <= 0:
@@ -52,7 +52,7 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
 
 def _transport(arguments: argparse.Namespace) -> SageMakerTransport | HttpTransport:
-    from constructs_triton.client import HttpTransport, SageMakerTransport  # noqa: PLC0415 - not for --help
+    from constructs_triton_client import HttpTransport, SageMakerTransport  # noqa: PLC0415 - not for --help
 
     if _is_container(arguments):
         return HttpTransport(arguments.endpoint)
@@ -86,7 +86,7 @@ def _invocations(arguments: argparse.Namespace) -> Any:
 
 
 def _export(arguments: argparse.Namespace, invocations: Any) -> int:
-    from constructs_triton.load_test.locust_file import format_locustfile  # noqa: PLC0415
+    from constructs_triton.measuring.load_test.locust_file import format_locustfile  # noqa: PLC0415
 
     if _is_container(arguments):
         raise InvalidValueError("--export-locust: calls InvokeEndpoint; give the name of an endpoint")
@@ -107,8 +107,8 @@ def _label(arguments: argparse.Namespace, transport: Any) -> Label:
     Raises:
         InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
     """
-    from constructs_triton.client.sagemaker_transport import LOOPBACK_HOSTS  # noqa: PLC0415
-    from constructs_triton.load_test import Label  # noqa: PLC0415
+    from constructs_triton.measuring.load_test import Label  # noqa: PLC0415
+    from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS  # noqa: PLC0415
 
     url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
     is_local = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
@@ -133,7 +133,7 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
         )
     if url is not None:
         return _unknown(arguments)
-    from constructs_triton.load_test.target import describe_target  # noqa: PLC0415
+    from constructs_triton.measuring.load_test.target import describe_target  # noqa: PLC0415
 
     target = describe_target(transport)
     for note in target.notes:
@@ -170,7 +170,7 @@ class _Test:
 
     def __init__(self, arguments: argparse.Namespace, transport: Any, invocations: Any) -> None:
         from constructs_triton.cli.load_test.progress import Progress  # noqa: PLC0415 - not for --help
-        from constructs_triton.load_test import Limits, Search, StepRunner, prepare  # noqa: PLC0415
+        from constructs_triton.measuring.load_test import Limits, Search, StepRunner, prepare  # noqa: PLC0415
 
         self._arguments = arguments
         self.limits = Limits(latency_ms=arguments.latency_ms, percentile=arguments.percentile)
@@ -218,7 +218,7 @@ class _Test:
         return self._runner.measure(rate, self._settings(rate, times))
 
     def _settings(self, rate: float, times: float) -> StepSettings:
-        from constructs_triton.load_test import StepSettings  # noqa: PLC0415 - not for --help
+        from constructs_triton.measuring.load_test import StepSettings  # noqa: PLC0415 - not for --help
 
         arguments = self._arguments
         least = min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
@@ -251,13 +251,13 @@ def _write(arguments: argparse.Namespace, label: Label, test: _Test) -> None:
     else:
         print(test.summary())
     if arguments.output:
-        from constructs_triton.load_test import write_results  # noqa: PLC0415 - not for --help
+        from constructs_triton.measuring.load_test import write_results  # noqa: PLC0415 - not for --help
 
         count = write_results(
             arguments.output, label, test.steps, append=arguments.append, started=test.started
         )
         print(f"wrote {count} rows to {arguments.output}", file=sys.stderr)
     if arguments.plot and test.steps:
-        from constructs_triton.plots import plot_load_test  # noqa: PLC0415
+        from constructs_triton.measuring.plots import plot_load_test  # noqa: PLC0415
 
         plot_load_test(test.steps, arguments.plot, test.limits, title=label.configuration)

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.cli.input_values import read_input
-from constructs_triton.client import Invocation
-from constructs_triton.datatypes import by_datatype
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.wire import encode_request
+from constructs_triton_client import Invocation
+from constructs_triton_client.datatypes import by_datatype
+from constructs_triton_client.wire import encode_request
 
 __all__ = ["random_invocations", "read_inputs", "read_lines", "sample_invocations"]
 
@@ -109,7 +109,7 @@ def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
 def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> Any:
     import numpy as np  # noqa: PLC0415
 
-    from constructs_triton.wire.dtypes import dtype_of  # noqa: PLC0415
+    from constructs_triton_client.wire.dtypes import dtype_of  # noqa: PLC0415
 
     if datatype == "BYTES":
         words = [bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))]

@@ -145,13 +145,13 @@ def run(arguments: argparse.Namespace) -> int:
     from constructs_triton.planning import simulate  # noqa: PLC0415 - not for --help
 
     if arguments.plot:
-        from constructs_triton.plots.figure import check_path  # noqa: PLC0415
+        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415
 
         check_path(arguments.plot)
     result = simulate(_traffic(arguments), _scaling(arguments), _fleet(arguments), _assumptions(arguments))
     print(json.dumps(result.to_dict(), indent=2)) if arguments.json else _print(result)
     if arguments.plot:
-        from constructs_triton.plots import plot_simulation  # noqa: PLC0415
+        from constructs_triton.measuring.plots import plot_simulation  # noqa: PLC0415
 
         plot_simulation(result, arguments.plot)
     return 0

@@ -13,7 +13,7 @@ from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.regular_files import read_regular
+from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = ["refuse_known_hangs"]
 

@@ -21,7 +21,7 @@ from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.text import format_model_config, parse_model_config
 from constructs_triton.model_repository import ModelRepository
-from constructs_triton.regular_files import read_regular
+from constructs_triton.untrusted.regular_files import read_regular
 
 __all__ = [
     "count_python_instances",

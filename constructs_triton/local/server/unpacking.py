@@ -12,10 +12,10 @@ from constructs_triton.local.sources.specs import ContainerSpec
 from constructs_triton.local.sources.uncompressed import FileContent
 from constructs_triton.model_repository.member_checks import MemberChecks, normalize
 from constructs_triton.model_repository.members import DIRECTORY_MODE, PLAIN_MODE, fold_mode
-from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.temporary_folders import partial_folder
 from constructs_triton.model_repository.uncompressed.copying import copy_file
-from constructs_triton.regular_files import open_regular
-from constructs_triton.tar_reader import ArchiveMember, UnpackLimits, read_members
+from constructs_triton.untrusted.regular_files import open_regular
+from constructs_triton.untrusted.tar_reader import ArchiveMember, UnpackLimits, read_members
 
 __all__ = ["copy_files", "provide_models", "unpack"]
 

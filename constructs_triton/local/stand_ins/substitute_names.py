@@ -10,8 +10,8 @@ from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, variants_of
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_repository.member_checks import normalize
-from constructs_triton.spelling import did_you_mean, quoted
-from constructs_triton.tar_reader import read_members
+from constructs_triton.untrusted.tar_reader import read_members
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["check_substitute_names"]
 

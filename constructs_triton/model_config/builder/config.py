@@ -31,8 +31,8 @@ from constructs_triton.model_config.builder.tensors import BatchInput, BatchOutp
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.text import format_model_config, parse_model_config
-from constructs_triton.regular_files import read_regular
-from constructs_triton.spelling import did_you_mean
+from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton_client.spelling import did_you_mean
 
 if TYPE_CHECKING:
     from constructs_triton.model_config.report import Report

@@ -8,7 +8,7 @@ from typing import Any
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.schema import load_schema
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["TENSOR_EXAMPLE", "concrete_dims", "warmup_requests"]
 

@@ -10,7 +10,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.builder.tensors import ModelInput, ModelOutput
 from constructs_triton.model_config.builder.wiring import PlannedStep, Tensor, Wiring
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.spelling import quoted
+from constructs_triton_client.spelling import quoted
 
 __all__ = ["Declared", "batch_size_of", "inferred"]
 

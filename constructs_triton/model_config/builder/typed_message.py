@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
-from constructs_triton.datatypes import by_datatype
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.schema import load_schema
-from constructs_triton.spelling import did_you_mean
+from constructs_triton_client.datatypes import by_datatype
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["TypedMessage"]
 

@@ -10,7 +10,7 @@ from constructs_triton.model_config.backends import KNOWN_BACKENDS, backend_of_f
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.spelling import closest
+from constructs_triton_client.spelling import closest
 
 __all__: list[str] = []
 

@@ -8,7 +8,7 @@ from typing import Any
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.spelling import did_you_mean, quoted
+from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
 

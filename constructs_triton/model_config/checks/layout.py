@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.spelling import quoted
+from constructs_triton_client.spelling import quoted
 
 __all__: list[str] = []
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton.datatypes import by_data_type
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []
 

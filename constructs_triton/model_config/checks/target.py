@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton.datatypes import by_data_type
 from constructs_triton.facts.images import (
     first_published,
     image_of_backend,
@@ -21,6 +20,7 @@ from constructs_triton.model_config.checks.instances import groups, resolved_kin
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []
 

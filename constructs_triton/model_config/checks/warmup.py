@@ -9,7 +9,7 @@ from constructs_triton.model_config.checks.state import file_fault
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.spelling import quoted
+from constructs_triton_client.spelling import quoted
 
 __all__: list[str] = []
 

@@ -16,7 +16,7 @@ from blake3 import blake3
 
 from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import FileState, Member, changed_error, unreadable_error
-from constructs_triton.regular_files import open_regular
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["copy_file", "copy_member"]
 

@@ -33,10 +33,10 @@ from constructs_triton.model_repository.members import (
     unreadable_error,
 )
 from constructs_triton.model_repository.packing import members_of
-from constructs_triton.model_repository.partial_folder import partial_folder, remove_abandoned
+from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 from constructs_triton.model_repository.uncompressed.copying import copy_member
 from constructs_triton.model_repository.uncompressed.names import KEEP_FILE
-from constructs_triton.regular_files import open_regular
+from constructs_triton.untrusted.regular_files import open_regular
 
 if TYPE_CHECKING:
     from constructs_triton.model_repository.repository import ModelRepository

@@ -5,7 +5,7 @@ import sys
 import numpy as np
 from sklearn.datasets import load_digits
 
-from constructs_triton.client import TritonClient
+from constructs_triton_client import TritonClient
 
 url = sys.argv[1] if len(sys.argv) > 1 else None
 client = TritonClient.for_endpoint("digits", endpoint_url=url, region_name="us-east-1")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton.client import TritonClient
+from constructs_triton_client import TritonClient
 
 client = TritonClient.for_endpoint(
     os.environ["SENTIMENT_ENDPOINT"], index=os.environ["MODEL_INDEX"], target_model="sentiment"

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from constructs_triton.client import TritonClient
+from constructs_triton_client import TritonClient
 
 LENGTH = 512
 

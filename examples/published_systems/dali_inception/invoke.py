@@ -17,7 +17,7 @@ import boto3
 import numpy as np
 from tritonclient.http import InferenceServerClient, InferInput, InferRequestedOutput
 
-from constructs_triton.client import TritonClient
+from constructs_triton_client import TritonClient
 
 HERE = Path(__file__).resolve().parent
 BINARY = "application/vnd.sagemaker-triton.binary+json;json-header-size={}"

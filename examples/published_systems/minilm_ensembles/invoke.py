@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from constructs_triton.client import ModelIndex, TritonClient
+from constructs_triton_client import ModelIndex, TritonClient
 
 HERE = Path(__file__).resolve().parent
 LABELS = HERE.parent / "dali_inception" / "article" / "inception_graphdef" / "inception_labels.txt"

@@ -17,7 +17,7 @@ from typing import Any
 import boto3
 import numpy as np
 
-from constructs_triton.client import TritonClient
+from constructs_triton_client import TritonClient
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "small_network"))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from constructs_triton.client import ModelIndex, TritonClient
+from constructs_triton_client import ModelIndex, TritonClient
 
 HERE = Path(__file__).resolve().parent
 SENTENCES = ["translate English to German: The house is wonderful."]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.cli import facts
-from constructs_triton.compatibility import RULES
 from constructs_triton.errors import FactNotFoundError
+from constructs_triton.facts.compatibility import RULES
 from constructs_triton.facts.environment import variables
 
 GUIDE = Path(__file__).parents[3] / "docs" / "reference" / "facts.md"

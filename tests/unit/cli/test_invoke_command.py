@@ -17,7 +17,7 @@ from constructs_triton import client
 from constructs_triton.cli import main
 from constructs_triton.cli.input_values import read_input
 from constructs_triton.errors import InvalidValueError, InvocationError
-from constructs_triton.wire import decode_request, encode_response
+from constructs_triton_client.wire import decode_request, encode_response
 
 
 @pytest.fixture

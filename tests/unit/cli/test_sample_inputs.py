@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constructs_triton import client
+import constructs_triton_client as client
 from constructs_triton.cli import main
 from constructs_triton.cli.sample_inputs import python_call, sample_inputs
-from constructs_triton.datatypes import DATATYPES
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.wire import encode_request
+from constructs_triton_client.datatypes import DATATYPES
+from constructs_triton_client.wire import encode_request
 
 _TENSOR = '{side} {{ name: "{name}" data_type: {data_type} dims: [ {dims} ] {more} }}\n'
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from constructs_triton.wire import encode_response
+from constructs_triton_client.wire import encode_response
 
 
 @dataclass

@@ -12,9 +12,14 @@ import numpy as np
 import pytest
 from loopback_server import Answer, Server, binary_answer, run_server
 
-from constructs_triton.client import HttpTransport, Invocation, ModelOutOfMemoryError, TritonClient
-from constructs_triton.client.http_transport import MAXIMUM_RESPONSE_BYTES, READ_TIMEOUT_SECONDS
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton_client import HttpTransport, Invocation, TritonClient
+from constructs_triton_client.errors import (
+    InvalidValueError,
+    InvocationError,
+    MissingDependencyError,
+    ModelOutOfMemoryError,
+)
+from constructs_triton_client.transports.http_transport import MAXIMUM_RESPONSE_BYTES, READ_TIMEOUT_SECONDS
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 EVENTS = b'data: {"a":1}\r\n\r\ndata: {"a":2}\n\n'

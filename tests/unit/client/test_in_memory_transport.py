@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constructs_triton.client import InMemoryTransport, Invocation, RecordedCall, TritonClient
-from constructs_triton.errors import InvocationError
+from constructs_triton_client import InMemoryTransport, Invocation, RecordedCall, TritonClient
+from constructs_triton_client.errors import InvocationError
 
 
 def double(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

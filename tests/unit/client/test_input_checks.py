@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from tritonclient.grpc import model_config_pb2
 
-from constructs_triton.client import InMemoryTransport, TritonClient
-from constructs_triton.client.input_checks import check_inputs
-from constructs_triton.datatypes import DATATYPES
-from constructs_triton.errors import RequestEncodingError
+from constructs_triton_client import InMemoryTransport, TritonClient
+from constructs_triton_client.datatypes import DATATYPES
+from constructs_triton_client.errors import RequestEncodingError
+from constructs_triton_client.input_checks import check_inputs
 
 
 @dataclass

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from constructs_triton.client import RecordedRequest, RecordedRequests
 from constructs_triton.custom_resource_handlers.verification.comparison import differences
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.wire import decode_response, encode_response
+from constructs_triton_client import RecordedRequest, RecordedRequests
+from constructs_triton_client.errors import InvalidValueError
+from constructs_triton_client.wire import decode_response, encode_response
 
 ARRAYS: dict[str, Any] = {
     "small": np.array([[1.5, -2.0]], dtype=np.float32),

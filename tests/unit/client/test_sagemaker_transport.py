@@ -17,7 +17,7 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from loopback_server import Answer, Server, binary_answer, run_server
 
-from constructs_triton.client import (
+from constructs_triton_client import (
     EndpointThrottledError,
     Invocation,
     ModelNotReadyError,
@@ -26,8 +26,8 @@ from constructs_triton.client import (
     TritonClient,
     default_config,
 )
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
-from constructs_triton.wire import decode_request
+from constructs_triton_client.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton_client.wire import decode_request
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 

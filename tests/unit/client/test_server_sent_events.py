@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from constructs_triton.client import server_sent_events
-from constructs_triton.client.server_sent_events import iterate_events
-from constructs_triton.errors import ResponseDecodingError
+from constructs_triton_client import server_sent_events
+from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_client.server_sent_events import iterate_events
 
 STREAM = (
     b': a comment\n\ndata: {"text":"gr\xc3\xbc\xc3\x9f"}\r\n\r\n'

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from constructs_triton.client import (
+from constructs_triton_client import (
     Classification,
     InferenceResult,
     InMemoryTransport,
@@ -24,8 +24,8 @@ from constructs_triton.client import (
     Transport,
     TritonClient,
 )
-from constructs_triton.errors import InvalidValueError, InvocationError, RequestEncodingError
-from constructs_triton.wire import encode_response
+from constructs_triton_client.errors import InvalidValueError, InvocationError, RequestEncodingError
+from constructs_triton_client.wire import encode_response
 
 
 def double(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -232,6 +232,6 @@ def test_inputs_are_not_checked_without_a_configuration() -> None:
 def test_importing_the_client_loads_nothing_heavy() -> None:
     """Node, gRPC, gevent, boto3 and urllib3 are not imported before the first call."""
     heavy = ["jsii", "aws_cdk", "grpc", "gevent", "boto3", "botocore", "urllib3", "google.protobuf", "rich"]
-    code = "import sys, json, constructs_triton.client; print(json.dumps(list(sys.modules)))"
+    code = "import sys, json, constructs_triton_client; print(json.dumps(list(sys.modules)))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout)
     assert not set(heavy) & set(loaded)

@@ -70,7 +70,7 @@ def _exists(keyword: str) -> bool:
     if first == "config.pbtxt":
         return rest in new_model_config().DESCRIPTOR.fields_by_name
     if first.startswith("client."):
-        return hasattr(importlib.import_module("constructs_triton.client"), first.removeprefix("client."))
+        return hasattr(importlib.import_module("constructs_triton_client"), first.removeprefix("client."))
     name, _, attribute = keyword.partition(".")
     if name[0].islower():
         return name in _properties()

@@ -14,7 +14,7 @@ from constructs_triton.errors import ArchiveError
 from constructs_triton.model_repository import archive_outline as outline
 from constructs_triton.model_repository import pack
 from constructs_triton.model_repository.archive_outline import outline_archive
-from constructs_triton.model_repository.partial_folder import partial_folder
+from constructs_triton.model_repository.temporary_folders import partial_folder
 
 CONFIG = b'backend: "onnxruntime"\n'
 WEIGHTS = bytes(range(256)) * 4096 * 4  # 4 MiB, of which no check looks at more than the beginning

@@ -20,7 +20,7 @@ from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.local.server.unpacking import _unpack_all, unpack
 from constructs_triton.model_repository import inspect_archive
 from constructs_triton.model_repository.archive_outline import outline_archive
-from constructs_triton.tar_reader import UnpackLimits
+from constructs_triton.untrusted.tar_reader import UnpackLimits
 
 CONFIG = b'backend: "onnxruntime"\n'
 FILES = {"net/config.pbtxt": CONFIG, "net/1/model.onnx": bytes(3000)}

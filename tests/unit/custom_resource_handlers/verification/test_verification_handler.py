@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from constructs_triton.custom_resource_handlers.response import CustomResourceError
 from constructs_triton.custom_resource_handlers.verification import handler
-from constructs_triton.wire import encode_response
+from constructs_triton_client.wire import encode_response
 
 PROPERTIES = {
     "EndpointName": "digits",

@@ -1,0 +1,76 @@
+"""Reads server-sent events from bytes that may be cut anywhere.
+
+Source: WHATWG HTML, "Server-sent events", the part that Triton's generate_stream uses: an event is one or
+more ``data:`` lines, ended by an empty line. A cut may fall within a line end or within a UTF-8 character.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from constructs_triton_client.errors import ResponseDecodingError
+
+__all__ = ["iterate_events"]
+
+MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+
+
+def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
+    """Yield the data of each event as soon as the event is complete.
+
+    Raises:
+        ResponseDecodingError: an event is cut off, is not UTF-8, or is larger than
+            ``MAXIMUM_EVENT_BYTES``.
+    """
+    data: list[bytes] = []
+    size = 0
+    for line in _iterate_lines(parts):
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+            size += len(data[-1])
+            _check_size(max(size, len(data)))
+        elif not line and data:
+            yield _decode(b"\n".join(data))
+            data, size = [], 0
+    if data:
+        raise ResponseDecodingError(
+            f"event stream: the last event is incomplete, got {data[-1][:40]!r}; "
+            "the stream was cut off, so send the request again"
+        )
+
+
+def _iterate_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
+    # Each byte is searched once, however small the parts of a long line are.
+    line: list[bytes] = []
+    size, ended_with_return = 0, False
+    for part in parts:
+        start = 1 if ended_with_return and part.startswith(b"\n") else 0  # the second half of "\r\n"
+        for end in _LINE_END.finditer(part, start):
+            yield b"".join((*line, part[start : end.start()]))
+            line, size, start = [], 0, end.end()
+        ended_with_return = part.endswith(b"\r") or (ended_with_return and not part)
+        line.append(part[start:])
+        size += len(part) - start
+        _check_size(size)
+    if size:
+        yield b"".join(line)
+
+
+def _check_size(size: int) -> None:
+    if size > MAXIMUM_EVENT_BYTES:
+        raise ResponseDecodingError(
+            f"event stream: an event may have at most {MAXIMUM_EVENT_BYTES} bytes, got {size} or more; "
+            "check that the endpoint runs a model that generates events"
+        )
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ResponseDecodingError(
+            f"event stream: an event must be valid UTF-8, got 0x{data[error.start]:02x} at its byte "
+            f"{error.start}; the stream is corrupt, so send the request again"
+        ) from None

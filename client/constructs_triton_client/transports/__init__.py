@@ -1,0 +1,1 @@
+"""How a request reaches an endpoint: over SageMaker, plain HTTP or in memory."""

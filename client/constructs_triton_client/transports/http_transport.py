@@ -1,0 +1,170 @@
+"""Plain HTTP to a container with SageMaker's paths: ``/invocations`` and ``/models/x/invoke``.
+
+Source: AWS documentation, "Build a container for multi-model endpoints"; triton server
+``src/sagemaker_server.cc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from constructs_triton_client.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.transports.transport import Invocation, Reply
+
+if TYPE_CHECKING:
+    import urllib3
+
+__all__ = ["HttpTransport", "container_headers", "container_path"]
+
+# The parameters of InvokeEndpoint that reach a container, and their headers.
+# Source: botocore sagemaker-runtime service model.
+_HEADERS = {
+    "Accept": "Accept",
+    "CustomAttributes": "X-Amzn-SageMaker-Custom-Attributes",
+    "InferenceId": "X-Amzn-SageMaker-Inference-Id",
+    "SessionId": "X-Amzn-SageMaker-Session-Id",
+    "TargetModel": "X-Amzn-SageMaker-Target-Model",
+    "TargetVariant": "X-Amzn-SageMaker-Target-Variant",
+}
+READ_TIMEOUT_SECONDS = 70.0
+MAXIMUM_RESPONSE_BYTES = 1024**3
+MAXIMUM_CONNECTIONS = 50
+_CHUNK_BYTES = 1024 * 1024
+
+
+class HttpTransport:
+    """Sends requests to a container over plain HTTP.
+
+    A request with ``TargetModel`` goes to ``/models/<TargetModel>/invoke``, any other to ``/invocations``.
+    Requests are not retried. Safe to use from several threads.
+
+    Args:
+        url: Address of the container, such as ``http://localhost:8080``.
+        read_timeout_seconds: Longest pause within a response, in seconds.
+        maximum_response_bytes: A longer response raises ``InvocationError``, before it is read if its length
+            is announced.
+        invocation: The request to send; its options must be ones that SageMaker passes on to a container.
+
+    Raises:
+        InvalidValueError: ``url`` does not start with ``http://`` or ``https://``.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        read_timeout_seconds: float = READ_TIMEOUT_SECONDS,
+        maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise InvalidValueError(
+                f"url: must start with http:// or https://, got {url!r}; write it as http://host:port"
+            )
+        self.url = url.rstrip("/")
+        self.maximum_response_bytes = maximum_response_bytes
+        self._read_timeout_seconds = read_timeout_seconds
+        self._pool: urllib3.PoolManager | None = None
+
+    def invoke(self, invocation: Invocation) -> Reply:
+        """Send the request and wait for the whole response.
+
+        Raises:
+            InvalidValueError: an option is not sent over plain HTTP.
+            InvocationError: the request failed, or the status is not 200.
+        """
+        with self._open(invocation) as response:
+            body = b"".join(self._iterate(response))
+            return Reply(body, response.headers.get("Content-Type", ""), {"Headers": dict(response.headers)})
+
+    def stream(self, invocation: Invocation) -> Iterator[bytes]:
+        """Send the request and yield the bytes of the response as they arrive; errors as ``invoke``."""
+        with self._open(invocation) as response:
+            yield from response.stream(amt=None)
+
+    @contextmanager
+    def _open(self, invocation: Invocation) -> Iterator[urllib3.BaseHTTPResponse]:
+        pool = self._connect()
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - see _connect
+
+        try:
+            response = pool.request(
+                "POST",
+                self.url + container_path(invocation.options),
+                body=invocation.body,
+                headers={"Content-Type": invocation.content_type, **container_headers(invocation.options)},
+                preload_content=False,
+                decode_content=False,
+            )
+            try:
+                self._check_status(response)
+                yield response
+            finally:
+                response.close()  # a connection whose body was read to the end is already back in the pool
+        except HTTPError as error:
+            raise build_invocation_error(
+                self.url, "the request failed", code=type(error).__name__, model_message=str(error)
+            ) from error
+
+    def _connect(self) -> urllib3.PoolManager:
+        if self._pool is None:
+            try:
+                import urllib3  # noqa: PLC0415 - takes 0.1 s, so only the first call imports it
+            except ImportError:
+                raise MissingDependencyError(
+                    "urllib3 is not installed; run `pip install 'constructs-triton-client[http]'`"
+                ) from None
+            self._pool = urllib3.PoolManager(
+                maxsize=MAXIMUM_CONNECTIONS,
+                retries=False,
+                timeout=urllib3.Timeout(connect=5.0, read=self._read_timeout_seconds),
+            )
+        return self._pool
+
+    def _check_status(self, response: urllib3.BaseHTTPResponse) -> None:
+        if response.status != 200:
+            body = b"".join(self._iterate(response))
+            raise build_invocation_error(
+                self.url,
+                "the model failed" if response.status >= 500 else "the request was rejected",
+                status=response.status,
+                model_message=read_model_message(body),
+            )
+
+    def _iterate(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
+        self._check_size(response.length_remaining or 0)
+        total = 0
+        for chunk in response.stream(_CHUNK_BYTES):
+            total += len(chunk)
+            self._check_size(total)
+            yield chunk
+
+    def _check_size(self, size: int) -> None:
+        if size > self.maximum_response_bytes:
+            raise InvocationError(
+                f"endpoint {self.url}: a response may have at most {self.maximum_response_bytes} bytes, "
+                f"got {size}; raise maximum_response_bytes"
+            )
+
+
+def container_path(options: Mapping[str, Any]) -> str:
+    """Return the path of an invocation at a container."""
+    target_model = options.get("TargetModel")
+    return f"/models/{quote(target_model, safe='')}/invoke" if target_model else "/invocations"
+
+
+def container_headers(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers that a container receives for parameters of InvokeEndpoint.
+
+    Raises:
+        InvalidValueError: SageMaker does not pass a parameter on.
+    """
+    for name in options:
+        if name not in _HEADERS:
+            raise InvalidValueError(
+                f"{name}: is not sent over plain HTTP; remove it, or use TritonClient.for_endpoint"
+            )
+    return {_HEADERS[name]: str(value) for name, value in options.items()}

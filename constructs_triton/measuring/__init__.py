@@ -1,0 +1,1 @@
+"""Drives an endpoint, measures it, and draws the results."""

@@ -1,0 +1,126 @@
+"""Sends requests over aiohttp, signed with botocore where they have to be."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from constructs_triton.errors import InvocationError, MissingDependencyError
+from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton.measuring.load_test.step import OK
+from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["HttpSender", "Signer"]
+
+_SHOWN_BYTES = 300
+_SKIPPED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+
+
+class Signer:
+    """Signs requests with Signature Version 4, as boto3 does.
+
+    ``credentials`` are botocore's. They are asked for each request, so that expired ones are renewed.
+    """
+
+    def __init__(self, credentials: Any) -> None:
+        self._credentials = credentials
+
+    @classmethod
+    def of_default_session(cls) -> Signer:
+        """Create a signer with the credentials that boto3 finds.
+
+        Raises:
+            InvocationError: boto3 finds none.
+        """
+        import boto3  # noqa: PLC0415 - takes 0.5 s, and only signed requests need it
+
+        credentials = boto3.Session().get_credentials()
+        if credentials is None:
+            raise InvocationError("AWS: there are no credentials; log in, or set AWS_PROFILE")
+        return cls(credentials)
+
+    def sign(self, request: PreparedRequest) -> dict[str, str]:
+        """Return the request's headers with a new signature."""
+        if request.scope is None:
+            return request.headers
+        from botocore.auth import SigV4Auth  # noqa: PLC0415 - see of_default_session
+        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+
+        message = AWSRequest("POST", request.url, data=request.body, headers=request.headers)
+        scope = request.scope
+        SigV4Auth(self._credentials.get_frozen_credentials(), scope.service, scope.region).add_auth(message)
+        return dict(message.headers)
+
+
+class HttpSender:
+    """Sends requests over connections that stay open. Use it with ``async with``.
+
+    ``is_local`` is whether proxies are ignored. The read timeout is 70 seconds, because a container has 60.
+    """
+
+    def __init__(self, signer: Signer | None, *, is_local: bool) -> None:
+        self._signer = signer
+        self._is_local = is_local
+        self._session: aiohttp.ClientSession
+
+    async def __aenter__(self) -> HttpSender:
+        aiohttp = import_aiohttp()
+        connector = aiohttp.TCPConnector(limit=0, ssl=_certificates())
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=READ_TIMEOUT_SECONDS),
+            trust_env=not self._is_local,
+            auto_decompress=False,
+            skip_auto_headers=_SKIPPED,
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def send(self, request: PreparedRequest) -> tuple[int, str]:
+        """Send one request and read its response; return the status, and a message after an error."""
+        aiohttp = import_aiohttp()
+        from yarl import URL  # noqa: PLC0415 - comes with aiohttp
+
+        headers = self._signer.sign(request) if self._signer else request.headers
+        try:
+            # The path is escaped already, and the signature is about these characters.
+            url = URL(request.url, encoded=True)
+            async with self._session.post(url, data=request.body, headers=headers) as response:
+                body = await response.read()
+                return response.status, "" if response.status == OK else _describe(response.status, body)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return 0, f"{type(error).__name__}: {error}"
+
+
+def _describe(status: int, body: bytes) -> str:
+    return f"{status} {' '.join(body[:_SHOWN_BYTES].decode(errors='replace').split())}"
+
+
+def _certificates() -> ssl.SSLContext | bool:
+    """The certificates that boto3 would use, if they are set in the environment."""
+    bundle = os.environ.get("AWS_CA_BUNDLE")
+    return ssl.create_default_context(cafile=bundle) if bundle else True
+
+
+def import_aiohttp() -> Any:
+    """Return the module.
+
+    Raises:
+        MissingDependencyError: aiohttp is not installed.
+    """
+    try:
+        import aiohttp  # noqa: PLC0415 - an optional package
+    except ImportError:
+        raise MissingDependencyError(
+            "aiohttp is not installed; run `pip install 'constructs-triton[load]'`"
+        ) from None
+    return aiohttp

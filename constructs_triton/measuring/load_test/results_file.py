@@ -1,0 +1,136 @@
+"""Writes the steps that were held as the CSV file that ``planning`` reads."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import ROUND_DOWN, Decimal
+from math import inf
+from os import PathLike
+from pathlib import Path
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.step import StepResult, Verdict
+
+__all__ = ["Label", "write_results"]
+
+_HEADINGS = (
+    "configuration",
+    "instance_type",
+    "invocations_per_minute",
+    "latency_ms",
+    "latency_p50_ms",
+    "latency_p99_ms",
+    "instance_type_source",
+    "offered_per_second",
+    "seconds",
+    "requests",
+    "generator_late_p99_ms",
+    "generator_cpu",
+    "started",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Label:
+    """What was measured.
+
+    ``configuration``
+        Any name, for example that of the model configuration.
+    ``instance_type``
+        ``"ml.g5.xlarge"``, or ``"local"`` for this machine.
+    ``instance_type_source``
+        ``"endpoint"`` if AWS described the endpoint, ``"local"``, or ``"given"`` if a person wrote the type.
+    ``instance_count``
+        The number of instances that shared the load. Default: 1.
+
+    Raises:
+        InvalidValueError: ``instance_count`` is below 1.
+    """
+
+    configuration: str
+    instance_type: str = "local"
+    instance_type_source: str = "local"
+    instance_count: int = 1
+
+    def __post_init__(self) -> None:
+        if self.instance_count < 1:
+            raise InvalidValueError(
+                f"instance_count: must be at least 1, got {self.instance_count}; "
+                "give the number of instances in service"
+            )
+
+
+def write_results(
+    path: str | PathLike[str],
+    label: Label,
+    steps: Iterable[StepResult],
+    *,
+    append: bool = False,
+    started: datetime | None = None,
+) -> int:
+    """Write a row for each rate that was held, and return their number.
+
+    Of several steps at one rate the last one counts, which is the one that confirms it. Rates above one that
+    was not held are left out: a short step held them by chance.
+
+    Args:
+        path: Path of the CSV file that planning reads.
+        label: What was measured.
+        steps: Results of the steps.
+        append: Whether to add the rows to an existing file instead of replacing it.
+        started: Time in the column ``started``. Default: now, in UTC.
+
+    Raises:
+        InvalidValueError: the file cannot be written, or has other columns than the rows to append.
+    """
+    measured = list(steps)
+    held = {step.rate: step for step in measured if step.verdict is Verdict.HELD}
+    missed = [step.rate for step in measured if step.verdict is Verdict.NOT_HELD]
+    lowest_missed = min(missed, default=inf)
+    time = (started or datetime.now(UTC)).isoformat(timespec="seconds")
+    rows = [_row(label, step, time) for rate, step in sorted(held.items()) if rate < lowest_missed]
+    file = Path(path)
+    is_new = not (append and file.exists())
+    try:
+        if not is_new:
+            _check_headings(file)
+        with file.open("w" if is_new else "a", newline="", encoding="utf-8") as stream:
+            writer = csv.writer(stream, lineterminator="\n")
+            writer.writerows([_HEADINGS, *rows] if is_new else rows)
+    except OSError as error:
+        raise InvalidValueError(f"{file}: cannot be written ({error.strerror}); give another path") from None
+    return len(rows)
+
+
+def _check_headings(file: Path) -> None:
+    with file.open(newline="", encoding="utf-8") as stream:
+        found = next(csv.reader(stream), [])
+    if tuple(found) != _HEADINGS:
+        raise InvalidValueError(f"{file}: has other columns than a load test writes; give another file")
+
+
+def _row(label: Label, step: StepResult, started: str) -> list[object]:
+    return [
+        label.configuration,
+        label.instance_type,
+        _per_minute(step, label.instance_count),
+        step.latency_ms,
+        step.p50_ms,
+        "" if step.p99_ms is None else step.p99_ms,
+        label.instance_type_source,
+        round(step.rate, 2),
+        step.seconds,
+        step.requests,
+        step.late_p99_ms,
+        step.cpu,
+        started,
+    ]
+
+
+def _per_minute(step: StepResult, instances: int) -> Decimal:
+    """Answers per minute of one instance, rounded down: a float would write 32207.999999999996."""
+    exact = Decimal(step.good) * 60 / (Decimal(str(step.seconds)) * instances)
+    return exact.quantize(Decimal("0.1"), ROUND_DOWN)

@@ -1,0 +1,105 @@
+"""Finds the highest rate that an endpoint holds: doubling, then bisection, then a longer step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.step import StepResult, Verdict
+
+__all__ = ["Search"]
+
+_VOID_ATTEMPTS = 3
+_CONFIRMATIONS = 6
+_LOWEST_RATE = 0.1
+# A step that confirms a rate is this many times longer, because short steps are noisy.
+_LONGER = 3
+
+#: Measures a rate; the second argument is how many times longer than usual.
+Measure = Callable[[float, float], StepResult]
+
+
+@dataclass(slots=True)
+class Search:
+    """A search for the highest rate that is held.
+
+    Args:
+        measure: Measures a rate in requests per second, for a multiple of the usual time.
+        start: First rate.
+        maximum: Highest rate to try. Default: no maximum.
+        precision: The search ends when the rates that are held and not held differ by this fraction, 0.01 to
+            1.
+        best: The confirmed step, after ``run``; ``None`` if no rate was held.
+        is_limited: Whether the generator was the bottleneck, so that the endpoint may hold more; known after
+            ``run``.
+
+    Raises:
+        InvalidValueError: ``start``, ``maximum`` or ``precision`` is out of range.
+    """
+
+    measure: Measure
+    start: float = 4
+    maximum: float = float("inf")
+    precision: float = 0.1
+    best: StepResult | None = None
+    is_limited: bool = False
+    _held: list[StepResult] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not _LOWEST_RATE <= self.start <= self.maximum:
+            raise InvalidValueError(
+                f"start: must be from {_LOWEST_RATE} to the maximum rate ({self.maximum:g}), "
+                f"got {self.start:g}; change one of them"
+            )
+        if not 0.01 <= self.precision <= 1:
+            raise InvalidValueError(
+                f"precision: must be from 0.01 to 1, got {self.precision:g}; write 10 percent as 0.1"
+            )
+
+    def run(self) -> Iterator[StepResult]:
+        """Measure rate after rate, and yield each result."""
+        yield from self._find()
+        yield from self._confirm()
+
+    def _find(self) -> Iterator[StepResult]:
+        low, high, rate = 0.0, float("inf"), self.start
+        while high > low * (1 + self.precision) and rate >= _LOWEST_RATE:
+            result = None
+            for result in self._attempts(rate):
+                yield result
+            assert result is not None
+            if result.verdict is Verdict.HELD:
+                low = rate
+                self._held.append(result)
+            else:
+                high = rate
+                # A rate that is held later shows that the endpoint, not the generator, has the limit.
+                self.is_limited = result.verdict is Verdict.VOID
+            if low >= self.maximum:
+                return
+            rate = self._next(low, high)
+
+    def _attempts(self, rate: float) -> Iterator[StepResult]:
+        """Measure a rate, and again if the generator was disturbed."""
+        for _ in range(_VOID_ATTEMPTS):
+            result = self.measure(rate, 1)
+            yield result
+            if result.verdict is not Verdict.VOID:
+                return
+
+    def _next(self, low: float, high: float) -> float:
+        if high == float("inf"):
+            return min(low * 2, self.maximum)
+        return (low + high) / 2
+
+    def _confirm(self) -> Iterator[StepResult]:
+        """Measure the highest rate for longer, and lower ones until one is held again."""
+        rate = max((step.rate for step in self._held), default=0.0)
+        for _ in range(_CONFIRMATIONS if rate else 0):
+            result = self.measure(rate, _LONGER)
+            yield result
+            if result.verdict is Verdict.HELD:
+                self.best = result
+                return
+            rate /= 1 + self.precision

@@ -1,0 +1,82 @@
+"""Temporary folders: for files that are renamed when they are complete, and for the life of the process.
+
+The process that writes into a partial folder keeps it locked. The next run can therefore tell what a killed
+run has left from what another run is still writing, and deletes it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+__all__ = ["partial_folder", "remove_abandoned", "scratch_directory"]
+
+_PREFIX = ".constructs-triton-"
+
+
+@contextmanager
+def partial_folder(parent: Path) -> Iterator[Path]:
+    """Create a temporary folder in ``parent``. Rename complete files out of it; the rest is deleted.
+
+    Raises:
+        OSError: ``parent`` cannot be written.
+    """
+    folder, lock = _locked_folder(parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned(directory: Path) -> None:
+    """Delete what killed runs have left in ``directory``."""
+    for folder in directory.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            descriptor = os.open(folder, os.O_RDONLY)
+            try:
+                if _lock(descriptor, wait=False):
+                    shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def _locked_folder(parent: Path) -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))
+        with suppress(FileNotFoundError):  # another run may delete it before it is locked
+            descriptor = os.open(folder, os.O_RDONLY)
+            _lock(descriptor, wait=True)
+            if folder.exists():
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def _lock(descriptor: int, *, wait: bool) -> bool:
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows, where nothing counts as abandoned
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # locked by another process, or a file system without locks
+        return False
+    return True
+
+
+def scratch_directory() -> Path:
+    """Create a folder that is deleted when the process ends."""
+    return Path(tempfile.mkdtemp(dir=_scratch_root()))
+
+
+@cache
+def _scratch_root() -> Path:
+    root = Path(tempfile.mkdtemp(prefix="constructs-triton-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    return root

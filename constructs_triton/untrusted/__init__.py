@@ -1,0 +1,1 @@
+"""Reads files and archives that other people wrote, with bounds in time and memory."""

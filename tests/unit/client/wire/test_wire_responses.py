@@ -1,0 +1,249 @@
+"""Decoding of responses: views, values and malformed responses."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_client.wire import (
+    BINARY_CONTENT_TYPE,
+    JSON_CONTENT_TYPE,
+    Classification,
+    InferenceResult,
+    decode_response,
+    encode_response,
+    responses,
+)
+
+
+def binary(header: dict[str, Any], tail: bytes = b"") -> tuple[bytes, str]:
+    text = json.dumps(header).encode()
+    return text + tail, f"{BINARY_CONTENT_TYPE};json-header-size={len(text)}"
+
+
+def tensor(datatype: str = "FP32", shape: Any = (1,), size: Any = 4, **members: Any) -> dict[str, Any]:
+    entry = {"name": "Y", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": size}}
+    return {"outputs": [entry | members]}
+
+
+def in_json(data: Any, datatype: str = "FP32", shape: Any = (1,)) -> tuple[bytes, str]:
+    entry = {"name": "Y", "datatype": datatype, "shape": shape, "data": data}
+    return json.dumps({"outputs": [entry]}).encode(), JSON_CONTENT_TYPE
+
+
+def test_numbers_are_read_only_views_of_the_body() -> None:
+    """Nothing is copied, and the arrays cannot be written to."""
+    response = encode_response({"Y": np.zeros((64, 3, 224, 224), dtype="f2")})
+    tracemalloc.start()
+    array = decode_response(response.body, response.content_type)["Y"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 50_000
+    assert np.shares_memory(array, np.frombuffer(response.body, dtype="u1"))
+    assert not array.flags.writeable
+
+
+def test_members_of_a_response() -> None:
+    """The result has the model, version, id and parameters of the response."""
+    header = {
+        "id": "7",
+        "model_name": "pipe",
+        "model_version": "1",
+        "parameters": {"sequence_id": 0},
+        **tensor(shape=[1, 1]),
+    }
+    result = decode_response(*binary(header, b"\x00\x00\x80\x3f"))
+    assert (result.model_name, result.model_version, result.id) == ("pipe", "1", "7")
+    assert result.parameters == {"sequence_id": 0}
+    assert result["Y"].tolist() == [[1.0]]
+    assert list(result) == ["Y"]
+
+
+def test_nested_json_data_follows_the_shape() -> None:
+    """KServe allows nested lists of the tensor's shape, at any depth."""
+    deep = [[[1, 2, 3]], [[4, 5, 6]]]
+    assert decode_response(*in_json(deep, "INT8", [2, 1, 3]))["Y"].tolist() == deep
+    assert decode_response(*in_json([[1, 2], [3, 4]], "INT8", [2, 2]))["Y"].tolist() == [[1, 2], [3, 4]]
+
+
+def test_booleans_of_any_byte_are_true_or_false() -> None:
+    """A byte other than 0 is true, as in C."""
+    assert decode_response(*binary(tensor("BOOL", [3], 3), b"\x00\x02\x01"))["Y"].tolist() == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_bf16_without_ml_dtypes_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result lists the outputs whose elements are bit patterns, only if ml_dtypes is missing."""
+    result = InferenceResult({"Y": np.zeros(1, dtype="u2")}, {"Y": "BF16"})
+    assert result.bit_patterns == frozenset()
+    monkeypatch.setattr(responses, "bfloat16", lambda: None)
+    assert result.bit_patterns == {"Y"}
+
+
+def test_classifications_are_parsed_in_batches() -> None:
+    """A class is score, index and an optional label, which may contain colons."""
+    rows = np.array([[b"0.9:3:cat:big", b"0.1:7"]], dtype=object)
+    assert InferenceResult({"Y": rows}).classifications("Y") == [
+        [Classification(0.9, 3, "cat:big"), Classification(0.1, 7, "")]
+    ]
+    with pytest.raises(ResponseDecodingError, match='output "Y": a class must be'):
+        InferenceResult({"Y": np.array([b"cat"], dtype=object)}).classifications("Y")
+
+
+@pytest.mark.parametrize(("shape", "found"), [((0,), [[]]), ((2, 0), [[], []]), ((0, 3), [])])
+def test_empty_output_has_no_classes(shape: tuple[int, ...], found: list[list[Classification]]) -> None:
+    """An output without elements has one empty list per batch element."""
+    assert InferenceResult({"Y": np.zeros(shape, dtype=object)}).classifications("Y") == found
+
+
+@pytest.mark.parametrize(
+    "strings", [[b"same", b"size", b"\0\0\0\0"], [b"", b"a\0", b"long" * 100], [b"", b""], []]
+)
+def test_byte_strings_come_back_whole(strings: list[bytes]) -> None:
+    """Strings of equal length, empty strings and zero bytes at the end are decoded exactly."""
+    array = np.empty(len(strings), dtype=object)
+    array[:] = strings
+    response = encode_response({"Y": array})
+    assert decode_response(response.body, response.content_type)["Y"].tolist() == strings
+
+
+LENGTHS = {
+    "cut within a length": (
+        b"\x02\x00\x00\x00aa\x02\x00",
+        2,
+        "108: element 1 of 2 has no complete length, got 2 bytes",
+    ),
+    "length beyond the end": (
+        b"\x01\x00\x00\x00a\xff\xff\xff\xffb",
+        2,
+        "element 1 has a length of 4294967295 bytes, got 1 bytes",
+    ),
+    "last one short": (
+        b"\x01\x00\x00\x00a\x03\x00\x00\x00bb",
+        2,
+        "element 1 has a length of 3 bytes, got 2 bytes",
+    ),
+    "bytes left over": (
+        b"\x01\x00\x00\x00a\x01\x00\x00\x00bXX",
+        2,
+        "bytes are left over after 2 elements, got 2 bytes",
+    ),
+    "too many elements": (b"\x00\x00\x00\x00", 2, "2 elements need at least 8 bytes, got 4"),
+}
+
+
+@pytest.mark.parametrize(("tail", "count", "message"), LENGTHS.values(), ids=LENGTHS)
+def test_wrong_string_lengths_name_the_element(tail: bytes, count: int, message: str) -> None:
+    """An error in the lengths of a BYTES tensor names the element and the byte."""
+    with pytest.raises(ResponseDecodingError, match=message) as caught:
+        decode_response(*binary(tensor("BYTES", [count], len(tail)), tail))
+    assert 'output "Y" at byte ' in str(caught.value)
+
+
+HUGE = 10 * 10**9
+
+MALFORMED = {
+    "empty": ((b"", JSON_CONTENT_TYPE), "at byte 0: is not JSON"),
+    "not an object": ((b"[1]", JSON_CONTENT_TYPE), "must be a JSON object, got list"),
+    "an error": ((b'{"error":"no model"}', JSON_CONTENT_TYPE), "no model"),
+    "invalid UTF-8": ((b'{"id":"\xff"}', JSON_CONTENT_TYPE), "at byte 7: is not valid UTF-8, got 0xff"),
+    "UTF-16": (('{"outputs":[]}'.encode("utf-16"), JSON_CONTENT_TYPE), "at byte 0: is not valid UTF-8"),
+    "NaN": ((b'{"id":"NaN","x":[NaN]}', JSON_CONTENT_TYPE), "at byte 17: a number must be finite, got NaN"),
+    "deep nesting": ((b"[" * 100_000, JSON_CONTENT_TYPE), "RecursionError"),
+    "endless digits": ((b'{"x":' + b"9" * 9999 + b"}", JSON_CONTENT_TYPE), "cannot be parsed as JSON"),
+    "no size": ((b"{}", BINARY_CONTENT_TYPE), "json-header-size must be one integer"),
+    "negative size": ((b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=-1"), "json-header-size"),
+    "two sizes": (
+        (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size=1;json-header-size=2"),
+        "json-header-size",
+    ),
+    "header beyond body": (
+        (b"{}", f"{BINARY_CONTENT_TYPE};json-header-size={HUGE}"),
+        f"must be at most the size of the body, 2 bytes, got {HUGE}",
+    ),
+    "outputs missing": (binary({}), "outputs must be a list, got None"),
+    "output no object": (binary({"outputs": [1]}), "output 0: must be a JSON object"),
+    "nameless": (binary(tensor(name=3)), "output 0: name must be a non-empty string, got 3"),
+    "twice": (
+        binary({"outputs": tensor(size=0, shape=[0])["outputs"] * 2}),
+        'output "Y": occurs more than once',
+    ),
+    "unknown datatype": (
+        binary(tensor("FP8")),
+        "output \"Y\": datatype must be one of KServe v2, got 'FP8'",
+    ),
+    "negative dimension": (binary(tensor(shape=[-1])), "integers of 0 or more"),
+    "boolean dimension": (binary(tensor(shape=[True])), "integers of 0 or more, got \\[True\\]"),
+    "dimension beyond int64": (binary(tensor(shape=[0, 2**63], size=0)), "integers of 0 or more"),
+    "axes beyond NumPy": (binary(tensor(shape=[1] * 99), b"abcd"), "one that NumPy supports"),
+    "empty and too large": (binary(tensor(shape=[0, 2**62, 2**62], size=0)), "one that NumPy supports"),
+    "negative data size": (binary(tensor(size=-4)), "must be an integer of 0 or more, got -4"),
+    "parameters no object": (binary(tensor(parameters=[])), "parameters must be a JSON object"),
+    "huge integer": (in_json([10**400], "INT32"), "element 0: INT32 must be between .*, got 1000"),
+    "negative for unsigned": (in_json([7, -1, 9], "UINT8", [3]), "element 1: UINT8 .* got -1"),
+    "nested deeper than the shape": (in_json([[[1]]], "INT8", [1, 1]), "nested data must follow shape"),
+    "nested of another shape": (in_json([[[1], [2]]], "INT8", [1, 1, 2]), "nested data must follow shape"),
+    "id no string": (binary({"outputs": [], "id": 1}), "id must be a string, got 1"),
+    "name no string": (binary({"outputs": [], "model_name": []}), "model_name must be a string"),
+    "parameters of the response": (binary({"outputs": [], "parameters": 1}), "JSON: parameters must be"),
+    "empty name": (binary(tensor(name="")), "output 0: name must be a non-empty string, got ''"),
+    "no shape": (binary(tensor(shape=None)), "shape must be a list of integers"),
+    "boolean size": (binary(tensor(size=True, datatype="BOOL"), b"1"), "binary_data_size must be an integer"),
+    "one byte short": (binary(tensor(), b"abc"), "binary_data_size is 4 bytes, got 3"),
+    "one byte more": (binary(tensor(), b"abcde"), "the last bytes belong to no output, got 1 bytes"),
+    "infinity": (in_json([float("inf")]), "a number must be finite, got Infinity"),
+    "minus infinity": (in_json([-float("inf")]), "a number must be finite, got -Infinity"),
+    "truncated": (
+        binary(tensor(shape=[2], size=8), b"abcd"),
+        r'"Y" at byte \d+: binary_data_size is 8 bytes, got 4',
+    ),
+    "size of 10 GB": (
+        binary(tensor("UINT8", [HUGE], HUGE), b"abcd"),
+        f"binary_data_size is {HUGE} bytes, got 4",
+    ),
+    "size against shape": (
+        binary(tensor(shape=[2]), b"abcd"),
+        "2 elements of FP32 are 8 bytes, got binary_data_size 4",
+    ),
+    "10 GB of shape": (binary(tensor("BYTES", [HUGE]), b"abcd"), f"{HUGE} elements need at least"),
+    "oversized": (binary(tensor(), b"abcdefgh"), "the last bytes belong to no output, got 4 bytes"),
+    "JSON data missing": (
+        binary({"outputs": [{"name": "Y", "datatype": "BOOL", "shape": [1]}]}),
+        "must be a list",
+    ),
+    "too few values": (in_json([1.0], shape=[2]), r"shape \[2\] has 2 elements, got 1 values"),
+    "ragged": (in_json([[1], [2, 3, 4]], shape=[2, 2]), "nested data must follow shape"),
+    "text for number": (in_json([1.0, "x"], shape=[2]), 'output "Y" element 1: must be a number, got str'),
+    "number for text": (in_json([1], "BYTES"), "must be a string, got int"),
+    "number for boolean": (in_json([1], "BOOL"), "must be true or false, got int"),
+    "fraction for integer": (in_json([1.5], "INT32"), "must be an integer, got float"),
+    "out of range": (in_json([300], "UINT8"), "UINT8 must be between 0 and 255, got 300"),
+    "beyond FP32": (in_json([1e300]), "must fit FP32, got 1e"),
+    "beyond FP64": (in_json([10**400], "FP64"), "must fit FP64"),
+    "BF16 in JSON": (in_json([1], "BF16"), 'output "Y": BF16 must be in binary'),
+    "lone surrogate": (in_json(["\ud800"], "BYTES"), "must be valid Unicode"),
+    "version no text": (binary({"outputs": [], "model_version": 1}), "model_version must be a string, got 1"),
+}
+
+
+@pytest.mark.parametrize(("response", "message"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_responses_are_rejected_with_their_position(
+    response: tuple[bytes, str], message: str
+) -> None:
+    """Each error names its position, and sizes in the response allocate no memory."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ResponseDecodingError, match=message):
+            decode_response(*response)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 5_000_000

@@ -1,0 +1,122 @@
+"""What AWS says about an endpoint before its load test."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton_client import SageMakerTransport
+
+TIME = "2026-01-05T00:00:00"
+
+
+@pytest.fixture
+def stubs() -> tuple[SageMakerTransport, Stubber, Stubber]:
+    transport = SageMakerTransport("pets", session=boto3.Session("a", "b", region_name="eu-west-1"))
+    return (
+        transport,
+        Stubber(transport.client("sagemaker")),
+        Stubber(transport.client("application-autoscaling")),
+    )
+
+
+def endpoint(status: str = "InService", **variants: int) -> dict[str, Any]:
+    counts = variants or {"A": 2}
+    return {
+        "EndpointName": "pets",
+        "EndpointArn": "arn:aws:sagemaker:eu-west-1:111122223333:endpoint/pets",
+        "EndpointConfigName": "config",
+        "EndpointStatus": status,
+        "CreationTime": TIME,
+        "LastModifiedTime": TIME,
+        "ProductionVariants": [
+            {"VariantName": name, "CurrentInstanceCount": count} for name, count in counts.items()
+        ],
+    }
+
+
+def config(**types: str) -> dict[str, Any]:
+    names = types or {"A": "ml.g5.xlarge"}
+    variants = [
+        {"VariantName": name, "ModelName": "m", "InstanceType": type_} for name, type_ in names.items()
+    ]
+    return {
+        "EndpointConfigName": "config",
+        "EndpointConfigArn": "arn:aws:sagemaker:eu-west-1:111122223333:endpoint-config/config",
+        "ProductionVariants": variants,
+        "CreationTime": TIME,
+    }
+
+
+def scalable(**suspended: bool) -> dict[str, Any]:
+    target = {
+        "ServiceNamespace": "sagemaker",
+        "ResourceId": "endpoint/pets/variant/A",
+        "ScalableDimension": "sagemaker:variant:DesiredInstanceCount",
+        "MinCapacity": 1,
+        "MaxCapacity": 4,
+        "RoleARN": "arn:aws:iam::111122223333:role/scaling",
+        "CreationTime": TIME,
+        "SuspendedState": suspended,
+    }
+    return {"ScalableTargets": [target]}
+
+
+def test_instances_and_scaling_are_described(stubs: Any) -> None:
+    """The type, the count, and a scalable target that is not suspended."""
+    transport, sagemaker, scaling = stubs
+    sagemaker.add_response("describe_endpoint", endpoint(), {"EndpointName": "pets"})
+    sagemaker.add_response("describe_endpoint_config", config(), {"EndpointConfigName": "config"})
+    expected = {"ServiceNamespace": "sagemaker", "ResourceIds": ["endpoint/pets/variant/A"]}
+    scaling.add_response("describe_scalable_targets", scalable(), expected)
+    with sagemaker, scaling:
+        target = describe_target(transport)
+    assert (target.instance_type, target.instance_count) == ("ml.g5.xlarge", 2)
+    assert (target.is_scaled, target.notes) == (True, ())
+
+
+def test_suspended_scaling_is_safe_and_mixed_types_are_unknown(stubs: Any) -> None:
+    """Scaling that is suspended both ways does not change the count; two types have no single name."""
+    transport, sagemaker, scaling = stubs
+    sagemaker.add_response("describe_endpoint", endpoint(A=1, B=3))
+    sagemaker.add_response("describe_endpoint_config", config(A="ml.g5.xlarge", B="ml.g5.2xlarge"))
+    suspended = scalable(DynamicScalingInSuspended=True, DynamicScalingOutSuspended=True)
+    scaling.add_response("describe_scalable_targets", suspended)
+    with sagemaker, scaling:
+        target = describe_target(transport)
+    assert (target.instance_type, target.instance_count, target.is_scaled) == (None, 4, False)
+
+
+def test_denied_calls_become_notes(stubs: Any) -> None:
+    """A caller that may only invoke the endpoint can still test it."""
+    transport, sagemaker, scaling = stubs
+    sagemaker.add_client_error("describe_endpoint", "AccessDeniedException", "no")
+    with sagemaker, scaling:
+        target = describe_target(transport)
+    assert (target.instance_type, target.is_scaled) == (None, False)
+    assert "The instances of pets are unknown" in target.notes[0]
+
+
+def test_denied_scaling_is_a_note(stubs: Any) -> None:
+    """The instances are known, and a note asks to check the scaling."""
+    transport, sagemaker, scaling = stubs
+    sagemaker.add_response("describe_endpoint", endpoint())
+    sagemaker.add_response("describe_endpoint_config", config())
+    scaling.add_client_error("describe_scalable_targets", "AccessDeniedException", "no")
+    with sagemaker, scaling:
+        target = describe_target(transport)
+    assert target.instance_count == 2
+    assert "Make sure that pets does not scale during the test" in target.notes[0]
+
+
+def test_endpoint_must_be_in_service(stubs: Any) -> None:
+    """A failed endpoint is not tested."""
+    transport, sagemaker, scaling = stubs
+    sagemaker.add_response("describe_endpoint", endpoint("Failed"))
+    with sagemaker, scaling, pytest.raises(InvalidValueError, match=r"pets: must be in service, got Failed"):
+        describe_target(transport)

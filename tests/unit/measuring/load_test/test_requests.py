@@ -1,0 +1,165 @@
+"""The requests of a load test are those of boto3."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore.credentials import Credentials
+from null_server import NullServer, run_null_server
+
+from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.measuring.load_test import Limits, PreparedRequest, StepRunner, StepSettings, prepare
+from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
+from constructs_triton.measuring.load_test.prepared_requests import SigningScope
+from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
+
+OPTIONS = {"TargetModel": "cats and dogs.tar.gz", "InferenceComponentName": "pets"}
+INVOCATION = Invocation(b'{"inputs": []}', "application/json", OPTIONS)
+CREDENTIALS = ("AKIDEXAMPLE", "secret", "token")
+
+
+@pytest.fixture
+def server() -> Iterator[NullServer]:
+    with run_null_server() as server:
+        yield server
+
+
+def session() -> boto3.Session:
+    return boto3.Session(*CREDENTIALS, region_name="eu-west-1")
+
+
+def send(request: PreparedRequest, signer: Signer | None = None) -> tuple[int, str]:
+    async def once() -> tuple[int, str]:
+        async with HttpSender(signer, is_local=True) as sender:
+            return await sender.send(request)
+
+    return asyncio.run(once())
+
+
+def test_signature_is_that_of_boto3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the same time and for the same request, boto3 and the load test write the same signature."""
+    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda: datetime(2026, 1, 5, 8, tzinfo=UTC))
+    sent: list[Any] = []
+
+    def capture(request: Any, **_: Any) -> None:
+        sent.append(request.headers)
+
+    boto3_session = session()
+    client = boto3_session.client("sagemaker-runtime")
+    client.meta.events.register("before-send.sagemaker-runtime.InvokeEndpoint", capture, unique_id="a")
+    transport = SageMakerTransport("pets", session=boto3_session)
+    transport.client("sagemaker-runtime").meta.events.register_first(
+        "before-send.sagemaker-runtime.InvokeEndpoint", capture
+    )
+    request = prepare(transport, INVOCATION)
+    assert request.url == "https://runtime.sagemaker.eu-west-1.amazonaws.com/endpoints/pets/invocations"
+    assert request.scope == SigningScope("eu-west-1", "sagemaker")
+    signed = Signer(Credentials(*CREDENTIALS)).sign(request)
+    assert signed["Authorization"] == sent[0]["Authorization"].decode()
+    assert "x-amzn-sagemaker-inference-component;x-amzn-sagemaker-target-model" in signed["Authorization"]
+    assert signed["X-Amz-Security-Token"] == "token"
+
+
+def test_request_arrives_as_that_of_boto3(server: NullServer) -> None:
+    """Path, body and headers are the same, but for the headers about attempts and the program."""
+    transport = SageMakerTransport("pets", endpoint_url=server.url)
+    transport.invoke(INVOCATION)
+    request = prepare(transport, INVOCATION)
+    assert len(server.received) == 1
+    assert request.scope is None
+    assert send(request) == (200, "")
+    first, second = server.received
+    ignored = {"user-agent", "accept-encoding", "accept", "host", "amz-sdk-invocation-id", "amz-sdk-request"}
+    headers = [
+        {name.lower(): value for name, value in each[1].items() if name.lower() not in ignored}
+        for each in (first, second)
+    ]
+    assert headers[0] == headers[1]
+    assert (first[0], first[2]) == (second[0], second[2])
+
+
+def test_request_to_a_container_has_its_path(server: NullServer) -> None:
+    """A container gets the target model in the path and as a header, and no signature."""
+    request = prepare(
+        HttpTransport(server.url), Invocation(b"x", "text/plain", {"TargetModel": "a b"}), weight=2
+    )
+    assert request.weight == 2
+    send(request)
+    path, headers, body = server.received[0]
+    assert (path, headers["X-Amzn-SageMaker-Target-Model"], body) == ("/models/a%20b/invoke", "a b", b"x")
+
+
+def test_error_has_a_status_and_a_message(server: NullServer) -> None:
+    """An answer with an error has its body in the message; without an answer the status is 0."""
+    server.status = lambda _: 424
+    request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
+    assert send(request) == (424, '424 {"message": "no"}')
+    status, message = send(PreparedRequest("http://127.0.0.1:1/invocations", {}, b"x"))
+    assert status == 0
+    assert "ClientConnectorError" in message
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_runner_measures_in_one_process_or_several(server: NullServer, processes: int) -> None:
+    """The planned number of requests arrives, whatever the number of processes."""
+    request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
+    runner = StepRunner([request], Limits(latency_ms=60_000), processes=processes)
+    settings = StepSettings(seconds=1, warm_up_seconds=0, constant=True)
+    result = runner.measure(20, settings)
+    assert result.good == len(server.received) == 20 - processes
+    assert result.cpu > 0
+
+
+def test_progress_is_shown_during_a_step(server: NullServer) -> None:
+    """Twice a second, with the rate and what was answered so far."""
+    shown: list[tuple[float, int]] = []
+    request = prepare(HttpTransport(server.url), Invocation(b"x", "text/plain"))
+    runner = StepRunner(
+        [request], Limits(latency_ms=60_000), show=lambda rate, _, live: shown.append((rate, live.sent))
+    )
+    runner.measure(20, StepSettings(seconds=1.5, warm_up_seconds=0))
+    assert shown
+    assert shown[-1][0] == 20
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: StepRunner([], Limits(latency_ms=5)), r"requests: must contain at least one request"),
+        (
+            lambda: StepRunner([PreparedRequest("", {}, b"")], Limits(latency_ms=5), processes=0),
+            r"processes: must be from 1 to 256, got 0",
+        ),
+        (lambda: Limits(latency_ms=0), r"latency_ms: must be above 0"),
+        (lambda: Limits(latency_ms=5, percentile=0.95), r"percentile: must be from 50 to 99, got 0\.95"),
+        (lambda: StepSettings(seconds=0), r"seconds: must be from 1 to 3600"),
+        (lambda: StepSettings(warm_up_seconds=-1), r"warm_up_seconds: must be from 0"),
+        (lambda: StepSettings(max_in_flight=0), r"max_in_flight: must be from 1"),
+        (lambda: prepare(HttpTransport("http://a"), INVOCATION, weight=0), r"weight: must be above 0"),
+    ],
+)
+def test_invalid_values_are_refused(build: Any, message: str) -> None:
+    """The message has the name, the range and the value."""
+    with pytest.raises(InvalidValueError, match=message):
+        build()
+
+
+def test_missing_aiohttp_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has the command that installs it."""
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[load\]'"):
+        StepRunner([PreparedRequest("", {}, b"")], Limits(latency_ms=5))
+
+
+def test_missing_credentials_are_reported_before_the_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Signed requests need credentials, and the message says how to get them."""
+    monkeypatch.setattr(boto3.Session, "get_credentials", lambda _: None)
+    signed = PreparedRequest("https://x", {}, b"", SigningScope("eu-west-1", "sagemaker"))
+    with pytest.raises(InvocationError, match=r"AWS: there are no credentials; log in, or set AWS_PROFILE"):
+        StepRunner([signed], Limits(latency_ms=5))

@@ -1,0 +1,107 @@
+"""What a load test writes, and how its steps are decided."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test import (
+    Label,
+    Limits,
+    StepResult,
+    StepSettings,
+    evaluate,
+    write_results,
+)
+from constructs_triton.measuring.load_test.locust_file import format_locustfile
+from constructs_triton.measuring.load_test.step import Recording, Sample
+from constructs_triton.planning import read_measurements
+from constructs_triton_client import Invocation
+
+STARTED = datetime(2026, 1, 5, 8, tzinfo=UTC)
+LIMITS = Limits(latency_ms=100)
+
+
+def step(
+    rate: float = 10, latency: float = 0.02, late: float = 0.0, count: int = 100, **recording: Any
+) -> StepResult:
+    samples = [Sample(late, latency, 200)] * count
+    settings = StepSettings(seconds=recording.pop("seconds", 10))
+    return evaluate(rate, settings, LIMITS, [Recording(samples, **recording)])
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict", "reason"),
+    [
+        (step(), "held", ""),
+        (step(cpu=0.95), "held", ""),
+        (step(latency=0.101), "not held", "p95 101 ms"),
+        (step(shed=3), "not held", "3 not sent, too many in flight"),
+        (step(latency=0.2, cpu=0.81), "void", "the generator used 81% of a CPU; use --processes"),
+        (step(latency=0.2, late=0.15), "void", "the generator was 150 ms late"),
+        (step(latency=0.6, late=0.15), "not held", "p95 600 ms"),
+        (step(count=0), "void", "no request was due; use a longer step"),
+    ],
+)
+def test_verdict_of_a_step(result: StepResult, verdict: str, reason: str) -> None:
+    """A missed limit is void if the generator can be the reason, and not held otherwise."""
+    assert result.verdict == verdict
+    assert result.reason.startswith(reason)
+
+
+def test_p99_needs_a_thousand_requests() -> None:
+    """Fewer would put less than ten above it."""
+    assert step(count=999).p99_ms is None
+    assert step(count=1000).p99_ms == 20
+
+
+def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
+    """Each rate that was held is a row, with the throughput of one instance, rounded down."""
+    path = tmp_path / "benchmark.csv"
+    label = Label(configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3)
+    steps = [step(20, count=200), step(10), step(40, latency=0.5), step(20, count=601, seconds=30)]
+    assert write_results(path, label, steps, started=STARTED) == 2
+    first, second = read_measurements(path)
+    assert (str(first), str(second.invocations_per_minute)) == ("fp16 on ml.g5.xlarge", "400.6")
+    assert second.latency_ms == 20
+    assert "2026-01-05T08:00:00+00:00" in path.read_text()
+
+
+def test_rates_above_one_that_was_not_confirmed_are_left_out(tmp_path: Path) -> None:
+    """A rate that a longer step did not hold is not written, and no higher one."""
+    path = tmp_path / "benchmark.csv"
+    steps = [step(10), step(20), step(40), step(80, latency=0.5), step(40, latency=0.5), step(20)]
+    assert write_results(path, Label(configuration="a"), steps) == 2
+    assert [float(each.invocations_per_minute) for each in read_measurements(path)] == [600, 600]
+
+
+def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
+    """Several configurations are in one file; another file is not changed."""
+    path = tmp_path / "benchmark.csv"
+    for name in ("a", "b"):
+        write_results(path, Label(configuration=name), [step()], append=True)
+    assert [each.configuration for each in read_measurements(path)] == ["a", "b"]
+    path.write_text("something,else\n")
+    with pytest.raises(InvalidValueError, match=r"has other columns than a load test writes"):
+        write_results(path, Label(configuration="c"), [step()], append=True)
+    with pytest.raises(InvalidValueError, match=r"cannot be written"):
+        write_results(tmp_path / "absent" / "b.csv", Label(configuration="c"), [step()])
+
+
+def test_label_needs_an_instance() -> None:
+    """The throughput is divided by the instances."""
+    with pytest.raises(InvalidValueError, match=r"instance_count: must be at least 1, got 0"):
+        Label(configuration="a", instance_count=0)
+
+
+def test_locustfile_compiles_and_has_the_requests() -> None:
+    """It is Python with the bodies, the parameters and the weights of the test."""
+    invocation = Invocation(b"\x00\xff", "application/octet-stream", {"TargetModel": "cats.tar.gz"})
+    text = format_locustfile("pets", [(3.0, invocation)], region="eu-west-1")
+    compile(text, "locustfile.py", "exec")
+    assert "(3.0, 'application/octet-stream', {'TargetModel': 'cats.tar.gz'}, 'AP8=')" in text
+    assert "REGION = 'eu-west-1'" in text

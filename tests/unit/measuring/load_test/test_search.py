@@ -1,0 +1,154 @@
+"""The search for the highest rate, on queues whose knee is known."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test import Limits, Search, StepResult, StepSettings, evaluate
+from constructs_triton.measuring.load_test.arrivals import due_times
+from constructs_triton.measuring.load_test.step import Recording, Sample
+
+
+def queue_step(servers: int, seconds: float, limit_ms: float) -> Callable[[float, float], StepResult]:
+    """Measure an M/M/c queue: random arrivals, exponential service times, ``servers`` at a time."""
+    rng = Random(1)
+    limits = Limits(latency_ms=limit_ms)
+
+    def measure(rate: float, times: float) -> StepResult:
+        free = [0.0] * servers
+        samples = []
+        for due in due_times(rate, 200 * times, rng):
+            end = max(due, heapq.heappop(free)) + rng.expovariate(1 / seconds)
+            heapq.heappush(free, end)
+            samples.append(Sample(0.0, end - due, 200))
+        return evaluate(rate, StepSettings(seconds=200 * times), limits, [Recording(samples)])
+
+    return measure
+
+
+def latency_above(servers: int, seconds: float, rate: float, limit: float) -> float:
+    """The probability that a request of an M/M/c queue takes longer than ``limit`` (Erlang C)."""
+    load = rate * seconds
+    term = load**servers / math.factorial(servers) * servers / (servers - load)
+    waits = term / (sum(load**k / math.factorial(k) for k in range(servers)) + term)
+    service, drain = 1 / seconds, servers / seconds - rate + 1e-6
+    # The sum of a wait (with probability `waits`, exponential with the rate `drain`) and a service time.
+    both = (drain * math.exp(-service * limit) - service * math.exp(-drain * limit)) / (drain - service)
+    return (1 - waits) * math.exp(-service * limit) + waits * both
+
+
+def knee(servers: int, seconds: float, limit: float) -> float:
+    """The rate at which exactly 5 percent of the requests take longer than ``limit``."""
+    low, high = 0.0, servers / seconds
+    for _ in range(60):
+        middle = (low + high) / 2
+        if latency_above(servers, seconds, middle, limit) < 0.05:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@pytest.mark.parametrize(("servers", "seconds", "limit"), [(1, 0.02, 0.2), (4, 0.05, 0.25), (16, 0.1, 0.5)])
+def test_search_finds_the_knee_of_a_queue(servers: int, seconds: float, limit: float) -> None:
+    """The highest rate that is held is within 10 percent of where the p95 reaches the limit."""
+    search = Search(queue_step(servers, seconds, limit * 1000))
+    steps = list(search.run())
+    assert search.best is not None
+    assert search.best.rate == pytest.approx(knee(servers, seconds, limit), rel=0.1)
+    assert steps[-1] is search.best
+    assert search.best.seconds == 600
+    assert len(steps) <= 16
+
+
+def result(rate: float, verdict: str = "held", times: float = 1) -> StepResult:
+    """A step with a verdict: errors for one that is not held, a busy CPU for a void one."""
+    errors = [] if verdict == "held" else [Sample(0, 0.01, 500)]
+    recording = Recording([Sample(0, 0.01, 200), *errors], cpu=0.9 if verdict == "void" else 0.1)
+    return evaluate(rate, StepSettings(seconds=10 * times), Limits(latency_ms=50), [recording])
+
+
+def search_with(verdict: Callable[[float, float], str], **settings: Any) -> tuple[Search, list[float]]:
+    search = Search(lambda rate, times: result(rate, verdict(rate, times), times), **settings)
+    return search, [step.rate for step in search.run()]
+
+
+def test_rates_double_and_are_bisected() -> None:
+    """The last rate is the confirmation, three times as long."""
+    search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "not held")
+    assert rates == [4, 8, 16, 32, 64, 48, 56, 52, 48]
+    assert search.best is not None
+    assert (search.best.rate, search.best.seconds, search.is_limited) == (48, 30, False)
+
+
+def test_rates_below_the_first_are_tried() -> None:
+    """An endpoint that does not hold the first rate is measured at half of it."""
+    search, rates = search_with(lambda rate, _: "held" if rate <= 1 else "not held")
+    assert rates[:3] == [4, 2, 1]
+    assert search.best is not None
+    assert search.best.rate == 1
+
+
+def test_search_ends_where_nothing_is_held() -> None:
+    """Nothing is confirmed, and no rate is below a tenth of a request per second."""
+    search, rates = search_with(lambda *_: "not held")
+    assert search.best is None
+    assert min(rates) >= 0.1
+
+
+def test_void_step_is_repeated() -> None:
+    """A disturbed step is measured again, and counts if it is held then."""
+    attempts: list[float] = []
+
+    def verdict(rate: float, _: float) -> str:
+        attempts.append(rate)
+        return "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
+
+    search, rates = search_with(verdict)
+    assert rates[:4] == [4, 8, 8, 16]
+    assert not search.is_limited
+
+
+def test_generator_as_the_bottleneck_is_reported() -> None:
+    """If the lowest rate that is not held is void, the endpoint may hold more."""
+    search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "void")
+    assert rates.count(64) == 3
+    assert search.is_limited
+    assert search.best is not None
+    assert search.best.rate == 48
+
+
+def test_confirmation_goes_down_until_a_rate_is_held() -> None:
+    """A rate that only a short step holds is lowered, also below the rates of the search."""
+    search, rates = search_with(
+        lambda rate, times: "held" if rate <= (50 if times == 1 else 42) else "not held"
+    )
+    assert search.best is not None
+    assert search.best.rate == pytest.approx(48 / 1.1 / 1.1)
+    assert rates[-3:] == pytest.approx([48, 48 / 1.1, 48 / 1.1 / 1.1])
+
+
+def test_maximum_ends_the_search() -> None:
+    """The highest rate to try is measured exactly, and confirmed."""
+    _, rates = search_with(lambda *_: "held", maximum=20)
+    assert rates == [4, 8, 16, 20, 20]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"start": 0}, r"start: must be from 0\.1"),
+        ({"precision": 10}, r"precision: .* write 10 percent as 0\.1"),
+    ],
+)
+def test_invalid_settings_are_refused(settings: Any, message: str) -> None:
+    """The message has the range."""
+    with pytest.raises(InvalidValueError, match=message):
+        Search(lambda rate, _: result(rate), **settings)

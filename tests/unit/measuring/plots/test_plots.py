@@ -1,0 +1,89 @@
+"""The figures of plans, measurements and load tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test import Limits, StepResult, StepSettings, evaluate
+from constructs_triton.measuring.load_test.step import Recording, Sample
+from constructs_triton.measuring.plots import plot_load_test, plot_measurements, plot_plans
+from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, pareto_front, plan_all
+
+
+def measured(name: str, per_minute: float, latency: float) -> Measurement:
+    return Measurement(
+        configuration=name,
+        instance_type="ml.g5.xlarge",
+        invocations_per_minute=per_minute,
+        latency_ms=latency,
+        price_per_hour=1,
+    )
+
+
+def plans(*rows: tuple[str, float, float], **requirement: Any) -> list[Plan]:
+    required = Requirement(**{"requests_per_second": 100, **requirement})
+    return plan_all([measured(*row) for row in rows], required)
+
+
+def step(rate: float, latency: float, count: int = 1000, status: int = 200) -> StepResult:
+    samples = [Sample(0.0, latency, status)] * count
+    return evaluate(rate, StepSettings(seconds=10), Limits(latency_ms=100), [Recording(samples)])
+
+
+def test_front_has_the_plans_that_no_other_beats() -> None:
+    """A plan that costs the same and is slower, or is as fast and costs more, is not on the front."""
+    found = plans(("a", 600, 80), ("b", 600, 90), ("c", 1200, 120), ("d", 300, 80), ("e", 200, 20))
+    assert [plan.configuration for plan in pareto_front(found)] == ["c", "a", "e"]
+    assert pareto_front([]) == []
+
+
+def test_plan_figure_names_the_choice_and_the_front(tmp_path: Path) -> None:
+    """The title is the choice; the points of the front have the configuration and the instance type."""
+    path = tmp_path / "plan.svg"
+    found = plans(("a", 600, 80), ("c", 1200, 120), ("d", 300, 200), latency_ms=100)
+    plot_plans(found, path, chosen=cheapest(found))
+    text = path.read_text()
+    for label in ("a on ml.g5.xlarge: 10 instances at 10 an hour", "limit 100 ms", "Pareto front", "others"):
+        assert f"<!-- {label} -->" in text
+    with pytest.raises(InvalidValueError, match=r"plans: must contain at least one plan"):
+        plot_plans([], path)
+
+
+def test_figure_without_a_limit_or_a_choice(tmp_path: Path) -> None:
+    """One plan without a limit has no line for it, and a limit that is not met is the title."""
+    (only,) = plans(("a", 600, 80))
+    plot_plans([only], tmp_path / "one.svg", chosen=only)
+    assert "limit" not in (tmp_path / "one.svg").read_text()
+    plot_plans(plans(("a", 600, 80), latency_ms=5), tmp_path / "none.svg")
+    assert "<!-- No configuration is within 5 ms -->" in (tmp_path / "none.svg").read_text()
+
+
+def test_few_series_are_named_and_many_have_colors_of_types(tmp_path: Path) -> None:
+    """A legend of twenty configurations would be larger than the figure."""
+    path = tmp_path / "throughput.svg"
+    plot_measurements([measured("a", 600, 80), measured("a", 900, 90), measured("b", 600, 70)], path)
+    assert "<!-- a on ml.g5.xlarge -->" in path.read_text()
+    plot_measurements([measured(str(n), 600 + n, 80 + n) for n in range(9)], path, latency_ms=100)
+    text = path.read_text()
+    assert "<!-- ml.g5.xlarge -->" in text
+    assert "<!-- limit 100 ms -->" in text
+    with pytest.raises(InvalidValueError, match=r"measurements: must contain at least one row"):
+        plot_measurements([], path)
+
+
+def test_load_test_figure_shows_verdicts_and_percentiles(tmp_path: Path) -> None:
+    """The title has the highest rate that was held."""
+    path = tmp_path / "ramp.svg"
+    steps = [step(100, 0.02), step(50, 0.01, 500), step(200, 0.3, 2000), step(400, 0.1, status=500)]
+    plot_load_test(steps, path, Limits(latency_ms=100), title="digits")
+    text = path.read_text()
+    for label in ("digits holds 100 requests per second", "p50", "p95", "p99", "held", "not held", "limit"):
+        assert f"<!-- {label} -->" in text
+    plot_load_test([step(200, 0.3)], path, Limits(latency_ms=100))
+    assert "<!-- The endpoint holds none of the rates -->" in path.read_text()
+    with pytest.raises(InvalidValueError, match=r"steps: no request was answered"):
+        plot_load_test([step(400, 0.1, status=500)], path, Limits(latency_ms=100))
