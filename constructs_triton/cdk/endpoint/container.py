@@ -86,7 +86,7 @@ def check_models(
     instance_type = options["instance_type"]
     shm_bytes = settings.environment.get(variables()["shm_default_byte_size"].name, "")
     target = Target(
-        multi_model=models.mode == "multi-model",
+        mode=models.mode,
         gpu_count=instance_type.gpus,
         gpu_memory_mib=instance_type.gpu_memory_mib,
         memory_gib=instance_type.memory_gib,

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from constructs_triton import client
+import constructs_triton_client as client
 from constructs_triton.cli import main
 from constructs_triton.cli.input_values import read_input
 from constructs_triton.errors import InvalidValueError, InvocationError
