@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     derived = _derive(arguments)
     derived.raise_faults()
-    model = NewModel(derived.config.name, derived.to_text(), derived.files)
+    model = NewModel(derived.message.name, derived.to_text(), derived.files)
     folder = model.write_to(arguments.repository)
     if arguments.json:
         _print_json(derived, folder)
@@ -131,12 +131,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _derive(arguments: argparse.Namespace) -> DerivedConfig:
     from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415 - not for --help
+    from constructs_triton.model_config.builder.config import ModelConfig  # noqa: PLC0415
     from constructs_triton.model_config.builder.derived_config import derive  # noqa: PLC0415
 
     shapes = read_shapes(arguments.shapes)
     if shapes and not arguments.with_warmup:
         raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
     return derive(
+        ModelConfig.draft,
         arguments.file,
         name=arguments.name,
         max_batch_size=arguments.max_batch_size,
