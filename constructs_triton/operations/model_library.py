@@ -23,12 +23,31 @@ from constructs_triton.model_repository.s3_keys import check_model_name
 if TYPE_CHECKING:
     import boto3
 
-    from constructs_triton.operations.model_prefix import ArchiveFile, LibraryModel, ModelPrefix
+    from constructs_triton.operations.model_prefix import ArchiveFile, ModelPrefix
 
-__all__ = ["LibraryChange", "ModelLibrary"]
+__all__ = ["LibraryChange", "LibraryModel", "ModelLibrary"]
 
 _CONCURRENT_UPLOADS = 4
 _SHORTEST_RETENTION = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryModel:
+    """A model of the index.
+
+    Args:
+        name: Name of the model.
+        target_model: Archive, relative to the prefix.
+        size_bytes: Size of the archive; ``None`` if it is missing.
+        modified: Time of the upload in ISO 8601; ``None`` if the archive is missing.
+        is_deployed: Whether a deployment added the model.
+    """
+
+    name: str
+    target_model: str
+    size_bytes: int | None
+    modified: str | None
+    is_deployed: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,9 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import FIL
 from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
+from constructs_triton.operations.model_library import LibraryModel
 
-__all__ = ["ArchiveFile", "LibraryModel", "ModelPrefix", "find_prefix"]
+__all__ = ["ArchiveFile", "ModelPrefix", "find_prefix"]
 
 OWNER = "constructs-triton models"
 """The owner in the metadata of the objects that this module uploads."""
@@ -36,25 +37,6 @@ class ArchiveFile:
 
     path: Path
     digest: str
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryModel:
-    """A model of the index.
-
-    Args:
-        name: Name of the model.
-        target_model: Archive, relative to the prefix.
-        size_bytes: Size of the archive; ``None`` if it is missing.
-        modified: Time of the upload in ISO 8601; ``None`` if the archive is missing.
-        is_deployed: Whether a deployment added the model.
-    """
-
-    name: str
-    target_model: str
-    size_bytes: int | None
-    modified: str | None
-    is_deployed: bool
 
 
 class ModelPrefix:
