@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.check_run import all_rules, run_checks
+from constructs_triton.model_config.check_run import run_checks
+from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.locations import FieldPath
 from constructs_triton.model_config.model_under_check import RepositoryContext
@@ -79,7 +80,7 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
     them are skipped.
     """
     model = _context(config, steps or ()).models[config.name or UNNAMED]
-    for rule in all_rules().values():
+    for rule in RULES.values():
         if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
             continue
         for problem in rule.function(model):
