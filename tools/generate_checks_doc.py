@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from check_twins import TWINS, Files, Twin, code_of, write
 
-from constructs_triton.model_config import all_rules
+from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.rules import Rule
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
@@ -61,7 +61,7 @@ CHAPTERS = {
 def render() -> str:
     """Return the whole page."""
     order = list(CHAPTERS)
-    rules = sorted(all_rules().values(), key=lambda rule: order.index(rule.group))
+    rules = sorted(RULES.values(), key=lambda rule: order.index(rule.group))
     parts = [HEAD, *_contents(rules)]
     for group, members in groupby(rules, key=lambda rule: rule.group):
         parts.append(f"\n## {CHAPTERS[group]}\n")
@@ -145,7 +145,7 @@ def _shown(files: Files, other: Files) -> list[str]:
 def main() -> None:
     """Write the page."""
     OUTPUT.write_text(render(), encoding="utf-8")
-    print(f"{OUTPUT.name}: {len(all_rules())} checks")
+    print(f"{OUTPUT.name}: {len(RULES)} checks")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,13 @@ from typing import Any
 from constructs_triton.cli.config import described_folder, print_tensors
 from constructs_triton.cli.tensor_options import read_shapes, read_tensor
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config import ModelDynamicBatching, ModelInput, ModelInstanceGroup, ModelOutput
+from constructs_triton.model_config import (
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelInstanceGroup,
+    ModelOutput,
+)
 from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
 from constructs_triton.model_repository.new_model import NewModel
 
@@ -120,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Create the folder, and print the tensors and what to do next."""
     derived = _derive(arguments)
     derived.raise_faults()
-    model = NewModel(derived.config.name, derived.to_text(), derived.files)
+    model = NewModel(derived.message.name, derived.to_text(), derived.files)
     folder = model.write_to(arguments.repository)
     if arguments.json:
         _print_json(derived, folder)
@@ -134,6 +140,7 @@ def _derive(arguments: argparse.Namespace) -> DerivedConfig:
     if shapes and not arguments.with_warmup:
         raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
     return derive(
+        ModelConfig.draft,
         arguments.file,
         name=arguments.name,
         max_batch_size=arguments.max_batch_size,

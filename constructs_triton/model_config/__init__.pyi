@@ -34,7 +34,6 @@ from .builder.tensors import BatchOutput as BatchOutput
 from .builder.tensors import ModelInput as ModelInput
 from .builder.tensors import ModelOutput as ModelOutput
 from .builder.tensors import ModelTensorReshape as ModelTensorReshape
-from .check_run import all_rules as all_rules
 from .ensemble import EnsembleGraph as EnsembleGraph
 from .folder import ModelFolder as ModelFolder
 from .report import Report as Report

@@ -7,21 +7,13 @@ from dataclasses import replace
 from functools import cache
 
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.report import Report, Verdict
-from constructs_triton.model_config.rules import RULES, Problem, Rule
+from constructs_triton.model_config.rules import Problem, Rule
 from constructs_triton_client.spelling import limited_suggestions
 
-__all__ = ["all_rules", "run_checks"]
-
-
-@cache
-def all_rules() -> dict[str, Rule]:
-    """Return every rule by its code."""
-    from constructs_triton.model_config import checks  # noqa: PLC0415 - importing registers; rules import us
-
-    assert checks.__all__
-    return RULES
+__all__ = ["RepositoryContext", "run_checks"]
 
 
 @cache
@@ -29,7 +21,7 @@ def _rules_for(scopes: tuple[str, ...], fields: frozenset[str], local_files: boo
     """The rules for a model of these scopes with these fields; a repository has few combinations."""
     return tuple(
         rule
-        for rule in all_rules().values()
+        for rule in RULES.values()
         if rule.scope in scopes
         and (local_files or not rule.needs_files)
         and (not rule.when or not fields.isdisjoint(rule.when))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from constructs_triton.facts.images import image_version
 from constructs_triton.model_config.backends import Backend, infer_backend
@@ -18,21 +18,10 @@ from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_files import describe_file, file_to_load
 from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource
-from constructs_triton.model_config.target import Target
+from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_files import ModelFile
 
-__all__ = ["ArchiveContent", "ModelUnderCheck", "RepositoryContext"]
-
-
-class ArchiveContent(NamedTuple):
-    """One archive of a multi-model endpoint: the model it is meant to serve, and all folders in it.
-
-    ``is_given``: whether the user supplied the archive, instead of packing making it for that model.
-    """
-
-    model: str
-    folders: tuple[str, ...]
-    is_given: bool = False
+__all__ = ["ModelUnderCheck", "RepositoryContext"]
 
 
 @dataclass(frozen=True)

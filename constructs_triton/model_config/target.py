@@ -8,13 +8,24 @@ model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["Mode", "Target"]
+__all__ = ["ArchiveContent", "Mode", "Target"]
 
 Mode = Literal["single", "multi-model"]
+
+
+class ArchiveContent(NamedTuple):
+    """One archive of a multi-model endpoint: the model it is meant to serve, and all folders in it.
+
+    ``is_given``: whether the user supplied the archive, instead of packing making it for that model.
+    """
+
+    model: str
+    folders: tuple[str, ...]
+    is_given: bool = False
 
 
 @dataclass(frozen=True, slots=True)

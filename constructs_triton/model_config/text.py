@@ -98,7 +98,7 @@ def decode(content: bytes | str) -> str:
 
 
 def _parse(text: str) -> Any:
-    from google.protobuf import text_format  # noqa: PLC0415 - 40 ms, needed only once a config is read
+    from google.protobuf import text_format
 
     _reject_large(text)
     for start, message, hint in lenient_spellings(text):
@@ -281,7 +281,7 @@ def format_model_config(message: Any) -> str:
     Args:
         message: ``inference.ModelConfig`` message.
     """
-    from google.protobuf import text_format  # noqa: PLC0415 - see above
+    from google.protobuf import text_format
 
     text: str = text_format.MessageToString(
         message, use_short_repeated_primitives=True, use_index_order=True, as_utf8=True

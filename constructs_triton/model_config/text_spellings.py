@@ -96,7 +96,7 @@ def _valid_utf8(string: str) -> str:
     """Replace escapes that are not UTF-8, which a Python string cannot contain."""
     if string.startswith("#") or not _BYTE_ESCAPE.search(string):
         return string
-    from google.protobuf import text_encoding  # noqa: PLC0415 - loaded already by the parser
+    from google.protobuf import text_encoding
 
     try:
         content = text_encoding.CUnescape(string[1:-1])

@@ -76,9 +76,9 @@ def _judged(onnx: Any, model: Any) -> Inference:
 @cache
 def _import_onnx() -> Any:
     try:
-        import onnx  # noqa: PLC0415 - an extra; importing it takes 0.2 seconds
-        import onnx.checker  # noqa: PLC0415
-        import onnx.shape_inference  # noqa: PLC0415
+        import onnx
+        import onnx.checker
+        import onnx.shape_inference
     except ImportError:
         return None
     return onnx

@@ -7,15 +7,13 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import Ensemble, ModelConfig
 from constructs_triton.model_config.folder import CONFIG_FILE
+from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton.model_repository.temporary_folders import partial_folder
-
-if TYPE_CHECKING:
-    from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = ["ModelRepositoryBuilder", "Source"]
 
@@ -153,14 +151,14 @@ class ModelRepositoryBuilder:
             raise InvalidValueError(
                 f"{target}: cannot be written ({reason}); choose a folder that you may write"
             ) from error
-        return _repository(target)
+        return ModelRepository.from_directory(target)
 
     def _check(self, draft: Path, target: Path) -> None:
         """Raise all errors; a model file that was not given may be added later."""
         incomplete = {name for name, model in self._models.items() if not model.has_version_files}
         errors = [
             error
-            for error in _repository(draft).check().errors
+            for error in ModelRepository.from_directory(draft).check().errors
             if error.code != "model-file-missing" or error.path.split("/")[0] not in incomplete
         ]
         if errors:
@@ -249,12 +247,6 @@ def _copy(source: Source, target: Path) -> None:
         shutil.copytree(source, target, dirs_exist_ok=True)
     else:
         shutil.copy(source, target)
-
-
-def _repository(path: Path) -> ModelRepository:
-    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415 - imports this module
-
-    return ModelRepository.from_directory(path)
 
 
 def _put_in_place(draft: Path, target: Path, replaced: Path) -> None:

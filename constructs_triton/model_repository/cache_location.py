@@ -20,7 +20,7 @@ def cache_directory() -> Path:
     chosen = os.environ.get(CACHE_DIRECTORY_VARIABLE)
     if chosen:
         return Path(chosen).expanduser()
-    from platformdirs import user_cache_path  # noqa: PLC0415 - only packing needs it
+    from platformdirs import user_cache_path
 
     return user_cache_path("constructs-triton", appauthor=False)
 

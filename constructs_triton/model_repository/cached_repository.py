@@ -155,7 +155,7 @@ def _rules_signature() -> str:
 
 def _onnx_version() -> str:
     """The version of the optional package that infers shapes, or "" if it is not installed."""
-    from importlib import metadata  # noqa: PLC0415 - 20 ms, once
+    from importlib import metadata
 
     try:
         return metadata.version("onnx")

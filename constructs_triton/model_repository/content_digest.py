@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from blake3 import blake3
 
@@ -52,8 +53,6 @@ def hash_files(
     Raises:
         ArchiveError: a file cannot be read, or changed since it was listed.
     """
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - unchanged files need no threads
-
     files = [member for member in members if not member.is_directory]
     digests: dict[str, ContentDigest] = {}
     with ThreadPoolExecutor(workers) as pool:

@@ -6,16 +6,13 @@ file, which several processes may use at the same time. A cache that cannot be u
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from constructs_triton.model_repository.content_digest import ContentDigest
 from constructs_triton.model_repository.members import Member
-
-if TYPE_CHECKING:
-    import sqlite3
 
 __all__ = ["DigestCache"]
 
@@ -80,8 +77,6 @@ class DigestCache:
 
     def _use_database(self, action: Callable[[sqlite3.Connection], None]) -> None:
         """Call ``action`` with the open database; an error of the database is ignored."""
-        import sqlite3  # noqa: PLC0415 - not every use of the package needs it
-
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with closing(sqlite3.connect(self._path, timeout=_LOCK_TIMEOUT_SECONDS)) as database:

@@ -135,7 +135,7 @@ class IgnoreRules:
     def _spec(self) -> GitIgnoreSpec | None:
         if not self.lines:
             return None
-        from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import takes longer than packing a small model
+        from pathspec import GitIgnoreSpec
 
         return GitIgnoreSpec.from_lines(self.lines)
 

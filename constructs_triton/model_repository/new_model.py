@@ -102,7 +102,7 @@ def _copy_file(source: str | Path, destination: str | Path) -> None:
     """Copy the content of a file; on file systems that support it, without using more disk space."""
     with open(source, "rb") as reader, open(destination, "xb") as writer:  # noqa: PTH123 - strings or paths
         try:
-            import fcntl  # noqa: PLC0415 - not on Windows
+            import fcntl
 
             fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
         except (ImportError, OSError):

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
-from constructs_triton.model_config.target import Target
+from constructs_triton.model_config.target import ArchiveContent, Target
 from constructs_triton.model_repository.composition import Composition, CompositionOptions
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
-    from constructs_triton.model_config.model_under_check import ArchiveContent, RepositoryContext
     from constructs_triton.model_config.report import Report
 
 __all__ = ["ModelRepository"]
@@ -219,21 +218,14 @@ class ModelRepository:
         ``target``
             The endpoint. Default: only rules that hold for every endpoint.
         """
-        from constructs_triton.model_config.check_run import run_checks  # noqa: PLC0415 - the rules cost 20 ms
+        from constructs_triton.model_config.check_run import RepositoryContext, run_checks
 
-        has_front_end = target is not None if front_end is None else front_end
-        context = self._context(target or Target(), is_packed and not is_archive, has_front_end, is_archive)
-        return run_checks(context, str(self.path))
-
-    def _context(
-        self, endpoint: Target, is_packed: bool, front_end: bool, is_archive: bool
-    ) -> RepositoryContext:
-        from constructs_triton.model_config.model_under_check import RepositoryContext  # noqa: PLC0415 - as above
-
+        front_end = target is not None if front_end is None else front_end
+        endpoint, is_packed = target or Target(), is_packed and not is_archive
         models = self._models_for(endpoint, front_end)
         composition = Composition(models, self.composition)
         served = self._served(endpoint, models) if front_end else tuple(models)
-        return RepositoryContext(
+        context = RepositoryContext(
             folders=models,
             directories=self._directories,
             root=self.root_model,
@@ -247,6 +239,7 @@ class ModelRepository:
             is_archive=is_archive,
             complete_bytes=self._complete_bytes,
         )
+        return run_checks(context, str(self.path))
 
     def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
         """The models that the endpoint can load: only the one at the root, if any, and the default model."""
@@ -269,8 +262,6 @@ class ModelRepository:
     def _archives(
         self, served: tuple[str, ...], composition: Composition, is_packed: bool, is_archive: bool
     ) -> tuple[ArchiveContent, ...]:
-        from constructs_triton.model_config.model_under_check import ArchiveContent  # noqa: PLC0415 - as above
-
         if not is_packed and (len(served) == 1 or (is_archive and served)):
             folders = tuple(sorted(name for name, is_link in self._directories.items() if not is_link))
             return (ArchiveContent(served[0], folders, is_given=True),)

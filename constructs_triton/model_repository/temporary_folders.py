@@ -60,7 +60,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
 
 def _lock(descriptor: int, *, wait: bool) -> bool:
     try:
-        import fcntl  # noqa: PLC0415 - not on Windows, where nothing counts as abandoned
+        import fcntl
     except ImportError:
         return False
     try:

@@ -29,7 +29,7 @@ from constructs_triton.planning.scaling import (
     TargetTracking,
 )
 from constructs_triton.planning.simulation import simulate
-from constructs_triton.planning.simulation_result import Minute, Simulation, Spell
+from constructs_triton.planning.simulation_result import Simulation
 from constructs_triton.planning.template_scaling import read_scaling
 from constructs_triton.planning.traffic import Traffic, read_traffic
 
@@ -37,13 +37,11 @@ __all__ = [
     "Assumptions",
     "Fleet",
     "Measurement",
-    "Minute",
     "Plan",
     "Requirement",
     "Scaling",
     "ScheduledAction",
     "Simulation",
-    "Spell",
     "StepScaling",
     "TargetTracking",
     "Traffic",

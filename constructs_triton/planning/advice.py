@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from constructs_triton.planning.policy_state import detection_minutes
 from constructs_triton.planning.scaling import TargetTracking
-from constructs_triton.planning.simulation_result import Simulation, Spell
+from constructs_triton.planning.simulation_result import OverloadPeriod, Simulation
 
 __all__ = ["advise"]
 
@@ -17,29 +17,29 @@ def advise(simulation: Simulation) -> tuple[str, ...]:
 
 
 def _sentences(simulation: Simulation) -> Iterator[str]:
-    spells = list(simulation.spells())
+    periods = list(simulation.overload_periods())
     too_high = list(_about_target(simulation))
-    if not spells:
+    if not periods:
         yield "No minute is above capacity."
     elif not simulation.scaling.policies:
-        yield _without_policy(simulation, spells)
+        yield _without_policy(simulation, periods)
     elif not too_high:
-        yield from _about_spells(simulation, spells)
+        yield from _about_periods(simulation, periods)
     yield from too_high
     yield from _about_silence(simulation)
     yield from _about_cost(simulation)
 
 
-def _without_policy(simulation: Simulation, spells: list[Spell]) -> str:
-    needed = _most_needed(simulation, spells)
+def _without_policy(simulation: Simulation, periods: list[OverloadPeriod]) -> str:
+    needed = _most_needed(simulation, periods)
     return f"No policy adds instances: add a policy, or raise min_capacity to {needed}."
 
 
-def _about_spells(simulation: Simulation, spells: list[Spell]) -> Iterator[str]:
+def _about_periods(simulation: Simulation, periods: list[OverloadPeriod]) -> Iterator[str]:
     """One sentence for each reason why minutes are above capacity."""
-    limited = [spell for spell in spells if _is_at_maximum(simulation, spell)]
-    first = [spell for spell in spells if spell.start == 0 and spell not in limited]
-    spikes = [s for s in spells if s not in limited and s not in first and _is_spike(simulation, s)]
+    limited = [period for period in periods if _is_at_maximum(simulation, period)]
+    first = [period for period in periods if period.start == 0 and period not in limited]
+    spikes = [s for s in periods if s not in limited and s not in first and _is_spike(simulation, s)]
     if limited:
         yield (
             f"max_capacity {simulation.scaling.max_capacity} is too low for the peak: "
@@ -49,11 +49,11 @@ def _about_spells(simulation: Simulation, spells: list[Spell]) -> Iterator[str]:
         yield f"The first minutes need {_most_needed(simulation, first)} instances: start with as many."
     if spikes:
         yield _about_spikes(simulation, spikes)
-    if len(limited) + len(first) + len(spikes) < len(spells):
+    if len(limited) + len(first) + len(spikes) < len(periods):
         yield "Load grows faster than instances start: lower the target, or raise min_capacity."
 
 
-def _about_spikes(simulation: Simulation, spikes: list[Spell]) -> str:
+def _about_spikes(simulation: Simulation, spikes: list[OverloadPeriod]) -> str:
     """The sentence about what no policy can do."""
     start, reaction = simulation.fleet.start_minutes, _reaction(simulation)
     worst = max(spikes, key=lambda spike: _needed(simulation, spike))
@@ -64,11 +64,11 @@ def _about_spikes(simulation: Simulation, spikes: list[Spell]) -> str:
     )
 
 
-def _is_spike(simulation: Simulation, spell: Spell) -> bool:
+def _is_spike(simulation: Simulation, period: OverloadPeriod) -> bool:
     """Whether load doubles before new instances can serve, which a target of half the capacity allows."""
     minutes = simulation.minutes
-    before = minutes[max(0, spell.start - _reaction(simulation))].arrived
-    peak = max(minute.arrived for minute in minutes[spell.start : spell.start + spell.length])
+    before = minutes[max(0, period.start - _reaction(simulation))].arrived
+    peak = max(minute.arrived for minute in minutes[period.start : period.start + period.length])
     return peak >= 2 * before
 
 
@@ -114,15 +114,15 @@ def _reaction(simulation: Simulation) -> int:
     return fastest + simulation.fleet.start_minutes
 
 
-def _needed(simulation: Simulation, spell: Spell) -> int:
-    minutes = simulation.minutes[spell.start : spell.start + spell.length]
+def _needed(simulation: Simulation, period: OverloadPeriod) -> int:
+    minutes = simulation.minutes[period.start : period.start + period.length]
     return simulation.instances_for(max(minute.arrived for minute in minutes))
 
 
-def _most_needed(simulation: Simulation, spells: list[Spell]) -> int:
-    return max(_needed(simulation, spell) for spell in spells)
+def _most_needed(simulation: Simulation, periods: list[OverloadPeriod]) -> int:
+    return max(_needed(simulation, period) for period in periods)
 
 
-def _is_at_maximum(simulation: Simulation, spell: Spell) -> bool:
-    last = simulation.minutes[spell.start + spell.length - 1]
+def _is_at_maximum(simulation: Simulation, period: OverloadPeriod) -> bool:
+    last = simulation.minutes[period.start + period.length - 1]
     return last.in_service >= simulation.scaling.max_capacity

@@ -160,8 +160,8 @@ def _check_count(name: str, values: Sequence[Any] | Mapping[str, Any], highest: 
 
 def _check_request(request: Mapping[str, Any]) -> None:
     try:
-        import botocore.session  # noqa: PLC0415 - an optional package
-        from botocore.validate import ParamValidator  # noqa: PLC0415
+        import botocore.session
+        from botocore.validate import ParamValidator
     except ImportError:
         raise MissingDependencyError(
             "botocore is not installed; run `pip install 'constructs-triton[client]'`"

@@ -9,12 +9,13 @@ policies" and "Scheduled scaling".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from constructs_triton.planning.advice import advise
 from constructs_triton.planning.policy_state import Demand, PolicyState, state_of
 from constructs_triton.planning.scaling import Assumptions, Fleet, Scaling
 from constructs_triton.planning.schedule_times import find_minutes
-from constructs_triton.planning.simulation_result import Minute, Simulation
+from constructs_triton.planning.simulation_result import SimulatedMinute, Simulation
 from constructs_triton.planning.traffic import Traffic
 
 __all__ = ["simulate"]
@@ -25,7 +26,7 @@ _REMOVE_MINUTES = 1
 def simulate(
     traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions | None = None
 ) -> Simulation:
-    """Simulate what scaling does with a traffic.
+    """Simulate what scaling does with traffic.
 
     The same arguments give the same result.
 
@@ -43,7 +44,8 @@ def simulate(
     assumptions = assumptions or Assumptions()
     run = _Run(traffic, scaling, fleet, assumptions)
     minutes = tuple(run.minute(t, arrived) for t, arrived in enumerate(traffic.invocations))
-    return Simulation(traffic, scaling, fleet, assumptions, minutes)
+    result = Simulation(traffic, scaling, fleet, assumptions, minutes)
+    return replace(result, advice=advise(result))
 
 
 @dataclass(slots=True)
@@ -68,7 +70,7 @@ class _Run:
         self._policies = [state_of(policy, fleet, assumptions) for policy in scaling.policies]
         self._bounds = _bounds_by_minute(traffic, scaling)
 
-    def minute(self, t: int, arrived: int) -> Minute:
+    def minute(self, t: int, arrived: int) -> SimulatedMinute:
         """Run one minute: finish an update, apply schedules, serve, then look at the metrics."""
         self._finish_update(t)
         event = self._apply_bounds(t)
@@ -76,7 +78,7 @@ class _Run:
         for policy in self._policies:
             policy.observe(demand)
         event = event or self._scale(t)
-        return Minute(
+        return SimulatedMinute(
             arrived,
             demand.served,
             demand.failed,

@@ -1,4 +1,4 @@
-"""The result of a simulation: every minute, the totals, the costs, and what to change."""
+"""The result of a simulation: every minute, the totals and the costs."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from constructs_triton.planning.quantities import exact
 from constructs_triton.planning.scaling import MONEY, Assumptions, Fleet, Scaling
 from constructs_triton.planning.traffic import Traffic
 
-__all__ = ["Minute", "Simulation", "Spell"]
+__all__ = ["OverloadPeriod", "SimulatedMinute", "Simulation"]
 
 _CENTS = Decimal("0.01")
 
 
-class Minute(NamedTuple):
+class SimulatedMinute(NamedTuple):
     """One simulated minute.
 
     Args:
@@ -42,7 +42,7 @@ class Minute(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Spell:
+class OverloadPeriod:
     """Consecutive minutes above capacity.
 
     Args:
@@ -56,7 +56,7 @@ class Spell:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What scaling did with a traffic.
+    """What scaling did with traffic.
 
     Costs are in the currency of the fleet's ``price_per_hour``, rounded to two digits.
 
@@ -66,13 +66,15 @@ class Simulation:
         fleet: Its instances.
         assumptions: What was assumed about the service.
         minutes: What happened in each minute.
+        advice: Sentences about what failed, why, and what to change.
     """
 
     traffic: Traffic
     scaling: Scaling
     fleet: Fleet
     assumptions: Assumptions
-    minutes: tuple[Minute, ...]
+    minutes: tuple[SimulatedMinute, ...]
+    advice: tuple[str, ...] = ()
 
     @property
     def arrived(self) -> int:
@@ -143,24 +145,17 @@ class Simulation:
         needed = math.ceil(invocations_per_minute / float(self.fleet.invocations_per_minute))
         return max(self.scaling.min_capacity, needed)
 
-    def spells(self) -> Iterator[Spell]:
-        """Yield the stretches of consecutive minutes above capacity."""
+    def overload_periods(self) -> Iterator[OverloadPeriod]:
+        """Yield the periods of consecutive minutes above capacity."""
         start = None
         for t, minute in enumerate(self.minutes):
             if minute.overloaded and start is None:
                 start = t
             if not minute.overloaded and start is not None:
-                yield Spell(start, t - start)
+                yield OverloadPeriod(start, t - start)
                 start = None
         if start is not None:
-            yield Spell(start, len(self.minutes) - start)
-
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """Sentences about what failed, why, and what to change."""
-        from constructs_triton.planning.advice import advise  # noqa: PLC0415 - it imports this module
-
-        return advise(self)
+            yield OverloadPeriod(start, len(self.minutes) - start)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the totals and every minute as values that ``json.dumps`` accepts."""

@@ -34,7 +34,7 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
-        from constructs_triton.local.server.host_features import (  # noqa: PLC0415 - for Linux only
+        from constructs_triton.local.server.host_features import (
             has_private_addresses,
         )
 

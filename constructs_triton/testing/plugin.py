@@ -74,10 +74,7 @@ def triton_local_endpoint(
 
     The tests are skipped, with the reason, where the Triton server cannot run.
     """
-    from constructs_triton.testing.local_endpoints import (  # noqa: PLC0415 - loads boto3 and NumPy
-        local_endpoint,
-        why_no_server,
-    )
+    from constructs_triton.testing.local_endpoints import local_endpoint, why_no_server
 
     reason = why_no_server(triton_local_options)
     if reason is not None:
@@ -90,8 +87,8 @@ def triton_local_endpoint(
 @pytest.fixture(scope="module")
 def triton_client(request: pytest.FixtureRequest) -> TritonClient:
     """Return a client of the endpoint on this machine, or of the one that ``--triton-deployed`` names."""
-    from constructs_triton.testing.local_endpoints import client_of  # noqa: PLC0415 - likewise
-    from constructs_triton_client.triton_client import TritonClient  # noqa: PLC0415 - loads NumPy
+    from constructs_triton.testing.local_endpoints import client_of
+    from constructs_triton_client.triton_client import TritonClient
 
     option = request.config.getoption
     if option("--triton-deployed"):

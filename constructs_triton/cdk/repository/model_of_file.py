@@ -11,6 +11,7 @@ from constructs_triton.findings import Finding
 from constructs_triton.model_config.builder.derived_config import DerivedConfig
 from constructs_triton.model_config.folder import CONFIG_FILE
 from constructs_triton.model_config.target import Target
+from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.cached_repository import CheckedFindings
 from constructs_triton.model_repository.composition import CompositionOptions
@@ -35,7 +36,7 @@ class ModelOfFile(PackedModels):
                 model.
         """
         files = derived.files
-        NewModel(derived.config.name, derived.config.to_text(), files).fill(directory, _link)
+        NewModel(derived.message.name, format_model_config(derived.message), files).fill(directory, _link)
         linked_files = [os.path.realpath(path) for path in files.values()]
         repository = ModelRepository.from_directory(directory, linked_files=linked_files)
         repository.compose(composition)

@@ -24,6 +24,7 @@ from constructs_triton.cdk.repository.loaded_models import (
 from constructs_triton.cdk.repository.model_of_file import ModelOfFile
 from constructs_triton.cdk.validation.property_types import BUCKET, check_has, check_type
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.derived_config import derive
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.composition import CompositionOptions
@@ -224,6 +225,7 @@ class _ModelFile(ModelSource):
 
     def load(self, composition: CompositionOptions) -> LoadedModels:
         derived = derive(
+            ModelConfig.draft,
             self.path,
             name=self.name,
             max_batch_size=self.max_batch_size,

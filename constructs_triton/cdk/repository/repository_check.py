@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
+from constructs_triton.model_config.checks import RULES
+from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["RepositoryCheck"]
 
@@ -55,9 +57,6 @@ class RepositoryCheck:
 
 
 def _refuse_unknown(codes: frozenset[str]) -> None:
-    from constructs_triton.model_config.check_run import all_rules  # noqa: PLC0415 - only to refuse a typo
-    from constructs_triton_client.spelling import did_you_mean  # noqa: PLC0415 - likewise
-
-    for code in sorted(codes - all_rules().keys()):
-        hint = did_you_mean(code, all_rules(), "write a code that `constructs-triton check` prints")
+    for code in sorted(codes - RULES.keys()):
+        hint = did_you_mean(code, RULES, "write a code that `constructs-triton check` prints")
         raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')

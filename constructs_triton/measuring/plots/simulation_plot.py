@@ -63,9 +63,9 @@ def _draw(axes: Axes, simulation: Simulation) -> None:
     needed = [minute.arrived / float(simulation.fleet.invocations_per_minute) for minute in minutes]
     in_service = [minute.in_service for minute in minutes]
     desired = [minute.desired for minute in minutes]
-    for number, spell in enumerate(simulation.spells()):
+    for number, period in enumerate(simulation.overload_periods()):
         label = "above capacity" if number == 0 else None
-        axes.axvspan(spell.start, spell.start + spell.length, color=RED, alpha=0.25, lw=0, label=label)
+        axes.axvspan(period.start, period.start + period.length, color=RED, alpha=0.25, lw=0, label=label)
     axes.fill_between(
         x, [*needed, needed[-1]], step="post", color=GREY, alpha=0.35, lw=0, label="needed for the load"
     )

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.check_run import all_rules, run_checks
+from constructs_triton.model_config.check_run import run_checks
+from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.locations import FieldPath
 from constructs_triton.model_config.model_under_check import RepositoryContext
@@ -15,7 +17,7 @@ from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_config.text import TextFault, format_model_config
 
-__all__ = ["ConfigProblem", "config_problems", "report"]
+__all__ = ["ConfigProblem", "config_problems", "refuse_errors", "report"]
 
 UNNAMED = "model"
 _COMPLETES_NOTHING = b"class TritonPythonModel:\n    def execute(self, requests): ...\n"
@@ -78,12 +80,25 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
     them are skipped.
     """
     model = _context(config, steps or ()).models[config.name or UNNAMED]
-    for rule in all_rules().values():
+    for rule in RULES.values():
         if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
             continue
         for problem in rule.function(model):
             if rule.code != "ensemble-unknown-model":
                 yield ConfigProblem(rule.code, problem.message, rule.hint_for(problem), problem.field)
+
+
+def refuse_errors(config: Any, known: Iterable[ConfigProblem] = ()) -> None:
+    """Raise the errors of a ``ModelConfig`` message, except those that are ``known``.
+
+    Raises:
+        InvalidValueError: Triton would reject the configuration.
+    """
+    ignored = {(problem.code, problem.message) for problem in known}
+    fresh = [each for each in config_problems(config) if (each.code, each.message) not in ignored]
+    if fresh:
+        title = f'model "{config.name}"' if config.name else "model config"
+        raise InvalidValueError("\n".join(f"{title}: {problem}" for problem in fresh))
 
 
 def report(config: Any) -> Report:

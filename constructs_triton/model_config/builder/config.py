@@ -6,11 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, Self
 
 from constructs_triton.errors import InvalidValueError, ModelConfigError
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.builder.backend import Backend
+from constructs_triton.model_config.builder.checking import config_problems, refuse_errors, report
+from constructs_triton.model_config.builder.derived_config import derive
 from constructs_triton.model_config.builder.instances import ModelInstanceGroup
 from constructs_triton.model_config.builder.lifecycle import (
     ModelMetrics,
@@ -30,12 +32,10 @@ from constructs_triton.model_config.builder.scheduling import (
 from constructs_triton.model_config.builder.tensors import BatchInput, BatchOutput, ModelInput, ModelOutput
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.folder import CONFIG_FILE
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.text import format_model_config, parse_model_config
 from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton_client.spelling import did_you_mean
-
-if TYPE_CHECKING:
-    from constructs_triton.model_config.report import Report
 
 __all__ = ["ModelConfig"]
 
@@ -107,17 +107,9 @@ class ModelConfig(TypedMessage):
     response_cache: ModelResponseCache | None = None
     model_metrics: ModelMetrics | None = None
 
-    _SILENT: ClassVar = frozenset[tuple[str, str]]()
-
     def __post_init__(self) -> None:
-        self._settle(self._SILENT)
-
-    def _settle(self, known: frozenset[tuple[str, str]]) -> None:
         self._complete_backend()
-        fresh = [problem for problem in self._problems() if problem[:2] not in known]
-        if fresh:
-            title = f'model "{self.name}"' if self.name else "model config"
-            raise InvalidValueError("\n".join(f"{title}: {problem}" for problem in fresh))
+        refuse_errors(self.to_message())
 
     def _complete_backend(self) -> None:
         if isinstance(self.backend, Backend):
@@ -126,11 +118,6 @@ class ModelConfig(TypedMessage):
             super().__post_init__()  # a backend completes only what fits its fields
             vars(self).update(backend.complete(vars(self)))
         super().__post_init__()
-
-    def _problems(self) -> list[Any]:
-        from constructs_triton.model_config.builder.checking import config_problems  # noqa: PLC0415 - 20 ms of rules
-
-        return list(config_problems(self.to_message()))
 
     # --- composition --------------------------------------------------------------------------------------
 
@@ -148,7 +135,8 @@ class ModelConfig(TypedMessage):
         if isinstance(changes.get("backend"), Backend):
             changes = {"platform": "", **changes}
         changed = self._with(changes)
-        changed._settle(frozenset(problem[:2] for problem in self._problems()))
+        changed._complete_backend()
+        refuse_errors(changed.to_message(), known=config_problems(self.to_message()))
         return changed
 
     @classmethod
@@ -210,13 +198,11 @@ class ModelConfig(TypedMessage):
             InvalidValueError: Triton would not load the file, the file and the fields contradict each other,
                 or a field is missing that the file does not say.
         """
-        from constructs_triton.model_config.builder.derived_config import derive  # noqa: PLC0415 - imports this module
-
         derived = derive(
-            path, name=name, max_batch_size=max_batch_size, with_warmup=with_warmup, fields=fields
+            cls.draft, path, name=name, max_batch_size=max_batch_size, with_warmup=with_warmup, fields=fields
         )
         derived.raise_faults()
-        return cls.from_message(derived.config.to_message())
+        return cls.from_message(derived.message)
 
     # --- text and files -----------------------------------------------------------------------------------
 
@@ -291,6 +277,4 @@ class ModelConfig(TypedMessage):
 
     def check(self) -> Report:
         """Return all findings about this configuration, including warnings, without looking at files."""
-        from constructs_triton.model_config.builder.checking import report  # noqa: PLC0415 - see above
-
         return report(self.to_message())

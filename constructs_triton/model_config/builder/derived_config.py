@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -21,12 +21,13 @@ from constructs_triton.model_config.builder.backends import (
     TensorflowBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_config.builder.checking import ModelInMemory
+from constructs_triton.model_config.builder.checking import ModelInMemory, refuse_errors
 from constructs_triton.model_config.builder.commented_text import with_comments
-from constructs_triton.model_config.builder.config import ModelConfig
 from constructs_triton.model_config.builder.derived_tensors import Derivation, derive_tensors
 from constructs_triton.model_config.builder.derived_warmup import warmup_requests
+from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.loaded_files import file_to_load
+from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, describe
 
 __all__ = ["PYTHON_SYNTAX", "DerivedConfig", "derive"]
@@ -57,20 +58,20 @@ PYTHON_SYNTAX: Mapping[str, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class DerivedConfig:
-    """A configuration that was derived from ``file``.
+    """The message of a configuration that was derived from ``file``.
 
     ``comments`` are the reasons of decisions, by the field of the configuration.
     """
 
-    config: ModelConfig
+    message: Any
     file: ModelFile
     comments: Mapping[str, str]
 
     def to_text(self) -> str:
         """Return the content of ``config.pbtxt``, with the comments."""
         title = f"The configuration of {self.file.path.name}, derived by constructs-triton."
-        text = self.config.to_text()
-        if "max_batch_size" in self.comments and not self.config.max_batch_size:
+        text = format_model_config(self.message)
+        if "max_batch_size" in self.comments and not self.message.max_batch_size:
             text = text.replace("\ninput {", "\nmax_batch_size: 0\ninput {", 1)
         return with_comments(text, title, self.comments)
 
@@ -81,8 +82,7 @@ class DerivedConfig:
         Raises:
             InvalidValueError: the model has data outside its folder.
         """
-        message = self.config.to_message()
-        loaded = file_to_load(infer_backend(ModelInMemory(message)), message)
+        loaded = file_to_load(infer_backend(ModelInMemory(self.message)), self.message)
         place = loaded.place if loaded is not None else self.file.path.name
         files = {place: self.file.path}
         for location in self.file.data_files:
@@ -110,6 +110,7 @@ class DerivedConfig:
 
 
 def derive(
+    draft: Callable[..., TypedMessage],
     path: str | os.PathLike[str],
     *,
     name: str | None = None,
@@ -121,6 +122,7 @@ def derive(
 ) -> DerivedConfig:
     """Derive the configuration of a model file; the arguments are those of ``ModelConfig.from_model_file``.
 
+    ``draft`` is ``ModelConfig.draft``, which turns the fields that are known at first into a message.
     ``warmup_dims`` are dims of the warmup request, for inputs with dims of variable size. ``syntax`` is how
     the user writes what is missing. Faults of the file are not raised; the result has them.
 
@@ -129,8 +131,8 @@ def derive(
             reject the configuration.
     """
     file = _described(Path(path))
-    draft = _draft(file, _checked_name(name or _default_name(file.path, Path(path))), fields or {})
-    derivation = Derivation(draft.to_message(), file, max_batch_size, syntax)
+    given = {"name": _checked_name(name or _default_name(file.path, Path(path))), **(fields or {})}
+    derivation = Derivation(draft(**_first_fields(file, given)).to_message(), file, max_batch_size, syntax)
     if not file.faults:
         derive_tensors(derivation)
     message, comments = derivation.message, derivation.comments
@@ -140,9 +142,9 @@ def derive(
     if with_warmup and not file.faults:
         message.model_warmup.extend(warmup_requests(message, file.path, syntax, warmup_dims or {}))
         comments["model_warmup"] = _ZEROS
-    config = ModelConfig.from_message(message)
-    # The constructor checks the configuration. That of a file with faults is not complete.
-    return DerivedConfig(config if file.faults else replace(config), file, MappingProxyType(comments))
+    if not file.faults:  # The configuration of a file with faults is not complete.
+        refuse_errors(message)
+    return DerivedConfig(message, file, MappingProxyType(comments))
 
 
 _DEFAULT_INSTANCES = {
@@ -187,15 +189,16 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _draft(file: ModelFile, name: str, fields: Mapping[str, Any]) -> ModelConfig:
-    values = {"name": name, **fields}
+def _first_fields(file: ModelFile, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that the user has given, and those that follow from the format of the file."""
+    values = dict(given)
     if not values.get("backend") and not values.get("platform"):
         values["backend"] = _BACKENDS[file.format] if file.format != "tree" else FilBackend()
     if file.format == "tree":
         values["parameters"] = {"model_type": _tree_type(file.path), **values.get("parameters", {})}
     if file.format == "ort":
         values.setdefault("default_model_filename", "model.ort")
-    return ModelConfig.draft(**values)
+    return values
 
 
 def _tree_type(path: Path) -> str:

@@ -121,7 +121,7 @@ def _single(descriptor: Any, value: Any) -> Any:
 
 def _line(value: Any) -> str:
     """A value as text, with one line for each entry of a list or a map."""
-    from google.protobuf import text_format  # noqa: PLC0415 - loaded already: a message was read
+    from google.protobuf import text_format
 
     if hasattr(value, "ListFields"):
         return (

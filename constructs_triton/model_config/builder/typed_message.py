@@ -294,13 +294,13 @@ def _value(descriptor: Any, value: Any) -> Any:
 
 
 def _text(message: Any) -> str:
-    from google.protobuf import text_format  # noqa: PLC0415 - see above
+    from google.protobuf import text_format
 
     return str(text_format.MessageToString(message, as_utf8=True)).strip("\n")
 
 
 def _parsed(text: str, message_class: Any, owner: str) -> Any:
-    from google.protobuf import text_format  # noqa: PLC0415 - see above
+    from google.protobuf import text_format
 
     try:
         return text_format.Parse(text, message_class())

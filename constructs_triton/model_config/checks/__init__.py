@@ -1,4 +1,4 @@
-"""The rules, one module for each chapter of the documentation; importing the package registers them."""
+"""The rules, one module for each chapter of the documentation; ``RULES`` has all of them by their code."""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ from constructs_triton.model_config.checks import (
     torchscript,
     warmup,
 )
+from constructs_triton.model_config.rules import RULES
 
 __all__ = [
+    "RULES",
     "backend",
     "batch_io",
     "ensemble",

@@ -58,7 +58,7 @@ def copy_member(member: Member, destination: Path) -> ContentDigest:
 
 def _share_blocks(source: int, destination: int) -> bool:
     try:
-        import fcntl  # noqa: PLC0415 - not on Windows
+        import fcntl
     except ImportError:
         return False
     with suppress(OSError):  # another file system, or one that cannot share blocks

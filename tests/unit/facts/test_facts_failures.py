@@ -12,7 +12,8 @@ import pytest
 from constructs_triton import EndpointOptions, TritonEndpoint, TritonEnvironment, VariantOptions
 from constructs_triton.cli import COMMANDS
 from constructs_triton.facts.failures import Failure, harmless_lines, known_failures
-from constructs_triton.model_config import all_rules, new_model_config
+from constructs_triton.model_config.checks import RULES
+from constructs_triton.model_config.schema import new_model_config
 
 FAILURES = known_failures()
 
@@ -64,7 +65,7 @@ def test_every_keyword_names_something_that_exists(keyword: str) -> None:
 def _exists(keyword: str) -> bool:
     first, _, rest = keyword.partition(" ")
     if first == "check":
-        return rest in all_rules()
+        return rest in RULES
     if first == "constructs-triton":
         return rest.split()[0] in COMMANDS
     if first == "config.pbtxt":

@@ -11,7 +11,7 @@ from check_twins import write
 from check_twins.repositories import CLASS
 
 from constructs_triton.findings import Finding
-from constructs_triton.model_config.check_run import all_rules
+from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.model_under_check import RepositoryContext
 from constructs_triton.model_config.target import Target
@@ -141,5 +141,5 @@ def test_number_of_an_unknown_data_type_is_located(tmp_path: Path) -> None:
 
 def test_a_rule_can_be_called_by_its_name() -> None:
     """Registering a function as a rule leaves the function in its module."""
-    for rule in all_rules().values():
+    for rule in RULES.values():
         assert getattr(sys.modules[rule.function.__module__], rule.function.__name__) is rule.function

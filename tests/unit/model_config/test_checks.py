@@ -14,8 +14,8 @@ import pytest
 from check_twins import TWINS, Files, code_of, write
 from check_twins.repositories import HEAD, one
 
-from constructs_triton.model_config import Report, all_rules, checks
-from constructs_triton.model_config.checks import layout
+from constructs_triton.model_config import Report, checks
+from constructs_triton.model_config.checks import RULES, layout
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 
@@ -30,19 +30,19 @@ def _check(files: Files, target: Target | None, directory: Path) -> Report:
 
 def test_every_rule_has_twins() -> None:
     """Each rule has a twin, and each twin has a rule."""
-    assert {code_of(key) for key in TWINS} == set(all_rules())
-    assert set(all_rules()) <= set(TWINS)
+    assert {code_of(key) for key in TWINS} == set(RULES)
+    assert set(RULES) <= set(TWINS)
 
 
 def test_registered_rule_can_still_be_called() -> None:
     """``@rule`` returns the function that it registers."""
-    assert layout.no_model is all_rules()["layout-no-model"].function
+    assert layout.no_model is RULES["layout-no-model"].function
 
 
 @pytest.mark.parametrize("key", sorted(TWINS))
 def test_failing_twin_trips_only_its_rule(key: str, tmp_path: Path) -> None:
     """Only its own rule reports the failing twin, and the verdict is the rule's."""
-    twin, rule = TWINS[key], all_rules()[code_of(key)]
+    twin, rule = TWINS[key], RULES[code_of(key)]
     report = _check(twin.failing, twin.target, tmp_path)
     assert {finding.code for finding in report.findings} == {rule.code}
     assert report.findings[0].severity is rule.severity

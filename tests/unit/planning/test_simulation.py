@@ -120,6 +120,26 @@ def test_largest_of_several_policies_wins() -> None:
     assert desired(run([95] * 3, small, large))[-1] == 5
 
 
+def test_least_aggressive_scale_in_wins() -> None:
+    """Of two policies that agree to remove instances, the larger remaining count is used, in either order."""
+    keeps_four, keeps_two = TargetTracking(target=50), TargetTracking(target=80)
+    load = [160] * 16
+    assert desired(run(load, keeps_four, initial_instance_count=10))[-1] == 4
+    assert desired(run(load, keeps_two, initial_instance_count=10))[-1] == 2
+    assert desired(run(load, keeps_four, keeps_two, initial_instance_count=10))[-1] == 4
+    assert desired(run(load, keeps_two, keeps_four, initial_instance_count=10))[-1] == 4
+
+
+def test_least_aggressive_scale_in_wins_against_a_step_policy() -> None:
+    """When a step policy and a tracking policy remove instances together, the larger count is used."""
+    steps = ((None, 0, -1),)
+    late = StepScaling(threshold=500, steps=steps, above=False, metric="Invocations", period_minutes=15)
+    assert desired(run([160] * 15, late, initial_instance_count=10))[-2:] == [10, 9]
+    tracking = TargetTracking(target=50)
+    assert desired(run([160] * 15, tracking, initial_instance_count=10))[-2:] == [10, 4]
+    assert desired(run([160] * 15, tracking, late, initial_instance_count=10))[-2:] == [10, 9]
+
+
 def test_utilization_counts_each_gpu() -> None:
     """240 percent of four GPUs is the same target as 60 percent of one."""
     one = TargetTracking(target=60, metric="GPUUtilization")

@@ -27,6 +27,14 @@ Write = Callable[..., Path]
 TORCH_ARCHIVES = Path(__file__).parents[2] / "model_files" / "torch_archives"
 
 
+def _derive(path: Path, **options: Any) -> DerivedConfig:
+    return derive(ModelConfig.draft, path, **options)
+
+
+def _config(derived: DerivedConfig) -> ModelConfig:
+    return ModelConfig.from_message(derived.message)
+
+
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
     """Write a model file and return its path."""
@@ -87,9 +95,9 @@ def test_config_is_what_the_backend_completes(content: bytes, max_batch_size: in
 
 def test_text_has_the_reasons(write: Write) -> None:
     """The comments are before their fields, and the text parses to the configuration."""
-    derived = derive(write(relu((1, 4))))
+    derived = _derive(write(relu((1, 4))))
     text = derived.to_text()
-    assert ModelConfig.from_text(text) == derived.config
+    assert ModelConfig.from_text(text) == _config(derived)
     lines = text.splitlines()
     assert lines[lines.index("max_batch_size: 0") - 2].startswith(
         "# max_batch_size is 0: Triton batches only"
@@ -136,12 +144,13 @@ def test_input_with_a_default_may_be_added(write: Write) -> None:
 def test_outputs_of_unknown_shape_are_left_to_triton(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without shape inference, a declared shape may differ from that of ONNX Runtime."""
     monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
-    derived = derive(write(relu()))
-    assert (len(derived.config.input), derived.config.output, derived.config.max_batch_size) == (1, (), 4)
+    derived = _derive(write(relu()))
+    config = _config(derived)
+    assert (len(config.input), config.output, config.max_batch_size) == (1, (), 4)
     assert "# output is left out, so that Triton completes it." in derived.to_text()
-    unknown = derive(write(without_output_shape()))
-    assert (unknown.config.input, unknown.config.max_batch_size) == ((), 0)
-    assert derive(write(relu()), max_batch_size=0).config.output[0].dims == (-1, 4)
+    unknown = _derive(write(without_output_shape()))
+    assert (_config(unknown).input, _config(unknown).max_batch_size) == ((), 0)
+    assert _config(_derive(write(relu()), max_batch_size=0)).output[0].dims == (-1, 4)
 
 
 def test_warmup_has_zeros_for_every_input(write: Write) -> None:
@@ -155,7 +164,7 @@ def test_warmup_has_zeros_for_every_input(write: Write) -> None:
         "C": (1,),
     }
     assert all(each.zero_data for request in warmup for each in request.inputs.values())
-    longer = derive(path, with_warmup=True, warmup_dims={"C": [7]}).config
+    longer = _config(_derive(path, with_warmup=True, warmup_dims={"C": [7]}))
     assert longer.model_warmup[1].inputs["C"].dims == (7,)
 
 
@@ -227,7 +236,7 @@ def test_missing_file(tmp_path: Path) -> None:
 def test_wrong_warmup_dims(dims: dict[str, list[int]], message: str, write: Write) -> None:
     """Dims of the warmup request must fit an input."""
     with pytest.raises(InvalidValueError, match=message):
-        derive(write(relu()), with_warmup=True, warmup_dims=dims)
+        _derive(write(relu()), with_warmup=True, warmup_dims=dims)
 
 
 # --- other formats ----------------------------------------------------------------------------------------
@@ -249,14 +258,14 @@ def test_torchscript_needs_tensors() -> None:
 
 def test_trees(write: Write) -> None:
     """The ending decides the type; the FIL backend batches, and gets the threshold that it requires."""
-    derived = derive(
+    derived = _derive(
         write(b'{"learner": {}}', "fraud.json"),
         fields={
             "backend": FilBackend(output_class=True),
             "input": [ModelInput(data_type="TYPE_FP32", dims=[28])],
         },
     )
-    config = derived.config
+    config = _config(derived)
     assert config.parameters == {"model_type": "xgboost_json", "output_class": "true", "threshold": "0.5"}
     assert (config.input[0].name, config.output[0].name, config.max_batch_size) == (
         "input__0",
@@ -307,10 +316,10 @@ def test_input_with_other_features_is_refused(
     path = write(*TREES["LightGBM"][1::-1])
     given = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=dims)]}
     with pytest.raises(InvalidValueError, match=r"net\.txt: the model has 30 features, but") as wrong:
-        derive(path, max_batch_size=size, fields=given)
+        _derive(path, max_batch_size=size, fields=given)
     assert f"{fix}, or leave the option out" in str(wrong.value)
     variable = {"input": [ModelInput(name="input__0", data_type="TYPE_FP32", dims=[-1, -1])]}
-    assert derive(path, max_batch_size=0, fields=variable).config.input[0].dims == (-1, -1)
+    assert _config(_derive(path, max_batch_size=0, fields=variable)).input[0].dims == (-1, -1)
 
 
 def test_trees_without_batching_take_rows(write: Write) -> None:
@@ -325,22 +334,22 @@ def _files(derived: DerivedConfig) -> list[str]:
 
 def test_backends_that_complete_the_rest(write: Write) -> None:
     """A plan and an OpenVINO model are completed by their backends when they are loaded."""
-    plan = derive(write(b"ftrt" + bytes(24), "net.engine"), max_batch_size=8)
-    assert (plan.config.platform, plan.config.max_batch_size, _files(plan)) == (
+    plan = _derive(write(b"ftrt" + bytes(24), "net.engine"), max_batch_size=8)
+    assert (_config(plan).platform, _config(plan).max_batch_size, _files(plan)) == (
         "tensorrt_plan",
         8,
         ["model.plan"],
     )
     write(b"weights", "net.bin")
-    openvino = derive(write(b'<net name="n"></net>', "net.xml"))
-    assert (openvino.config.backend, _files(openvino)) == ("openvino", ["model.xml", "model.bin"])
+    openvino = _derive(write(b'<net name="n"></net>', "net.xml"))
+    assert (_config(openvino).backend, _files(openvino)) == ("openvino", ["model.xml", "model.bin"])
     assert "completes this from the model" in openvino.to_text()
 
 
 def test_ort_keeps_its_ending(write: Write) -> None:
     """ONNX Runtime reads its own format only from a file that ends in .ort."""
-    derived = derive(write(b"\x08\0\0\0ORTM", "net.ort"))
-    assert (_files(derived), derived.config.default_model_filename) == (["model.ort"], "model.ort")
+    derived = _derive(write(b"\x08\0\0\0ORTM", "net.ort"))
+    assert (_files(derived), _config(derived).default_model_filename) == (["model.ort"], "model.ort")
 
 
 def test_folder_of_an_onnx_model(tmp_path: Path) -> None:
