@@ -101,7 +101,7 @@ def _library(arguments: argparse.Namespace) -> ModelLibrary:
         import boto3  # noqa: PLC0415 - not for --help
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
 

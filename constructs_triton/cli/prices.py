@@ -58,7 +58,7 @@ def _client(region: str | None) -> tuple[Any, str]:
         import boto3  # noqa: PLC0415 - takes 0.5 s
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     from constructs_triton.planning.price_list import PRICE_LIST_REGION  # noqa: PLC0415
 

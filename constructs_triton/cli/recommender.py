@@ -217,7 +217,7 @@ def _describe(name: str, region: str | None) -> Any:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     try:
         client = boto3.client("sagemaker", region_name=region)

@@ -31,7 +31,7 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     try:
         return boto3.Session(region_name=region, profile_name=profile)

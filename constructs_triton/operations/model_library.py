@@ -219,7 +219,7 @@ def _prefix_module() -> Any:
         from constructs_triton.operations import model_prefix  # noqa: PLC0415 - boto3 is optional
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     return model_prefix
 
