@@ -19,7 +19,7 @@ __all__ = ["Line", "print_error", "print_json", "print_lines", "print_note", "pr
 
 Line = str | Sequence[str | tuple[str, str]]
 """A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
-ECMA-48's "select graphic rendition", such as ``"1"`` for bold, ``"2"`` for dim and ``"1;31"`` for bold red."""
+ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"`` for bold red."""
 
 # A pipe has no width, and a name that is wrapped could not be copied.
 _PIPE_WIDTH = 200
