@@ -4,7 +4,8 @@
 
     ConstructsTritonError
     ├── InvalidValueError (ValueError)        a property or argument is out of range, malformed or unknown
-    │   └── FactNotFoundError                 nothing is published about a region, image or instance type
+    │   ├── FactNotFoundError                 nothing is published about a region, image or instance type
+    │   └── TemplateError                     a synthesized template cannot be read or evaluated
     ├── ModelConfigError                      a config.pbtxt cannot be parsed
     ├── RepositoryError                       a model repository has errors; carries all findings
     ├── ArchiveError                          a model archive cannot be written or read
@@ -60,11 +61,16 @@ __all__ = [
     "RepositoryError",
     "RequestEncodingError",
     "ResponseDecodingError",
+    "TemplateError",
 ]
 
 
 class FactNotFoundError(InvalidValueError):
     """Nothing is published about this region, image version or instance type."""
+
+
+class TemplateError(InvalidValueError):
+    """A synthesized template cannot be read, or has a value that is known only at deployment."""
 
 
 class ModelConfigError(ConstructsTritonError):

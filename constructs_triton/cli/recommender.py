@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.recommender import read_recommendations, write_measurements
@@ -136,16 +137,8 @@ def _request(arguments: argparse.Namespace) -> int:
 
 def _check_template(path: Path) -> None:
     """Refuse the multi-model endpoints of a template, with the reason."""
-    try:
-        resources = json.loads(path.read_bytes())["Resources"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidValueError(
-            f"{path}: is not a synthesized template ({error}); give a file such as "
-            "cdk.out/Stack.template.json"
-        ) from None
-    for logical_id, resource in resources.items():
-        container = resource.get("Properties", {}).get("PrimaryContainer", {})
-        if resource.get("Type") == "AWS::SageMaker::Model" and container.get("Mode") == "MultiModel":
+    for logical_id, model in Template.read(path).resources_of_type("AWS::SageMaker::Model").items():
+        if model.properties.get("PrimaryContainer", {}).get("Mode") == "MultiModel":
             raise InvalidValueError(f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}")
 
 

@@ -161,10 +161,10 @@ def test_template_with_several_variants_needs_a_choice(tmp_path: Path) -> None:
 def test_files_that_are_no_template_are_refused(tmp_path: Path) -> None:
     """A missing file, another JSON file, and a template without scaling."""
     path = tmp_path / "Stack.template.json"
-    with pytest.raises(InvalidValueError, match=r"is not a synthesized template"):
+    with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         read_scaling(path)
     path.write_text("[]")
-    with pytest.raises(InvalidValueError, match=r"is not a synthesized template"):
+    with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         read_scaling(path)
     path.write_text('{"Resources": {}}')
     with pytest.raises(InvalidValueError, match=r"has no scaled variant; call auto_scale_instance_count"):

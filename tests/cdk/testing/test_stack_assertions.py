@@ -316,7 +316,7 @@ def test_files_and_images_have_stable_names(tmp_path: Path) -> None:
 def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
     """What cannot be synthesized or read is an error that says what to pass."""
     (tmp_path / "list.template.json").write_text("[]")
-    with pytest.raises(InvalidValueError, match="must be a template, got list"):
+    with pytest.raises(InvalidValueError, match="must contain a JSON object, got list"):
         stable_template(tmp_path / "list.template.json")
-    with pytest.raises(InvalidValueError, match="pass a stack, or the path"):
+    with pytest.raises(InvalidValueError, match="does not exist; pass a template that `npx cdk"):
         stable_template(tmp_path / "none.template.json")

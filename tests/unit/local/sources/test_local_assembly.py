@@ -127,7 +127,7 @@ def test_nested_stacks_and_stages_are_searched(tmp_path: Path) -> None:
 
 def test_a_folder_without_an_assembly_is_reported_with_the_command(tmp_path: Path) -> None:
     """The message contains the command that writes one."""
-    with pytest.raises(LocalEndpointError, match=r"manifest.json: does not exist, .* `npx cdk synth`"):
+    with pytest.raises(LocalEndpointError, match=r"manifest.json: does not exist; run `npx cdk synth`"):
         read_endpoints(tmp_path)
 
 
@@ -278,7 +278,6 @@ def test_two_endpoints_of_one_name_need_a_stack(tmp_path: Path) -> None:
     ("content", "words"),
     [
         ("{", r"manifest\.json: cannot be read as JSON"),
-        ("[]", r"manifest\.json: must contain a JSON object, got list"),
         ("{}", "no stack contains an AWS::SageMaker::Endpoint, got stacks none"),
     ],
 )
