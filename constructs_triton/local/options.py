@@ -81,8 +81,8 @@ class LocalRunOptions(TypedDict, total=False):
         Option(
             "--substitute",
             "NAME=PATH",
-            "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, for example "
-            "of a TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
+            "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, such as a "
+            "TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
             example="resnet=resnet.onnx",
         ),
     ]

@@ -125,6 +125,6 @@ def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
 def test_a_substitute_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """The file is no ONNX model."""
     (tmp_path / "net.onnx").write_text("<html>")
-    substitutes = find_substitutes([f"plan={tmp_path / 'net.onnx'}"])
+    substitutes = find_substitutes({"plan": str(tmp_path / "net.onnx")})
     with pytest.raises(LocalEndpointError, match=r"--substitute plan: .*net\.onnx cannot be read"):
         put_in_place([_plan(tmp_path / "models")], substitutes)
