@@ -10,7 +10,7 @@ from decimal import Decimal
 from shutil import get_terminal_size
 from typing import Any
 
-from constructs_triton.cli.numbers import decimal_argument
+from constructs_triton.cli.argument_types import decimal_argument
 from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_simulation
