@@ -132,6 +132,6 @@ class _OneLineEach(argparse.RawDescriptionHelpFormatter):
 
 
 def _version() -> str:
-    from importlib.metadata import version  # noqa: PLC0415 - costs 20 ms, and only --version needs it
+    from importlib.metadata import version
 
     return f"constructs-triton {version('constructs-triton')}"

@@ -7,14 +7,14 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.versions import parse_version
 from constructs_triton.findings import Finding, Severity
+from constructs_triton.model_config import Report
+from constructs_triton.model_config.target import Target
+from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton.untrusted.regular_files import read_regular
-
-if TYPE_CHECKING:
-    from constructs_triton.model_config import Report
 
 EXIT_FINE, EXIT_ERRORS = 0, 1
 _COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m"}
@@ -70,8 +70,6 @@ def _count(text: str) -> int:
 
 
 def _version(text: str) -> str:
-    from constructs_triton.facts.versions import parse_version  # noqa: PLC0415 - only with the option
-
     try:
         parse_version(text, "--image-version")
     except InvalidValueError as error:
@@ -91,9 +89,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> Report:
-    from constructs_triton.model_config.target import Target  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_repository.repository import ModelRepository  # noqa: PLC0415
-
     target = Target(
         mode=arguments.endpoint or "single",
         gpu_count=arguments.gpus,
@@ -107,7 +102,7 @@ def _check(arguments: argparse.Namespace) -> Report:
 
 
 def _ask_server(arguments: argparse.Namespace) -> dict[str, str]:
-    from constructs_triton.local.server_check import ask_server  # noqa: PLC0415 - asyncio, and the server itself
+    from constructs_triton.local.server_check import ask_server
 
     return ask_server(Path(arguments.path))
 

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_config import ModelConfig
+from constructs_triton.model_config.builder.description import ConfigDescription
+from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.loaded_config import complete
+from constructs_triton.model_repository import ModelRepository
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from constructs_triton.model_config.builder.description import ConfigDescription
-    from constructs_triton.model_config.folder import ModelFolder
 
 _PIPE_WIDTH = 160
 
@@ -69,14 +72,10 @@ def _described(path: Path, model: str | None) -> Iterator[ConfigDescription]:
 
 
 def _is_model(path: Path) -> bool:
-    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415 - --help needs none of it
-
     return (path / "config.pbtxt").is_file() or bool(ModelFolder(path.name, path).versions)
 
 
 def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]:
-    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - --help needs none of it
-
     repository = ModelRepository.from_directory(path)
     folders = [repository.model(model)] if model is not None else list(repository.models.values())
     if not folders:
@@ -85,10 +84,6 @@ def _of_repository(path: Path, model: str | None) -> Iterator[ConfigDescription]
 
 
 def _described_file(path: Path) -> ConfigDescription:
-    from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
-    from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
-    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415
-
     folder = (path if path.is_dir() else path.parent).resolve()
     if path.is_dir() or path.name == "config.pbtxt":
         return _described_folder(ModelFolder(folder.name, folder))
@@ -98,17 +93,11 @@ def _described_file(path: Path) -> ConfigDescription:
 
 def described_folder(path: Path) -> ConfigDescription:
     """Describe the configuration of a model's folder, completed as Triton completes it."""
-    from constructs_triton.model_config.folder import ModelFolder  # noqa: PLC0415 - --help needs none of it
-
     folder = path.resolve()
     return _described_folder(ModelFolder(folder.name, folder))
 
 
 def _described_folder(folder: ModelFolder) -> ConfigDescription:
-    from constructs_triton.model_config import ModelConfig  # noqa: PLC0415 - see above
-    from constructs_triton.model_config.builder.description import ConfigDescription  # noqa: PLC0415
-    from constructs_triton.model_config.loaded_config import complete  # noqa: PLC0415
-
     if folder.has_config:
         ModelConfig.read(folder.directory)  # raises what is wrong with the file
     loaded = complete(folder)
@@ -136,7 +125,7 @@ def print_tables(described: list[ConfigDescription]) -> None:
 
 
 def _console() -> Console:
-    from rich.console import Console  # noqa: PLC0415 - see above
+    from rich.console import Console
 
     # A pipe has no width, and a wrapped name could not be copied.
     return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
@@ -174,9 +163,9 @@ def _shape(shape: tuple[int | str, ...]) -> str:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich import box  # noqa: PLC0415 - see above
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415 - names may look like markup
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in header:

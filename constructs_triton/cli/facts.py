@@ -116,8 +116,8 @@ def _reads(row: Mapping[str, Any], version: str | None) -> bool:
 
 
 def _print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - 50 ms that --json and --help need not pay
-    from rich.table import Table  # noqa: PLC0415
+    from rich.console import Console
+    from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:

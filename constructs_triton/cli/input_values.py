@@ -8,8 +8,12 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from constructs_triton.errors import InvalidValueError
+import numpy as np
+
+from constructs_triton.errors import InvalidValueError, ResponseDecodingError
 from constructs_triton_client.datatypes import DATATYPES, by_datatype
+from constructs_triton_client.wire.dtypes import dtype_of
+from constructs_triton_client.wire.json_values import read_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,8 +44,6 @@ def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any],
 
 
 def _read_file(name: str, file: Path) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
     try:
         if file.suffix == ".npy":
             array: NDArray[Any] = np.load(file, allow_pickle=False)
@@ -98,8 +100,6 @@ def _example(name: str, value: str) -> str:
 
 
 def _read_strings(text: str) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
     try:
         values = json.loads(text)
     except ValueError:
@@ -108,12 +108,6 @@ def _read_strings(text: str) -> NDArray[Any]:
 
 
 def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
-    from constructs_triton.errors import ResponseDecodingError  # noqa: PLC0415
-    from constructs_triton_client.wire.dtypes import dtype_of  # noqa: PLC0415
-    from constructs_triton_client.wire.json_values import read_values  # noqa: PLC0415
-
     datatype = by_datatype(datatype_name)
     assert datatype is not None
     try:

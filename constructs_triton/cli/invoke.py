@@ -8,8 +8,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+# Its names are imported on first use, so --help does not load NumPy.
+import constructs_triton_client
 from constructs_triton.cli.component_options import add_component_arguments
-from constructs_triton.cli.input_values import read_input
+from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -144,9 +146,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _inputs(arguments: argparse.Namespace) -> dict[str, tuple[NDArray[Any], str | None]]:
     if arguments.inputs:
+        from constructs_triton.cli.input_values import read_input
+
         return dict(read_input(text, with_batch=arguments.batch) for text in arguments.inputs)
-    from constructs_triton.cli.sample_inputs import sample_inputs  # noqa: PLC0415 - --help needs none
-    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415
+    from constructs_triton.cli.sample_inputs import sample_inputs
 
     likely = [*_names_of_archive(arguments.target_model or ""), arguments.endpoint]
     shapes, is_random = read_shapes(arguments.shapes), arguments.random
@@ -160,7 +163,7 @@ def _names_of_archive(target_model: str) -> list[str]:
 
 
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
-    from constructs_triton.cli.sample_inputs import python_call  # noqa: PLC0415 - --help needs none
+    from constructs_triton.cli.sample_inputs import python_call
 
     print("The same request in Python, with zeros:\n")
     options = _client_options(arguments)
@@ -183,10 +186,7 @@ def _record(
     result: InferenceResult,
 ) -> None:
     """Add the request to the file, which is created if it does not exist."""
-    from constructs_triton_client.recorded_requests import (  # noqa: PLC0415 - needs NumPy
-        RecordedRequest,
-        RecordedRequests,
-    )
+    from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
 
     path = arguments.record
     before = list(RecordedRequests.from_file(path).requests) if path.exists() else []
@@ -198,11 +198,11 @@ def _record(
 
 def connect(arguments: argparse.Namespace) -> TritonClient:
     """Return a client of the endpoint or of the container that the arguments name."""
-    from constructs_triton_client import HttpTransport, TritonClient  # noqa: PLC0415 - --help needs none
-
+    client = constructs_triton_client.TritonClient
     if arguments.endpoint.startswith(("http://", "https://")):
-        return TritonClient(HttpTransport(arguments.endpoint), target_model=arguments.target_model)
-    return TritonClient.for_endpoint(arguments.endpoint, **_client_options(arguments))
+        transport = constructs_triton_client.HttpTransport(arguments.endpoint)
+        return client(transport, target_model=arguments.target_model)
+    return client.for_endpoint(arguments.endpoint, **_client_options(arguments))
 
 
 def _client_options(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def _to_values(array: NDArray[Any]) -> Any:
 
 
 def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
-    import numpy as np  # noqa: PLC0415 - --help needs none
+    import numpy as np
 
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -261,9 +261,9 @@ def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _print_table(result: InferenceResult) -> None:
     try:
-        from rich.console import Console  # noqa: PLC0415 - JSON needs none
-        from rich.table import Table  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
     except ImportError:
         raise MissingDependencyError("rich is not installed; run `pip install rich`, or use --json") from None
 

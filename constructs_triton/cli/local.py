@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.local.call_example import call_example, invocation_url
+from constructs_triton.local.stand_ins.substitutes import read_substitutes
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.inference_components import LocalComponent
@@ -167,8 +169,7 @@ def _seconds_or_zero(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the endpoints until the command is interrupted."""
-    from constructs_triton.local.run import LocalRun, RunOptions  # noqa: PLC0415 - needs aiohttp
-    from constructs_triton.local.stand_ins.substitutes import read_substitutes  # noqa: PLC0415
+    from constructs_triton.local.run import LocalRun, RunOptions
 
     _refuse_two_sources(arguments)
     _refuse_beside_engine(arguments)
@@ -205,8 +206,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_and_verify(options: RunOptions, file: Path) -> int:
-    from constructs_triton.cli.local_verification import LocalVerification  # noqa: PLC0415 - needs NumPy
-    from constructs_triton.local.run import LocalRun  # noqa: PLC0415 - needs aiohttp
+    from constructs_triton.cli.local_verification import LocalVerification
+    from constructs_triton.local.run import LocalRun
 
     verification = LocalVerification(file)
     LocalRun(options, _report, verification.begin).run()
@@ -290,8 +291,6 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 
 
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-    from constructs_triton.local.call_example import call_example, invocation_url  # noqa: PLC0415 - not for --help
-
     for endpoint in endpoints:
         print(f"\n{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]

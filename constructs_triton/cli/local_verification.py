@@ -11,9 +11,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import boto3
+
 from constructs_triton.cli.verify import format_results
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
+from constructs_triton.operations.verification import verify_requests
 from constructs_triton_client.recorded_requests import RecordedRequests
+from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
@@ -45,11 +49,6 @@ class LocalVerification:
             os.kill(os.getpid(), signal.SIGINT)
 
     def _verify(self, url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-        import boto3  # noqa: PLC0415 - the extra "local" has it
-
-        from constructs_triton.operations.verification import verify_requests  # noqa: PLC0415
-        from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport  # noqa: PLC0415
-
         if len(endpoints) != 1:
             names = ", ".join(endpoint.spec.name for endpoint in endpoints)
             raise InvalidValueError(f"--verify: needs one endpoint, got {names}; choose one with --endpoint")

@@ -9,12 +9,20 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from constructs_triton.cli.config import described_folder, print_tensors
+from constructs_triton.cli.tensor_options import read_shapes, read_tensor
 from constructs_triton.errors import InvalidValueError
-
-if TYPE_CHECKING:
-    from constructs_triton.model_config.builder.derived_config import DerivedConfig
+from constructs_triton.model_config import (
+    ModelConfig,
+    ModelDynamicBatching,
+    ModelInput,
+    ModelInstanceGroup,
+    ModelOutput,
+)
+from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
+from constructs_triton.model_repository.new_model import NewModel
 
 _SYNTAX = {
     "input": "--input {input}:FP32:{dims}",
@@ -116,8 +124,6 @@ def _microseconds(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Create the folder, and print the tensors and what to do next."""
-    from constructs_triton.model_repository.new_model import NewModel  # noqa: PLC0415 - not for --help
-
     derived = _derive(arguments)
     derived.raise_faults()
     model = NewModel(derived.message.name, derived.to_text(), derived.files)
@@ -130,10 +136,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _derive(arguments: argparse.Namespace) -> DerivedConfig:
-    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415 - not for --help
-    from constructs_triton.model_config.builder.config import ModelConfig  # noqa: PLC0415
-    from constructs_triton.model_config.builder.derived_config import derive  # noqa: PLC0415
-
     shapes = read_shapes(arguments.shapes)
     if shapes and not arguments.with_warmup:
         raise InvalidValueError("--shape: sets the dims of the warmup request; add --with-warmup")
@@ -150,13 +152,6 @@ def _derive(arguments: argparse.Namespace) -> DerivedConfig:
 
 
 def _fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    from constructs_triton.model_config import (  # noqa: PLC0415 - not for --help
-        ModelDynamicBatching,
-        ModelInput,
-        ModelInstanceGroup,
-        ModelOutput,
-    )
-
     if arguments.inputs:
         yield "input", [ModelInput(**_tensor("--input", text)) for text in arguments.inputs]
     if arguments.outputs:
@@ -172,8 +167,6 @@ def _fields(arguments: argparse.Namespace) -> Iterator[tuple[str, Any]]:
 
 
 def _tensor(option: str, text: str) -> dict[str, Any]:
-    from constructs_triton.cli.tensor_options import read_tensor  # noqa: PLC0415 - not for --help
-
     return read_tensor(option, text)._asdict()
 
 
@@ -190,8 +183,6 @@ def _parameter(text: str) -> tuple[str, str]:
 
 
 def _print_json(derived: DerivedConfig, folder: Path) -> None:
-    from constructs_triton.cli.config import described_folder  # noqa: PLC0415 - not for --help
-
     document = {"folder": str(folder), "files": _written(derived, folder)}
     json.dump({**document, **described_folder(folder).to_dict()}, sys.stdout, indent=2)
     print()
@@ -218,8 +209,6 @@ def _next_commands(folder: Path, model_format: str, has_tensors: bool) -> Iterat
 
 
 def _print_text(derived: DerivedConfig, folder: Path) -> None:
-    from constructs_triton.cli.config import described_folder, print_tensors  # noqa: PLC0415 - not for --help
-
     described = described_folder(folder)
     print_tensors(described)
     for path in _written(derived, folder):

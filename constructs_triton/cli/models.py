@@ -9,12 +9,10 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from constructs_triton.errors import InvalidValueError, MissingDependencyError
-
-if TYPE_CHECKING:
-    from constructs_triton.operations import LibraryChange, ModelLibrary
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations import LibraryChange, ModelLibrary
+from constructs_triton.operations.aws_reader import make_session, reaching_aws
 
 _ACTIONS = {
     "list": "list the models and their archives",
@@ -97,23 +95,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _library(arguments: argparse.Namespace) -> ModelLibrary:
-    try:
-        import boto3  # noqa: PLC0415 - not for --help
-    except ImportError:
-        raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
-        ) from None
-    from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
-
-    from constructs_triton.operations import ModelLibrary  # noqa: PLC0415 - likewise
-
-    try:
-        session = boto3.Session(region_name=arguments.region, profile_name=arguments.profile)
+    session = make_session(arguments.region, arguments.profile)
+    with reaching_aws():
         if arguments.stack is not None:
             return ModelLibrary.from_stack(arguments.stack, resource=arguments.resource, session=session)
         return ModelLibrary(arguments.bucket, arguments.prefix, session=session)
-    except BotoCoreError as error:
-        raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 
 
 # The actions.

@@ -6,14 +6,14 @@ import argparse
 from decimal import Decimal
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning.csv_table import parse_measured_type
+from constructs_triton.planning.quantities import read_decimal, read_positive
 
 __all__ = ["decimal_argument", "price_argument"]
 
 
 def decimal_argument(text: str) -> Decimal:
     """Read a number exactly, as argparse's ``type``."""
-    from constructs_triton.planning.quantities import read_decimal  # noqa: PLC0415 - not for --help
-
     try:
         return read_decimal("", text)
     except InvalidValueError as error:
@@ -23,9 +23,6 @@ def decimal_argument(text: str) -> Decimal:
 
 def price_argument(text: str) -> tuple[str, Decimal]:
     """Read ``TYPE=PRICE``, as argparse's ``type``."""
-    from constructs_triton.planning.csv_table import parse_measured_type  # noqa: PLC0415 - not for --help
-    from constructs_triton.planning.quantities import read_positive  # noqa: PLC0415
-
     name, equals, price = text.partition("=")
     if not equals:
         raise argparse.ArgumentTypeError(

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+# Its names are imported on first use, so --help loads no compression.
+from constructs_triton import model_repository
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 if TYPE_CHECKING:
@@ -58,9 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Pack, and print the archives."""
-    from constructs_triton.model_repository import ModelRepository  # noqa: PLC0415 - not for --help
-
-    repository = ModelRepository.from_directory(arguments.path)
+    repository = model_repository.ModelRepository.from_directory(arguments.path)
     if not arguments.no_check:
         _refuse_errors(repository)
     archives = {
@@ -72,10 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_errors(repository: ModelRepository) -> None:
-    from constructs_triton.model_repository import errors_left_by_packing  # noqa: PLC0415
-
     report = repository.check()
-    errors = errors_left_by_packing(repository, report)
+    errors = model_repository.errors_left_by_packing(repository, report)
     if errors:
         raise RepositoryError(str(repository.path), errors)
     for warning in report.warnings:
@@ -99,10 +97,8 @@ def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -
 def _pack(
     repository: ModelRepository, models: list[str], name: str, arguments: argparse.Namespace
 ) -> PackedArchive:
-    from constructs_triton.model_repository import pack  # noqa: PLC0415 - not for --help
-
     with _progress_bar(name) as on_progress:
-        return pack(
+        return model_repository.pack(
             repository,
             models,
             arguments.output,
@@ -119,8 +115,8 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415 - only a terminal needs it
-    from rich.progress import (  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import (
         BarColumn,
         DownloadColumn,
         Progress,

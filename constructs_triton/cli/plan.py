@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.cli.numbers import decimal_argument, price_argument
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.plots import plot_measurements, plot_plans
+from constructs_triton.measuring.plots.figure import check_path
+from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from constructs_triton.planning import Plan
 
 __all__ = ["add_arguments", "run"]
 
@@ -117,8 +119,6 @@ def run(arguments: argparse.Namespace) -> int:
     Raises:
         InvalidValueError: no configuration meets it, or the files or options are wrong.
     """
-    from constructs_triton.planning import cheapest  # noqa: PLC0415 - not for --help
-
     _check_plots(arguments)
     plans = _plans(arguments)
     _warn(plans)
@@ -134,8 +134,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_plots(arguments: argparse.Namespace) -> None:
     for path in filter(None, (arguments.plot, arguments.plot_throughput)):
-        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415 - not for --help
-
         check_path(path)
 
 
@@ -151,8 +149,6 @@ def _warn(plans: Iterable[Plan]) -> None:
 
 
 def _plans(arguments: argparse.Namespace) -> list[Plan]:
-    from constructs_triton.planning import Requirement, plan_all, read_measurements  # noqa: PLC0415
-
     requirement = Requirement(
         requests_per_second=arguments.requests_per_second,
         latency_ms=arguments.latency_ms,
@@ -164,8 +160,6 @@ def _plans(arguments: argparse.Namespace) -> list[Plan]:
 
 
 def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
-    from constructs_triton.planning import read_prices  # noqa: PLC0415 - not for --help
-
     given: dict[str, Decimal] = {}
     for name, price in arguments.price:
         if given.setdefault(name, price) != price:
@@ -182,12 +176,8 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
 def _show(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
     _print(arguments, plans, chosen)
     if arguments.plot:
-        from constructs_triton.measuring.plots import plot_plans  # noqa: PLC0415 - not for --help
-
         plot_plans(plans, arguments.plot, chosen=chosen)
     if arguments.plot_throughput:
-        from constructs_triton.measuring.plots import plot_measurements  # noqa: PLC0415
-
         bound = None if arguments.latency_ms is None else float(arguments.latency_ms)
         measurements = [plan.measurement for plan in plans]
         plot_measurements(measurements, arguments.plot_throughput, latency_ms=bound)
@@ -204,7 +194,7 @@ def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | 
 
 
 def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
-    from rich.console import Console  # noqa: PLC0415 - 50 ms that --json and --help need not pay
+    from rich.console import Console
 
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDE
     shown = len(_COLUMNS) if width >= _NARROW else _NARROW_COLUMNS
@@ -217,8 +207,8 @@ def _order(plan: Plan) -> tuple[bool, Decimal]:
 
 
 def _table(plans: Iterable[Plan], chosen: Plan | None, shown: int) -> Table:
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415 - a configuration's name may look like markup
+    from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=shown < len(_COLUMNS))
     for heading, justify in _COLUMNS[:shown]:

@@ -7,7 +7,10 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.operations.aws_reader import make_session
+from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
 
 __all__ = ["add_arguments", "run"]
 
@@ -40,9 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Fetch the prices and write the file."""
-    from constructs_triton.facts.instance_types import InstanceType  # noqa: PLC0415 - not for --help
-    from constructs_triton.planning.price_list import fetch_prices, write_prices  # noqa: PLC0415
-
     types = [InstanceType.of(name).name for name in arguments.types]
     client, region = _client(arguments.region)
     prices = _guard(lambda: fetch_prices(client, region, types))
@@ -54,25 +54,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _client(region: str | None) -> tuple[Any, str]:
-    try:
-        import boto3  # noqa: PLC0415 - takes 0.5 s
-    except ImportError:
-        raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
-        ) from None
-    from constructs_triton.planning.price_list import PRICE_LIST_REGION  # noqa: PLC0415
-
-    session = boto3.Session()
-    chosen = region or session.region_name
-    if chosen is None:
+    session = make_session(region)
+    if session.region_name is None:
         raise InvalidValueError(
             "--region: there is no default Region; set --region, for example to eu-west-1"
         )
-    return _guard(lambda: session.client("pricing", region_name=PRICE_LIST_REGION)), chosen
+    return _guard(lambda: session.client("pricing", region_name=PRICE_LIST_REGION)), session.region_name
 
 
 def _guard(action: Any) -> Any:
-    from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - see _client
+    from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         return action()

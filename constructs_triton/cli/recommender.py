@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.operations.aws_reader import make_session
+from constructs_triton.planning.recommender import read_recommendations, write_measurements
+from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
 
 __all__ = ["add_arguments", "run"]
 
@@ -106,8 +109,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _request(arguments: argparse.Namespace) -> int:
-    from constructs_triton.planning.recommender_request import RecommenderRequest  # noqa: PLC0415
-
     if arguments.template:
         _check_template(arguments.template)
     request = RecommenderRequest(
@@ -135,8 +136,6 @@ def _request(arguments: argparse.Namespace) -> int:
 
 def _check_template(path: Path) -> None:
     """Refuse the multi-model endpoints of a template, with the reason."""
-    from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON  # noqa: PLC0415
-
     try:
         resources = json.loads(path.read_bytes())["Resources"]
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -151,8 +150,6 @@ def _check_template(path: Path) -> None:
 
 
 def _phase(text: str) -> Any:
-    from constructs_triton.planning.recommender_request import Phase  # noqa: PLC0415
-
     numbers = text.split(":")
     if len(numbers) != 3 or not all(number.isdecimal() for number in numbers):
         raise InvalidValueError(
@@ -188,11 +185,6 @@ def _container(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from constructs_triton.planning.recommender import (  # noqa: PLC0415 - not for --help
-        read_recommendations,
-        write_measurements,
-    )
-
     measurements = read_recommendations(_job(arguments))
     write_measurements(arguments.output, measurements)
     print(f"wrote {len(measurements)} rows to {arguments.output}", file=sys.stderr)
@@ -212,16 +204,11 @@ def _job(arguments: argparse.Namespace) -> Any:
 
 
 def _describe(name: str, region: str | None) -> Any:
+    session = make_session(region)
+    from botocore.exceptions import BotoCoreError, ClientError
+
     try:
-        import boto3  # noqa: PLC0415 - takes 0.5 s
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
-    except ImportError:
-        raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
-        ) from None
-    try:
-        client = boto3.client("sagemaker", region_name=region)
-        return client.describe_inference_recommendations_job(JobName=name)
+        return session.client("sagemaker").describe_inference_recommendations_job(JobName=name)
     except (BotoCoreError, ClientError) as error:
         raise InvocationError(
             f"job {name}: cannot be described ({error}); check its name, and --region"

@@ -47,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Send the requests and print the differences; return 1 if there are any, else 0."""
-    from constructs_triton.operations.verification import verify_requests  # noqa: PLC0415 - likewise
-    from constructs_triton_client.recorded_requests import RecordedRequests  # noqa: PLC0415 - needs NumPy
+    from constructs_triton.operations.verification import verify_requests
+    from constructs_triton_client.recorded_requests import RecordedRequests
 
     recorded = RecordedRequests.from_file(arguments.file)
     client = connect(arguments)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 
 __all__ = ["call_example", "invocation_url"]
 

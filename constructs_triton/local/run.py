@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiohttp import web
-
-from constructs_triton.errors import ConstructsTritonError, LocalEndpointError
+from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.containers.engine_containers import EngineContainers
 from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.inference_components import LocalComponent
+from constructs_triton.local.gateway.listener import HOST, listen, serving
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-from constructs_triton.local.http_session import READ_BUFFER_BYTES
 from constructs_triton.local.options import DEFAULT_WAKE_SECONDS, RunOptions
 from constructs_triton.local.readiness import finish
 from constructs_triton.local.running_container import ContainerRunner, RunningContainer
@@ -34,7 +30,6 @@ from constructs_triton.local.watch import changes
 
 __all__ = ["LocalRun", "RunOptions"]
 
-_HOST = "127.0.0.1"
 #: The part of the free memory that all multi-model containers share equally by default.
 _MEMORY_SHARE = 0.7
 _IDLE_INTERVAL_SECONDS = 0.1
@@ -82,12 +77,12 @@ class LocalRun:
         scratch = Path(stack.enter_context(temporary))
         specs = await finish(asyncio.create_task(asyncio.to_thread(self._read_specs, scratch)))
         runner = await finish(asyncio.create_task(asyncio.to_thread(self._runner, scratch, specs)))
-        listener = stack.enter_context(_listen(options.port))
+        listener = stack.enter_context(listen(options.port))
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
         application = gateway_application(endpoints, options.bucket_folder)
-        await stack.enter_async_context(_serving(application, listener))
-        self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
+        await stack.enter_async_context(serving(application, listener))
+        self.on_ready(f"http://{HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
         if options.watches:
             await self._watch(scratch, runner, endpoints, servers, stack)
 
@@ -131,7 +126,7 @@ class LocalRun:
         """Return what creates the containers. Only the bundled server needs modules for Linux."""
         options = self.options
         if options.engine is None:
-            from constructs_triton.local.bundled_servers import BundledServers  # noqa: PLC0415 - Linux only
+            from constructs_triton.local.bundled_servers import BundledServers
 
             return BundledServers.find(options, specs, self.report, scratch)
         return EngineContainers(options, specs, self.report, scratch)
@@ -149,7 +144,8 @@ class LocalRun:
             )
             folder = options.bucket_folder
             return specs if folder is None else [with_archives_of(each, folder) for each in specs]
-        from constructs_triton.local.sources.deployed import read_deployed_endpoints  # noqa: PLC0415 - boto3
+
+        from constructs_triton.local.sources.deployed import read_deployed_endpoints
 
         return read_deployed_endpoints(options.aws_endpoint_url, scratch, endpoint=options.endpoint)
 
@@ -230,39 +226,3 @@ def _stop_event(until_stdin_closes: bool) -> asyncio.Event:
 
         loop.add_reader(sys.stdin, read)
     return stop
-
-
-@contextlib.contextmanager
-def _listen(port: int) -> Iterator[socket.socket]:
-    listener = socket.socket()
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listener.bind((_HOST, port))
-            listener.listen()  # two runs could both bind a port, but only one can listen
-        except OSError as error:
-            raise LocalEndpointError(
-                f"--port: cannot listen on {_HOST}, got {port} ({error.strerror}); "
-                "set --port to a free port, or to 0 for any free port"
-            ) from error
-        yield listener
-    finally:
-        listener.close()
-
-
-@asynccontextmanager
-async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    # SageMaker does not look into bodies, so a compressed one reaches the container as it is.
-    runner = web.AppRunner(
-        application,
-        access_log=None,
-        read_bufsize=READ_BUFFER_BYTES,
-        auto_decompress=False,
-        shutdown_timeout=1.0,
-    )
-    await runner.setup()
-    try:
-        await web.SockSite(runner, listener).start()
-        yield
-    finally:
-        await runner.cleanup()

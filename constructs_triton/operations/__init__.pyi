@@ -11,8 +11,8 @@ from .diagnosis import diagnose as diagnose
 from .diagnosis import diagnose_log as diagnose_log
 from .endpoint_diagnosis import EndpointDiagnosis as EndpointDiagnosis
 from .endpoint_diagnosis import diagnose_endpoint as diagnose_endpoint
+from .library_values import LibraryModel as LibraryModel
 from .model_library import LibraryChange as LibraryChange
-from .model_library import LibraryModel as LibraryModel
 from .model_library import ModelLibrary as ModelLibrary
 from .status import EndpointState as EndpointState
 from .status import ScalingState as ScalingState

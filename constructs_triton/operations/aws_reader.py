@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
@@ -11,7 +12,7 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 if TYPE_CHECKING:
     import boto3
 
-__all__ = ["AwsReader", "describe_denial", "make_session"]
+__all__ = ["AwsReader", "describe_denial", "make_session", "reaching_aws"]
 
 _DENIED = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError")
 _NAMED_PERMISSION = re.compile(r"not authorized to perform: ([a-z0-9-]+:\w+)")
@@ -27,14 +28,22 @@ def make_session(region: str | None = None, profile: str | None = None) -> boto3
         InvalidValueError: the profile does not exist.
     """
     try:
-        import boto3  # noqa: PLC0415 - not for --help
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
+        import boto3
     except ImportError:
         raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
+            "boto3 is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
-    try:
+    with reaching_aws():
         return boto3.Session(region_name=region, profile_name=profile)
+
+
+@contextmanager
+def reaching_aws() -> Iterator[None]:
+    """Turn boto3's errors of configuration and connection into ``InvalidValueError``."""
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        yield
     except BotoCoreError as error:
         raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
 
@@ -67,18 +76,13 @@ class AwsReader:
         Raises:
             InvalidValueError: the Region or the credentials are missing.
         """
-        from botocore.config import Config  # noqa: PLC0415 - the session has imported botocore
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - likewise
+        from botocore.config import Config
 
         if service not in self._clients:
             make: Any = self.session.client  # typed by the name of the service
-            try:
+            with reaching_aws():
                 config = Config(retries={"mode": "standard", "max_attempts": 4})
                 self._clients[service] = make(service, config=config)
-            except BotoCoreError as error:
-                raise InvalidValueError(
-                    f"AWS: cannot be reached ({error}); set --region or --profile"
-                ) from error
         return self._clients[service]
 
     def read(self, service: str, operation: str, **request: Any) -> dict[str, Any]:
@@ -87,7 +91,7 @@ class AwsReader:
         Raises:
             InvalidValueError: AWS cannot be reached.
         """
-        from botocore.exceptions import ClientError  # noqa: PLC0415 - see client
+        from botocore.exceptions import ClientError
 
         try:
             return self.require(service, operation, **request)
@@ -101,12 +105,8 @@ class AwsReader:
         Raises:
             InvalidValueError: AWS cannot be reached.
         """
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - see client
-
-        try:
+        with reaching_aws():
             answer: dict[str, Any] = getattr(self.client(service), operation)(**request)
-        except BotoCoreError as error:
-            raise InvalidValueError(f"AWS: cannot be reached ({error}); set --region or --profile") from error
         return answer
 
     def read_list(

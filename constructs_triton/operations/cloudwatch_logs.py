@@ -114,7 +114,7 @@ def _events(reader: AwsReader, request: dict[str, Any], start: int) -> Iterator[
 
 def read_streams(reader: AwsReader, group: str) -> dict[str, str] | None:
     """Return the end of the newest log streams, by stream; ``None`` if there is no log group."""
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - boto3 is optional
+    from botocore.exceptions import ClientError
 
     try:
         answer = reader.require(

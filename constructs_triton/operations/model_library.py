@@ -10,44 +10,25 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from constructs_triton.errors import InvalidValueError, MissingDependencyError, RepositoryError
+from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.model_repository.cached_repository import CachedRepository
 from constructs_triton.model_repository.s3_keys import check_model_name
+from constructs_triton.operations.aws_reader import make_session
+from constructs_triton.operations.library_values import ArchiveFile, LibraryModel
 
 if TYPE_CHECKING:
     import boto3
 
-    from constructs_triton.operations.model_prefix import ArchiveFile, ModelPrefix
-
-__all__ = ["LibraryChange", "LibraryModel", "ModelLibrary"]
+__all__ = ["LibraryChange", "ModelLibrary"]
 
 _CONCURRENT_UPLOADS = 4
 _SHORTEST_RETENTION = timedelta(days=1)
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryModel:
-    """A model of the index.
-
-    Args:
-        name: Name of the model.
-        target_model: Archive, relative to the prefix.
-        size_bytes: Size of the archive; ``None`` if it is missing.
-        modified: Time of the upload in ISO 8601; ``None`` if the archive is missing.
-        is_deployed: Whether a deployment added the model.
-    """
-
-    name: str
-    target_model: str
-    size_bytes: int | None
-    modified: str | None
-    is_deployed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +70,10 @@ class ModelLibrary:
     """
 
     def __init__(self, bucket: str, prefix: str = "models/", *, session: boto3.Session | None = None) -> None:
-        self._prefix: ModelPrefix = _prefix_module().ModelPrefix(session or _new_session(), bucket, prefix)
+        session = session or make_session()
+        from constructs_triton.operations.model_prefix import ModelPrefix
+
+        self._prefix = ModelPrefix(session, bucket, prefix)
 
     @classmethod
     def from_stack(
@@ -105,8 +89,11 @@ class ModelLibrary:
             InvalidValueError: the stack does not have exactly one such resource.
             ArchiveError: AWS returned an error or cannot be reached.
         """
+        session = session or make_session()
+        from constructs_triton.operations.model_prefix import find_prefix
+
         library = cls.__new__(cls)
-        library._prefix = _prefix_module().find_prefix(session or _new_session(), stack_name, resource)
+        library._prefix = find_prefix(session, stack_name, resource)
         return library
 
     @property
@@ -209,27 +196,6 @@ class ModelLibrary:
         return LibraryChange(target_models, uploaded, warnings=warnings)
 
 
-def _prefix_module() -> Any:
-    """Return the module that imports boto3, which is optional.
-
-    Raises:
-        MissingDependencyError: boto3 is not installed.
-    """
-    try:
-        from constructs_triton.operations import model_prefix  # noqa: PLC0415 - boto3 is optional
-    except ImportError:
-        raise MissingDependencyError(
-            "boto3 is not installed; run `pip install 'constructs-triton[client]'`"
-        ) from None
-    return model_prefix
-
-
-def _new_session() -> boto3.Session:
-    import boto3  # noqa: PLC0415 - optional
-
-    return boto3.Session()
-
-
 def _check_retention(prune_after: timedelta | None) -> None:
     if prune_after is not None and prune_after < _SHORTEST_RETENTION:
         raise InvalidValueError(
@@ -252,16 +218,15 @@ def _packed(
     repository: ModelRepository | None, path: Path, models: Mapping[str, str | None]
 ) -> Iterator[dict[str, ArchiveFile]]:
     """Yield the archive of each name: of a model of the repository, or the archive at ``path`` itself."""
-    archive_file = _prefix_module().ArchiveFile
     if repository is None:
-        yield {name: archive_file(path, outline_archive(path).archive.digest) for name in models}
+        yield {name: ArchiveFile(path, outline_archive(path).archive.digest) for name in models}
         return
     with tempfile.TemporaryDirectory(prefix="constructs-triton-") as scratch:
         found = {}
         for name, model in models.items():
             chosen = _only_model(repository) if model is None else model
             archive = pack(repository, repository.closure(chosen), Path(scratch))
-            found[name] = archive_file(archive.path, archive.digest)
+            found[name] = ArchiveFile(archive.path, archive.digest)
         yield found
 
 

@@ -6,8 +6,6 @@ import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import boto3
@@ -21,22 +19,14 @@ from constructs_triton.custom_resource_handlers.model_sync.properties import FIL
 from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
-from constructs_triton.operations.model_library import LibraryModel
+from constructs_triton.operations.library_values import ArchiveFile, LibraryModel
 
-__all__ = ["ArchiveFile", "ModelPrefix", "find_prefix"]
+__all__ = ["ModelPrefix", "find_prefix"]
 
 OWNER = "constructs-triton models"
 """The owner in the metadata of the objects that this module uploads."""
 _FILES = re.compile(rf"{FILES_FOLDER}[^/]+/[0-9a-f]{{32}}/")
 _DIGEST = re.compile(r"-[0-9a-f]{8}\.tar\.gz")
-
-
-@dataclass(frozen=True, slots=True)
-class ArchiveFile:
-    """A ``.tar.gz`` on this machine and the digest of its content."""
-
-    path: Path
-    digest: str
 
 
 class ModelPrefix:

@@ -148,7 +148,7 @@ def describe_endpoint(reader: AwsReader, name: str) -> dict[str, Any]:
     Raises:
         InvalidValueError: it does not exist or cannot be read.
     """
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - boto3 is optional
+    from botocore.exceptions import ClientError
 
     try:
         return reader.require("sagemaker", "describe_endpoint", EndpointName=name)

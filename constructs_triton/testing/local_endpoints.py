@@ -12,9 +12,9 @@ from constructs_triton.errors import InvalidValueError, LocalEndpointError, Miss
 from constructs_triton.local.containers.engine import ContainerEngine
 from constructs_triton.local.endpoint import LocalEndpoint
 from constructs_triton.local.server.installation import find_installation, inspect_python
+from constructs_triton_client import TritonClient
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.spelling import quoted
-from constructs_triton_client.triton_client import TritonClient
 
 __all__ = ["client_of", "local_endpoint", "why_no_server"]
 

@@ -132,8 +132,8 @@ def _create_only(resource_type: str) -> Sequence[tuple[str, ...]]:
     if resource_type.startswith(("Custom::", "AWS::CloudFormation::CustomResource")):
         return ()
     try:
-        from cfnlint.schema import ResourceNotFoundError  # noqa: PLC0415 - half a second, and an extra
-        from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # noqa: PLC0415 - likewise
+        from cfnlint.schema import ResourceNotFoundError
+        from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
     except ImportError as error:
         raise MissingDependencyError(
             f"assert_no_replacement: cfn-lint is not installed ({error}); "

@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations.aws_reader import make_session
+from constructs_triton.operations.status import endpoints_of_stack
 
 if TYPE_CHECKING:
     import boto3
@@ -29,8 +31,6 @@ def add_aws_arguments(parser: argparse.ArgumentParser, *, has_stack: bool = Fals
 
 def open_session(arguments: argparse.Namespace) -> boto3.Session:
     """Return the session that the arguments choose."""
-    from constructs_triton.operations.aws_reader import make_session  # noqa: PLC0415 - boto3
-
     return make_session(arguments.region, arguments.profile)
 
 
@@ -40,8 +40,6 @@ def endpoint_names(arguments: argparse.Namespace, session: boto3.Session) -> lis
     Raises:
         InvalidValueError: neither or both are given.
     """
-    from constructs_triton.operations.status import endpoints_of_stack  # noqa: PLC0415 - boto3
-
     if (arguments.endpoint is None) == (arguments.stack is None):
         raise InvalidValueError("ENDPOINT: give the name of an endpoint, or --stack with the name of a stack")
     return endpoints_of_stack(session, arguments.stack) if arguments.stack else [arguments.endpoint]

@@ -6,13 +6,11 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.errors import InvalidValueError
-
-if TYPE_CHECKING:
-    from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis
+from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
+from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 #: The end of a larger log is read.
@@ -35,7 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Diagnose and print; return 1 if something is wrong, else 0."""
     if arguments.log_file is not None:
         return _diagnose_file(arguments)
-    from constructs_triton.operations.endpoint_diagnosis import diagnose_endpoint  # noqa: PLC0415 - boto3
 
     session = open_session(arguments)
     results = [diagnose_endpoint(session, name) for name in endpoint_names(arguments, session)]
@@ -47,8 +44,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(result: EndpointDiagnosis) -> str:
-    from constructs_triton.operations.diagnosis import format_diagnoses  # noqa: PLC0415 - not for --help
-
     lines = [f"{result.endpoint}: {result.status}", *(f"  {fact}" for fact in result.facts)]
     if result.diagnoses:
         lines.append(format_diagnoses(result.diagnoses))
@@ -68,8 +63,6 @@ def _text(result: EndpointDiagnosis) -> str:
 
 
 def _diagnose_file(arguments: argparse.Namespace) -> int:
-    from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses  # noqa: PLC0415 - likewise
-
     if arguments.endpoint is not None or arguments.stack is not None:
         raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
     found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)

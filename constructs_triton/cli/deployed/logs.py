@@ -7,6 +7,8 @@ from datetime import timedelta
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session, parse_duration
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.operations.aws_reader import describe_denial
+from constructs_triton.operations.cloudwatch_logs import read_logs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the lines."""
-    from constructs_triton.operations.aws_reader import describe_denial  # noqa: PLC0415 - not for --help
-    from constructs_triton.operations.cloudwatch_logs import read_logs  # noqa: PLC0415 - boto3
-
     session = open_session(arguments)
-    from botocore.exceptions import ClientError  # noqa: PLC0415 - the session has imported botocore
+    from botocore.exceptions import ClientError
 
     try:
         for line in read_logs(

@@ -6,13 +6,10 @@ import argparse
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
-
-if TYPE_CHECKING:
-    from constructs_triton.operations.component_state import ComponentState
-    from constructs_triton.operations.status import EndpointState, ScalingState, VariantState
+from constructs_triton.operations.component_state import ComponentState
+from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 _WATCH_SECONDS = 10.0
@@ -35,8 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the state; return 1 if an endpoint is not in service, else 0."""
-    from constructs_triton.operations.status import read_status  # noqa: PLC0415 - boto3
-
     session = open_session(arguments)
     names = endpoint_names(arguments, session)
     shown: Sequence[EndpointState] = ()

@@ -5,14 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session
 from constructs_triton.errors import InvalidValueError
-
-if TYPE_CHECKING:
-    from constructs_triton.operations.status import EndpointState, VariantState
-    from constructs_triton.operations.warming import WarmedModel
+from constructs_triton.operations.status import EndpointState, VariantState, read_status
+from constructs_triton.operations.warming import (
+    WarmedModel,
+    calls_for_most_instances,
+    expected_instances,
+    warm_model,
+)
+from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 _HUNDRED = 100
@@ -47,10 +51,6 @@ def _calls(text: str) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Call the models and print the results; return 1 if one cannot be loaded, else 0."""
-    from constructs_triton.operations.status import read_status  # noqa: PLC0415 - boto3
-    from constructs_triton.operations.warming import calls_for_most_instances, warm_model  # noqa: PLC0415
-    from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport  # noqa: PLC0415 - boto3
-
     if bool(arguments.model) == arguments.all:
         raise InvalidValueError("--model: name the models to load, or give --all; exactly one of the two")
     session = open_session(arguments)
@@ -76,8 +76,6 @@ def _multi_model_variant(state: EndpointState) -> VariantState:
 
 
 def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
-    from constructs_triton_client.model_index import ModelIndex  # noqa: PLC0415 - not for --help
-
     assert variant.archives is not None
     index = ModelIndex(variant.archives.models)
     names = sorted(index.target_models) if arguments.all else arguments.model
@@ -89,8 +87,6 @@ def _targets(arguments: argparse.Namespace, variant: VariantState) -> list[str]:
 
 
 def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_json: bool) -> None:
-    from constructs_triton.operations.warming import expected_instances  # noqa: PLC0415 - not for --help
-
     reached = expected_instances(calls, instances)
     if is_json:
         models = {each.target_model: each.error for each in results}

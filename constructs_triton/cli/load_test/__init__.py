@@ -7,15 +7,29 @@ import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from constructs_triton.cli.load_test.arguments import add_arguments
+from constructs_triton.cli.load_test.progress import Progress
 from constructs_triton.errors import InvalidValueError
-
-if TYPE_CHECKING:
-    from constructs_triton.measuring.load_test import Label, StepResult, StepSettings
-    from constructs_triton_client import HttpTransport, SageMakerTransport
+from constructs_triton.measuring.load_test import (
+    Label,
+    Limits,
+    Search,
+    StepResult,
+    StepRunner,
+    StepSettings,
+    prepare,
+    write_results,
+)
+from constructs_triton.measuring.load_test.locust_file import format_locustfile
+from constructs_triton.measuring.load_test.target import describe_target
+from constructs_triton.measuring.plots import plot_load_test
+from constructs_triton.measuring.plots.figure import check_path
+from constructs_triton.planning.csv_table import parse_measured_type
+from constructs_triton_client import HttpTransport, SageMakerTransport
+from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
 __all__ = ["add_arguments", "run"]
 
@@ -44,16 +58,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check_output(arguments: argparse.Namespace) -> None:
     if arguments.plot:
-        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415 - not for --help
-
         check_path(arguments.plot)
     if arguments.rates and min(arguments.rates) <= 0:
         raise InvalidValueError(f"--rates: must be above 0, got {min(arguments.rates):g}; raise it")
 
 
 def _transport(arguments: argparse.Namespace) -> SageMakerTransport | HttpTransport:
-    from constructs_triton_client import HttpTransport, SageMakerTransport  # noqa: PLC0415 - not for --help
-
     if _is_container(arguments):
         return HttpTransport(arguments.endpoint)
     return SageMakerTransport(
@@ -66,7 +76,7 @@ def _is_container(arguments: argparse.Namespace) -> bool:
 
 
 def _invocations(arguments: argparse.Namespace) -> Any:
-    from constructs_triton.cli.load_test import requests as load_requests  # noqa: PLC0415 - not for --help
+    from constructs_triton.cli.load_test import requests as load_requests
 
     chosen = {
         "TargetModel": arguments.target_model,
@@ -86,8 +96,6 @@ def _invocations(arguments: argparse.Namespace) -> Any:
 
 
 def _export(arguments: argparse.Namespace, invocations: Any) -> int:
-    from constructs_triton.measuring.load_test.locust_file import format_locustfile  # noqa: PLC0415
-
     if _is_container(arguments):
         raise InvalidValueError("--export-locust: calls InvokeEndpoint; give the name of an endpoint")
     text = format_locustfile(
@@ -107,9 +115,6 @@ def _label(arguments: argparse.Namespace, transport: Any) -> Label:
     Raises:
         InvalidValueError: the load would reach others, or scaling would change the instances meanwhile.
     """
-    from constructs_triton.measuring.load_test import Label  # noqa: PLC0415
-    from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS  # noqa: PLC0415
-
     url = arguments.endpoint if _is_container(arguments) else arguments.endpoint_url
     is_local = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
     type_, source, count = "local", "local", 1
@@ -133,7 +138,6 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
         )
     if url is not None:
         return _unknown(arguments)
-    from constructs_triton.measuring.load_test.target import describe_target  # noqa: PLC0415
 
     target = describe_target(transport)
     for note in target.notes:
@@ -157,8 +161,6 @@ def _unknown(arguments: argparse.Namespace) -> tuple[str, str, int]:
 
 
 def _check_type(name: str) -> str:
-    from constructs_triton.planning.csv_table import parse_measured_type  # noqa: PLC0415 - not for --help
-
     return parse_measured_type("--instance-type", name)
 
 
@@ -169,9 +171,6 @@ class _Test:
     """The steps of one test; ``steps`` has those that were finished."""
 
     def __init__(self, arguments: argparse.Namespace, transport: Any, invocations: Any) -> None:
-        from constructs_triton.cli.load_test.progress import Progress  # noqa: PLC0415 - not for --help
-        from constructs_triton.measuring.load_test import Limits, Search, StepRunner, prepare  # noqa: PLC0415
-
         self._arguments = arguments
         self.limits = Limits(latency_ms=arguments.latency_ms, percentile=arguments.percentile)
         self._progress = Progress(self.limits, quiet=arguments.json)
@@ -218,8 +217,6 @@ class _Test:
         return self._runner.measure(rate, self._settings(rate, times))
 
     def _settings(self, rate: float, times: float) -> StepSettings:
-        from constructs_triton.measuring.load_test import StepSettings  # noqa: PLC0415 - not for --help
-
         arguments = self._arguments
         least = min(_LEAST_REQUESTS / rate, _LONGEST_SECONDS)
         return StepSettings(
@@ -251,13 +248,9 @@ def _write(arguments: argparse.Namespace, label: Label, test: _Test) -> None:
     else:
         print(test.summary())
     if arguments.output:
-        from constructs_triton.measuring.load_test import write_results  # noqa: PLC0415 - not for --help
-
         count = write_results(
             arguments.output, label, test.steps, append=arguments.append, started=test.started
         )
         print(f"wrote {count} rows to {arguments.output}", file=sys.stderr)
     if arguments.plot and test.steps:
-        from constructs_triton.measuring.plots import plot_load_test  # noqa: PLC0415
-
         plot_load_test(test.steps, arguments.plot, test.limits, title=label.configuration)

@@ -9,11 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from constructs_triton.cli.input_values import read_input
+from constructs_triton.cli.sample_inputs import sample_inputs
+from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError
 from constructs_triton_client import Invocation
 from constructs_triton_client.datatypes import by_datatype
 from constructs_triton_client.wire import encode_request
+from constructs_triton_client.wire.dtypes import dtype_of
 
 __all__ = ["random_invocations", "read_inputs", "read_lines", "sample_invocations"]
 
@@ -58,8 +63,6 @@ def random_invocations(
     Raises:
         InvalidValueError: a text has another form.
     """
-    import numpy as np  # noqa: PLC0415 - --help needs none
-
     rng = np.random.default_rng(seed)
     return [
         (1.0, _encode(dict(_draw(text, rng) for text in texts), options, binary))
@@ -75,9 +78,6 @@ def sample_invocations(
     Raises:
         InvalidValueError: the repository cannot be read, or the model or its inputs are unknown.
     """
-    from constructs_triton.cli.sample_inputs import sample_inputs  # noqa: PLC0415 - --help needs none
-    from constructs_triton.cli.tensor_options import read_shapes  # noqa: PLC0415
-
     shapes = read_shapes(arguments.shapes)
     samples = (
         sample_inputs(
@@ -107,10 +107,6 @@ def _draw(text: str, rng: Any) -> tuple[str, tuple[Any, str]]:
 
 
 def _values(datatype: str, shape: list[int], low: int, high: int, rng: Any) -> Any:
-    import numpy as np  # noqa: PLC0415
-
-    from constructs_triton_client.wire.dtypes import dtype_of  # noqa: PLC0415
-
     if datatype == "BYTES":
         words = [bytes(rng.integers(97, 123, 16, dtype=np.uint8)) for _ in range(int(np.prod(shape)))]
         array = np.empty(len(words), dtype=object)

@@ -5,15 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from constructs_triton.cli.numbers import decimal_argument
+from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton.errors import InvalidValueError
-
-if TYPE_CHECKING:
-    from constructs_triton.planning import Assumptions, Fleet, Scaling, Simulation, Traffic
+from constructs_triton.measuring.plots import plot_simulation
+from constructs_triton.measuring.plots.figure import check_path
+from constructs_triton.planning import (
+    Assumptions,
+    Fleet,
+    Scaling,
+    ScheduledAction,
+    Simulation,
+    TargetTracking,
+    Traffic,
+    read_scaling,
+    read_traffic,
+    simulate,
+)
 
 __all__ = ["add_arguments", "run"]
 
@@ -142,24 +155,16 @@ def _add_assumptions(group: argparse._ArgumentGroup) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate, and print a chart, the totals and what to change."""
-    from constructs_triton.planning import simulate  # noqa: PLC0415 - not for --help
-
     if arguments.plot:
-        from constructs_triton.measuring.plots.figure import check_path  # noqa: PLC0415
-
         check_path(arguments.plot)
     result = simulate(_traffic(arguments), _scaling(arguments), _fleet(arguments), _assumptions(arguments))
     print(json.dumps(result.to_dict(), indent=2)) if arguments.json else _print(result)
     if arguments.plot:
-        from constructs_triton.measuring.plots import plot_simulation  # noqa: PLC0415
-
         plot_simulation(result, arguments.plot)
     return 0
 
 
 def _traffic(arguments: argparse.Namespace) -> Traffic:
-    from constructs_triton.planning import Traffic, read_traffic  # noqa: PLC0415
-
     if (arguments.traffic is None) == (arguments.pattern is None):
         raise InvalidValueError(
             "TRAFFIC: must be either a file or a pattern; give a file, or --pattern with --low and --high"
@@ -173,8 +178,6 @@ def _traffic(arguments: argparse.Namespace) -> Traffic:
 
 
 def _fleet(arguments: argparse.Namespace) -> Fleet:
-    from constructs_triton.planning import Fleet  # noqa: PLC0415
-
     return Fleet(
         invocations_per_minute=arguments.throughput,
         start_minutes=arguments.start_minutes,
@@ -184,8 +187,6 @@ def _fleet(arguments: argparse.Namespace) -> Fleet:
 
 
 def _assumptions(arguments: argparse.Namespace) -> Assumptions:
-    from constructs_triton.planning import Assumptions  # noqa: PLC0415
-
     return Assumptions(
         metric_delay_minutes=arguments.metric_delay_minutes,
         scale_out_points=arguments.scale_out_points,
@@ -196,10 +197,6 @@ def _assumptions(arguments: argparse.Namespace) -> Assumptions:
 
 
 def _scaling(arguments: argparse.Namespace) -> Scaling:
-    from dataclasses import replace  # noqa: PLC0415
-
-    from constructs_triton.planning import read_scaling  # noqa: PLC0415
-
     if arguments.template is None:
         return _scaling_of_options(arguments)
     if arguments.target is not None:
@@ -217,8 +214,6 @@ def _scaling(arguments: argparse.Namespace) -> Scaling:
 
 
 def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
-    from constructs_triton.planning import Scaling, TargetTracking  # noqa: PLC0415
-
     if arguments.min_capacity is None or arguments.max_capacity is None:
         raise InvalidValueError(
             "--min-capacity: the bounds are required; set --min-capacity and --max-capacity, or --template"
@@ -238,8 +233,6 @@ def _scaling_of_options(arguments: argparse.Namespace) -> Scaling:
 
 
 def _schedule(text: str) -> Any:
-    from constructs_triton.planning import ScheduledAction  # noqa: PLC0415
-
     when, _, bounds = text.rpartition("=")
     low, colon, high = bounds.partition(":")
     if not (when and colon and (low.isdecimal() or high.isdecimal())):
@@ -255,9 +248,7 @@ def _schedule(text: str) -> Any:
 
 
 def _print(result: Simulation) -> None:
-    from rich.console import Console  # noqa: PLC0415 - --json and --help need none
-
-    from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation  # noqa: PLC0415
+    from rich.console import Console
 
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
     console = Console(width=width, highlight=False, markup=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from constructs_triton.planning import Simulation
+
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from constructs_triton.planning import Simulation
 
 __all__ = ["draw_simulation"]
 
@@ -41,7 +42,7 @@ def _columns(simulation: Simulation, width: int) -> Iterator[tuple[int, int]]:
 
 
 def _row(level: int, step: int, columns: Sequence[tuple[int, int]]) -> Text:
-    from rich.text import Text  # noqa: PLC0415 - --json and --help need none
+    from rich.text import Text
 
     line = Text(f"{level:6} ┤")
     for in_service, needed in columns:
@@ -61,7 +62,7 @@ def _row(level: int, step: int, columns: Sequence[tuple[int, int]]) -> Text:
 
 
 def _axis(simulation: Simulation, width: int) -> Text:
-    from rich.text import Text  # noqa: PLC0415
+    from rich.text import Text
 
     labels = [" "] * (width + 8)
     for part in range(5):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from constructs_triton.errors import InvocationError, MissingDependencyError
 from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
 from constructs_triton.measuring.load_test.step import OK
+from constructs_triton.operations.aws_reader import make_session
 from constructs_triton_client.transports.sagemaker_transport import READ_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
@@ -37,9 +38,7 @@ class Signer:
         Raises:
             InvocationError: boto3 finds none.
         """
-        import boto3  # noqa: PLC0415 - takes 0.5 s, and only signed requests need it
-
-        credentials = boto3.Session().get_credentials()
+        credentials = make_session().get_credentials()
         if credentials is None:
             raise InvocationError("AWS: there are no credentials; log in, or set AWS_PROFILE")
         return cls(credentials)
@@ -48,8 +47,8 @@ class Signer:
         """Return the request's headers with a new signature."""
         if request.scope is None:
             return request.headers
-        from botocore.auth import SigV4Auth  # noqa: PLC0415 - see of_default_session
-        from botocore.awsrequest import AWSRequest  # noqa: PLC0415
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
 
         message = AWSRequest("POST", request.url, data=request.body, headers=request.headers)
         scope = request.scope
@@ -88,7 +87,7 @@ class HttpSender:
     async def send(self, request: PreparedRequest) -> tuple[int, str]:
         """Send one request and read its response; return the status, and a message after an error."""
         aiohttp = import_aiohttp()
-        from yarl import URL  # noqa: PLC0415 - comes with aiohttp
+        from yarl import URL
 
         headers = self._signer.sign(request) if self._signer else request.headers
         try:
@@ -118,7 +117,7 @@ def import_aiohttp() -> Any:
         MissingDependencyError: aiohttp is not installed.
     """
     try:
-        import aiohttp  # noqa: PLC0415 - an optional package
+        import aiohttp
     except ImportError:
         raise MissingDependencyError(
             "aiohttp is not installed; run `pip install 'constructs-triton[load]'`"

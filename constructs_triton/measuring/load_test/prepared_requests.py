@@ -79,8 +79,8 @@ def _capture(transport: SageMakerTransport, invocation: Invocation) -> Any:
     captured: list[Any] = []
 
     def answer(request: Any, **_: Any) -> Any:
-        from botocore.awsrequest import AWSResponse  # noqa: PLC0415 - boto3 is imported at the first call
-        from botocore.compat import HTTPHeaders  # noqa: PLC0415
+        from botocore.awsrequest import AWSResponse
+        from botocore.compat import HTTPHeaders
 
         captured.append(request)
         return AWSResponse(request.url, 200, HTTPHeaders(), _EmptyBody())

@@ -6,7 +6,9 @@ import asyncio
 import gc
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from urllib.parse import urlsplit
 
 from constructs_triton.errors import InvalidValueError
@@ -80,9 +82,6 @@ class StepRunner:
         return evaluate(rate, settings, self._limits, recordings)
 
     def _measure_in_processes(self, rate: float, settings: StepSettings) -> list[Recording]:
-        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - few tests need it
-        from multiprocessing import get_context  # noqa: PLC0415
-
         share = replace(settings, max_in_flight=max(1, settings.max_in_flight // self._processes))
         # Started afresh: a fork would copy the threads' locks of the AWS SDK.
         with ProcessPoolExecutor(self._processes, get_context("spawn")) as pool:

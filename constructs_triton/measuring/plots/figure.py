@@ -67,8 +67,8 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
     """
     file = check_path(path)
     matplotlib = _import_matplotlib()
-    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
-    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     with matplotlib.rc_context(_STYLE):
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
@@ -88,7 +88,7 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
 
 def set_plain_ticks(axis: Any, low: float, high: float) -> None:
     """Label a logarithmic axis with plain numbers such as 20, 50 and 1,000 instead of powers of ten."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: PLC0415 - see draw
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     shown: list[float] = []
     for digits in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7), range(1, 10)):
@@ -103,7 +103,7 @@ def set_plain_ticks(axis: Any, low: float, high: float) -> None:
 
 def _import_matplotlib() -> Any:
     try:
-        import matplotlib  # noqa: PLC0415 - an optional package
+        import matplotlib
     except ImportError:
         raise MissingDependencyError(
             "matplotlib is not installed; run `pip install 'constructs-triton[plots]'`"

@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from constructs_triton.cli import main
-from constructs_triton.operations import aws_reader
+from constructs_triton.cli.deployed import aws_arguments
 
 STACK = "arn:aws:cloudformation:us-east-1:111122223333:stack/Digits/1"
 VARIANT = {"VariantName": "AllTraffic", "CurrentInstanceCount": 1, "DesiredInstanceCount": 1}
@@ -70,7 +70,7 @@ class FakeClient:
 def account(monkeypatch: pytest.MonkeyPatch) -> Account:
     """The answers of the account that the commands read."""
     answers = dict(ACCOUNT)
-    monkeypatch.setattr(aws_reader, "make_session", lambda *_arguments: FakeSession(answers))
+    monkeypatch.setattr(aws_arguments, "make_session", lambda *_arguments: FakeSession(answers))
     return answers
 
 

@@ -106,7 +106,7 @@ def test_job_is_imported_from_a_file_or_by_name(tmp_path: Path, monkeypatch: pyt
     client: Any = boto3.client("sagemaker", "eu-west-1", aws_access_key_id="a", aws_secret_access_key="b")
     stub = Stubber(client)
     stub.add_response("describe_inference_recommendations_job", JOB, {"JobName": "bert"})
-    monkeypatch.setattr(boto3, "client", lambda *_, **__: client)
+    monkeypatch.setattr(boto3.Session, "client", lambda *_, **__: client)
     with stub:
         assert run(recommender, "import", "bert", "-o", str(second)) == 0
         stub.add_client_error("describe_inference_recommendations_job", "ResourceNotFound")

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.run import _listen
+from constructs_triton.local.gateway.listener import listen
 from constructs_triton.local.server.ports import reserve_port
 
 
@@ -32,10 +32,10 @@ def test_a_reserved_port_is_for_the_server_only() -> None:
 
 def test_two_runs_cannot_take_one_port() -> None:
     """The second fails at once, also while the first is still starting its servers."""
-    with _listen(0) as listener:
+    with listen(0) as listener:
         port = listener.getsockname()[1]
         refused = pytest.raises(
             LocalEndpointError, match=f"--port: .* got {port} .*set --port to a free port"
         )
-        with refused, _listen(port):
+        with refused, listen(port):
             pass
