@@ -89,24 +89,30 @@ docs-update: $(INSTALLED) $(NODE_INSTALLED) ## run the commands that the pages s
 pictures: $(INSTALLED) ## draw the picture of the README
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m documentation.pictures
 
-# VERSION_TAG=v0.1.0 fails if the tag is not that of the version in pyproject.toml.
-dist: $(INSTALLED) ## build the wheel and the source distribution in dist/
+# VERSION_TAG=v0.1.0 fails if the tag is not that of the version in both pyproject.toml.
+VERSION = $(patsubst v%,%,$(VERSION_TAG))
+dist: $(INSTALLED) ## build the wheels and source distributions of both packages in dist/
 	rm -rf dist
+	$(BIN)/uv build --quiet --out-dir dist client
 	$(BIN)/uv build --quiet --out-dir dist
-	test -z "$(VERSION_TAG)" || test -f "dist/constructs_triton-$(patsubst v%,%,$(VERSION_TAG)).tar.gz"
+	test -z "$(VERSION)" || { test -f "dist/constructs_triton-$(VERSION).tar.gz" && \
+		test -f "dist/constructs_triton_client-$(VERSION).tar.gz"; }
 
 # QUESTION=1 asks only that one. The answers belong in docs/reference/fidelity.md.
 account-check: $(INSTALLED) $(NODE_INSTALLED) ## ask your AWS account what only it can answer; costs up to 17 dollars
 	PYTHONPATH=$(CURDIR)/tools $(BIN)/python -m account_check $(if $(QUESTION),--question $(QUESTION))
 
-# The environment above has NumPy 1, which the server's Python backend requires.
-numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in a separate environment
-	$(PYTHON) -m venv --clear $(VENV)/numpy2
-	grep -v '^numpy==' constraints.txt > $(VENV)/numpy2/constraints.txt
-	$(BIN)/uv pip install --quiet --python $(VENV)/numpy2/bin/python -c $(VENV)/numpy2/constraints.txt \
-		-e './client[aws,bfloat16,http]' pytest 'numpy>=2' || $(VENV)/numpy2/bin/python -m pip install --quiet \
-		--disable-pip-version-check -c $(VENV)/numpy2/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
-	$(VENV)/numpy2/bin/python -m pytest -q -p no:cacheprovider tests/unit/client
+# The environment above has NumPy 1, which the server's Python backend requires, and constructs_triton.
+# CLIENT_PYTHON=python3.14 runs the tests with another Python.
+CLIENT_PYTHON ?= $(PYTHON)
+NUMPY2 := $(VENV)/numpy2
+CLIENT_PACKAGES := -c $(NUMPY2)/constraints.txt -e './client[aws,bfloat16,http]' pytest 'numpy>=2'
+numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment without constructs_triton
+	$(CLIENT_PYTHON) -m venv --clear $(NUMPY2)
+	grep -v '^numpy==' constraints.txt > $(NUMPY2)/constraints.txt
+	$(BIN)/uv pip install --quiet --python $(NUMPY2)/bin/python $(CLIENT_PACKAGES) || \
+		$(NUMPY2)/bin/python -m pip install --quiet --disable-pip-version-check $(CLIENT_PACKAGES)
+	$(NUMPY2)/bin/pytest -q -p no:cacheprovider tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
 	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py
@@ -133,7 +139,7 @@ facts-refresh: $(INSTALLED) ## update facts/ from newer packages and show the di
 
 lock: $(INSTALLED) ## resolve constraints.txt again
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-header --no-annotate \
-		pyproject.toml -o constraints.txt
+		--no-emit-package constructs-triton-client pyproject.toml client/pyproject.toml -o constraints.txt
 
 clean: ## remove what the other targets created
 	rm -rf $(VENV) node_modules cdk.out build dist

@@ -4,6 +4,8 @@ Facts that a package states are rewritten, and the difference is printed: image 
 Regions, instance types and their hardware, and the published figures that the tests compare with. Facts that
 a person has looked up (CUDA and Python of a release, compute capabilities, inference AMIs) are kept. Those
 that are still to be looked up are listed at the end.
+
+The schema of ``config.pbtxt`` is copied from the installed tritonclient, with its license.
 """
 
 from __future__ import annotations
@@ -11,15 +13,20 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from facts_check import PINNED, ROOT, published
+from google.protobuf import descriptor_pb2
+from tritonclient.grpc import model_config_pb2
 
 FACTS = ROOT / "constructs_triton" / "facts"
 FIGURES = ROOT / "tests" / "unit" / "facts"
+SCHEMA = ROOT / "constructs_triton" / "model_config" / "model_config.binpb"
+SCHEMA_LICENSE = SCHEMA.with_name("model_config.LICENSE.txt")
 TYPES = "ProductionVariantInstanceType"
 NEWEST = tuple(requirement.partition("==")[0] for requirement in PINNED)
 
@@ -82,6 +89,27 @@ def published_figures(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
+def refresh_schema() -> None:
+    """Copy the descriptor of ``model_config.proto`` and its license, and print what changed."""
+    written, published = SCHEMA.read_bytes(), published_schema()
+    texts = (str(descriptor_pb2.FileDescriptorProto.FromString(each)) for each in (written, published))
+    show_changes(SCHEMA, *texts)
+    SCHEMA.write_bytes(published)
+    SCHEMA_LICENSE.write_text(published_license(), encoding="utf-8")
+
+
+def published_schema() -> bytes:
+    """The descriptor in the installed tritonclient."""
+    return bytes(model_config_pb2.DESCRIPTOR.serialized_pb)
+
+
+def published_license() -> str:
+    """The license of the installed tritonclient."""
+    client = distribution("tritonclient")
+    (file,) = (each for each in client.files or () if each.name == "LICENSE.txt")
+    return file.read_text(encoding="utf-8")
+
+
 def render(value: Any, depth: int = 2, level: int = 0) -> str:
     """Return JSON with a line for each entry of the outer ``depth`` levels, so that a diff is readable."""
     pad, end = "  " * (level + 1), "  " * level
@@ -101,6 +129,11 @@ def write(path: Path, content: dict[str, Any]) -> None:
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     after = render(content) + "\n"
     path.write_text(after, encoding="utf-8")
+    show_changes(path, before, after)
+
+
+def show_changes(path: Path, before: str, after: str) -> None:
+    """Print the difference between two versions of a file."""
     name = str(path.relative_to(ROOT))
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), name, name, lineterm="", n=0)
     print("\n".join(lines) or f"{name}: unchanged")
@@ -108,6 +141,7 @@ def write(path: Path, content: dict[str, Any]) -> None:
 
 def main() -> int:
     """Refresh all files; return 1 if something is left to look up."""
+    refresh_schema()
     figures = published(NEWEST, newest=True)
     images, types = (
         json.loads((FACTS / f"{name}.json").read_text()) for name in ("images", "instance_types")

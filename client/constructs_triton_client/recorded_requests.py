@@ -34,9 +34,10 @@ from numpy.typing import NDArray
 
 from constructs_triton_client.datatypes import DATATYPES, Datatype, by_datatype
 from constructs_triton_client.errors import InvalidValueError
-from constructs_triton_client.wire import InferenceResult, encode_request
+from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
+from constructs_triton_client.wire.responses import InferenceResult
 from constructs_triton_client.wire.tensors import encode_payload, resolve_datatype
 
 __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTensor"]

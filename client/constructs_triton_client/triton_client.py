@@ -18,16 +18,14 @@ from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 from constructs_triton_client.transports.transport import Invocation, Reply, Transport
 from constructs_triton_client.waking import check_wake_timeout, when_awake
-from constructs_triton_client.wire import (
-    EncodedRequest,
-    InferenceResult,
+from constructs_triton_client.wire import EncodedRequest, decode_response, encode_request
+from constructs_triton_client.wire.requests import (
     Parameter,
     RequestedOutput,
     SequencePosition,
-    decode_response,
     encode_raw_request,
-    encode_request,
 )
+from constructs_triton_client.wire.responses import InferenceResult
 
 if TYPE_CHECKING:
     import boto3

@@ -37,7 +37,6 @@ from .builder.tensors import ModelTensorReshape as ModelTensorReshape
 from .ensemble import EnsembleGraph as EnsembleGraph
 from .folder import ModelFolder as ModelFolder
 from .report import Report as Report
-from .schema import load_schema as load_schema
 from .schema import new_model_config as new_model_config
 from .text import format_model_config as format_model_config
 from .text import parse_model_config as parse_model_config

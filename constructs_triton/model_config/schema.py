@@ -1,61 +1,66 @@
-"""Loads Triton's schema of ``config.pbtxt`` without the gRPC client that contains it.
+"""Triton's schema of ``config.pbtxt``.
 
-``tritonclient`` contains ``model_config_pb2.py``, generated from Triton's ``model_config.proto``. An ordinary
-import of it also imports grpc and aiohttp, which takes half a second. The file needs only protobuf, so this
-module loads it by its path. The descriptor goes to protobuf's default pool, which accepts the same descriptor
-twice. So ``tritonclient.grpc`` can be imported before or after, and gives the same message classes.
+``model_config.binpb`` is the descriptor of Triton's ``model_config.proto``, with its license beside it.
+``make facts-refresh`` copies both from tritonclient. The schema has a descriptor pool of its own, so that a
+process can also import a tritonclient with another version of the schema.
 """
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
-from pathlib import Path
-from types import ModuleType
-from typing import Any
+from importlib import resources
+from typing import TYPE_CHECKING, Any
 
-from constructs_triton.errors import MissingDependencyError
+if TYPE_CHECKING:
+    from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["data_type_name", "load_schema", "new_model_config"]
+__all__ = ["data_type_name", "enum_values", "field_names", "message_class", "new_model_config"]
 
-_MODULE_NAME = "constructs_triton.model_config._tritonclient_model_config_pb2"
+_PACKAGE = "inference"
+_DESCRIPTOR = "model_config.binpb"
 
 
 @cache
-def load_schema() -> ModuleType:
-    """Return the generated module, with ``ModelConfig`` and the enums of ``model_config.proto``.
+def message_class(name: str) -> Any:
+    """Return the protobuf class of a message of the schema, such as ``ModelWarmup.Input``."""
+    from google.protobuf import message_factory  # noqa: PLC0415 - 20 ms, needed only once a config is read
 
-    Raises:
-        MissingDependencyError: tritonclient is not installed, or was installed without gRPC.
-    """
-    path = _schema_path()
-    spec = importlib.util.spec_from_file_location(_MODULE_NAME, path)
-    if spec is None or spec.loader is None:
-        raise MissingDependencyError(
-            f"{path}: cannot be loaded as a Python module; reinstall tritonclient[grpc]"
-        )
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _schema_path() -> Path:
-    package = importlib.util.find_spec("tritonclient")
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        path = Path(folder, "grpc", "model_config_pb2.py")
-        if path.is_file():
-            return path
-    raise MissingDependencyError(
-        "tritonclient: the gRPC schema is not installed; run pip install 'tritonclient[grpc]'"
-    )
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
 
 def new_model_config() -> Any:
     """Return an empty ``inference.ModelConfig`` message."""
-    return load_schema().ModelConfig()
+    return message_class("ModelConfig")()
+
+
+def field_names(message_name: str) -> list[str]:
+    """Return the names of a message's fields; none if the schema has no such message."""
+    try:
+        return [field.name for field in _pool().FindMessageTypeByName(f"{_PACKAGE}.{message_name}").fields]
+    except KeyError:
+        return []
+
+
+def enum_values(enum_name: str) -> dict[int, str]:
+    """Return the names of an enum's values by their numbers."""
+    values = _pool().FindEnumTypeByName(f"{_PACKAGE}.{enum_name}").values
+    return {value.number: value.name for value in values}
 
 
 def data_type_name(number: int) -> str:
     """Return the name of a ``DataType`` value such as ``TYPE_FP32``, or the number if it has no name."""
-    value = load_schema().DataType.DESCRIPTOR.values_by_number.get(number)
-    return value.name if value else str(number)
+    return _data_types().get(number, str(number))
+
+
+@cache
+def _data_types() -> dict[int, str]:
+    return enum_values("DataType")
+
+
+@cache
+def _pool() -> DescriptorPool:
+    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - see message_class
+
+    pool = DescriptorPool()
+    pool.AddSerializedFile(resources.files(__package__).joinpath(_DESCRIPTOR).read_bytes())
+    return pool

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from constructs_triton.errors import ModelConfigError
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config.schema import load_schema, new_model_config
+from constructs_triton.model_config.schema import enum_values, field_names, new_model_config
 from constructs_triton.model_config.text_spellings import (
     STRING_OR_COMMENT,
     count_pieces,
@@ -194,18 +194,9 @@ def _unknown_field(said: str) -> tuple[str, str, str] | None:
     if not match:
         return None
     message_type, name = match.groups()
-    fields = _fields_of(message_type)
-    guess = closest(name, fields)
+    guess = closest(name, field_names(message_type))
     hint = f'did you mean "{guess}"?' if guess else "remove it; Triton rejects unknown fields"
     return "text-unknown-field", f'{message_type} has no field named "{name}"', hint
-
-
-def _fields_of(message_type: str) -> list[str]:
-    try:
-        pool = load_schema().DESCRIPTOR.pool
-        return [field.name for field in pool.FindMessageTypeByName(f"inference.{message_type}").fields]
-    except KeyError:
-        return []
 
 
 def _unknown_enum(said: str) -> tuple[str, str, str] | None:
@@ -213,10 +204,7 @@ def _unknown_enum(said: str) -> tuple[str, str, str] | None:
     if not match:
         return None
     enum_type, name = match.groups()
-    values = [
-        value.name
-        for value in load_schema().DESCRIPTOR.pool.FindEnumTypeByName(f"inference.{enum_type}").values
-    ]
+    values = list(enum_values(enum_type).values())
     if name[:1] in "\"'" and name.strip("\"'") in values:
         return "text-enum", f"an enum value is in quotes, got {name}", "remove the quotes"
     guess = closest(name, values)

@@ -1,6 +1,6 @@
 """Functions for deployed endpoints and their models. They call AWS with boto3.
 
-``pip install 'constructs-triton[client]'`` installs boto3.
+``pip install 'constructs-triton-client[aws]'`` installs boto3.
 """
 
 import lazy_loader

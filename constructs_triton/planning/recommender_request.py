@@ -164,7 +164,7 @@ def _check_request(request: Mapping[str, Any]) -> None:
         from botocore.validate import ParamValidator
     except ImportError:
         raise MissingDependencyError(
-            "botocore is not installed; run `pip install 'constructs-triton[client]'`"
+            "botocore is not installed; run `pip install 'constructs-triton-client[aws]'`"
         ) from None
     model = botocore.session.get_session().get_service_model("sagemaker")
     shape = model.operation_model("CreateInferenceRecommendationsJob").input_shape

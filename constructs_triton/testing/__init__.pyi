@@ -4,8 +4,6 @@ __all__: list[str]
 
 from .endpoint_assertion import assert_endpoint as assert_endpoint
 from .replacement_assertion import assert_no_replacement as assert_no_replacement
-from .response_assertion import RecordedRequest as RecordedRequest
-from .response_assertion import RecordedRequests as RecordedRequests
 from .response_assertion import assert_responses as assert_responses
 from .scaling_assertion import assert_scales as assert_scales
 from .snapshot_extension import TritonTemplateExtension as TritonTemplateExtension

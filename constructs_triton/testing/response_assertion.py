@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from constructs_triton.operations.verification import verify_requests
-from constructs_triton_client.recorded_requests import RecordedRequest, RecordedRequests
+from constructs_triton_client.recorded_requests import RecordedRequests
 from constructs_triton_client.triton_client import TritonClient
 
-__all__ = ["RecordedRequest", "RecordedRequests", "assert_responses"]
+__all__ = ["assert_responses"]
 
 
 def assert_responses(

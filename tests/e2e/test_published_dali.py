@@ -15,8 +15,7 @@ from triton_server import needs_server
 from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.local.server_check import ask_server
-from constructs_triton_client import TritonClient
-from constructs_triton_client.wire import RequestedOutput
+from constructs_triton_client import RequestedOutput, TritonClient
 
 NAME = "dali_inception"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME

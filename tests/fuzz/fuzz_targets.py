@@ -32,7 +32,8 @@ from constructs_triton.planning.measurements import read_measurements
 from constructs_triton.planning.traffic import read_traffic
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.server_sent_events import iterate_events
-from constructs_triton_client.wire import decode_request, format_content_type
+from constructs_triton_client.wire import decode_request
+from constructs_triton_client.wire.content_type import format_content_type
 from constructs_triton_client.wire.responses import decode_response
 
 __all__ = ["TARGETS", "FuzzTarget"]

@@ -84,7 +84,7 @@ def _layer(path: Path, folder: str) -> str:
     return path.relative_to(PACKAGE / folder).parts[0].removesuffix(".py")
 
 
-def _imports(path: Path) -> Iterator[str]:
+def imported_names(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -95,7 +95,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 def _imported_layers(path: Path, folder: str) -> set[str]:
     package = ["constructs_triton", *filter(None, [folder])]
-    names = (name.split(".") for name in _imports(path))
+    names = (name.split(".") for name in imported_names(path))
     return {
         parts[len(package)]
         for parts in names
@@ -130,7 +130,7 @@ def test_each_module_is_in_a_layer(folder: str) -> None:
 def test_only_cdk_imports_the_cdk() -> None:
     """``cdk/`` and ``testing/`` are the only folders that import aws_cdk, constructs or jsii."""
     outside = (path for path in _modules("") if _layer(path, "") not in ("cdk", "testing"))
-    roots = {str(path): {name.split(".")[0] for name in _imports(path)} for path in outside}
+    roots = {str(path): {name.split(".")[0] for name in imported_names(path)} for path in outside}
     assert not {path for path, names in roots.items() if names & {"aws_cdk", "constructs", "jsii"}}
 
 

@@ -49,7 +49,7 @@ def test_what_cannot_be_noticed_is_not_mutated(source: str) -> None:
 
 def test_every_mutation_of_the_sample_compiles() -> None:
     """The mutants of a sample are valid Python, can be found by their ids, and are the same in every run."""
-    sample = draw(PROJECT, 40, seed=7, packages=["wire"])
+    sample = draw(PROJECT, 40, seed=7, packages=["wire"])  # a folder of the client
     for mutant in sample:
         compile(mutant.mutated(PROJECT), mutant.path, "exec")
     assert [str(mutant) for mutant in draw(PROJECT, 10, seed=7, packages=["wire"])] == [

@@ -32,7 +32,7 @@ WORDS = {
 }
 FOLDERS = sorted(
     str(path.relative_to(PROJECT))
-    for top in ("constructs_triton", "tests")
+    for top in ("constructs_triton", "client", "tests")
     for path in (PROJECT / top).iterdir()
     if path.is_dir() and path.name != "__pycache__"
 )

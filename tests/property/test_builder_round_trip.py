@@ -11,10 +11,10 @@ from google.protobuf import message_factory
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_config import ModelConfig, load_schema, parse_model_config
+from constructs_triton.model_config import ModelConfig, new_model_config, parse_model_config
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 
-MESSAGE = load_schema().ModelConfig.DESCRIPTOR
+MESSAGE = new_model_config().DESCRIPTOR
 
 # NaN is left out: it equals nothing, itself included.
 SCALARS: dict[str, st.SearchStrategy[Any]] = {

@@ -13,16 +13,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from constructs_triton_client.wire import (
-    Parameter,
-    RequestedOutput,
-    SequencePosition,
-    decode_request,
-    decode_response,
-    encode_request,
-    encode_response,
-    parse_header_size,
-)
+from constructs_triton_client import RequestedOutput, SequencePosition
+from constructs_triton_client.wire import decode_request, decode_response, encode_request, encode_response
+from constructs_triton_client.wire.content_type import parse_header_size
+from constructs_triton_client.wire.requests import Parameter
 
 # tritonclient.http imports gevent; a test below checks that gevent patches nothing.
 incumbent = pytest.importorskip("tritonclient.http")

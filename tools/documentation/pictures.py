@@ -18,6 +18,7 @@ PROJECT = Path(__file__).parents[2]
 #: Pictures that GitHub shows too. The build of the site draws the others.
 COMMITTED = ("road",)
 WIDTH = 480
+CLIENT = "constructs_triton_client"
 
 
 def road() -> str:
@@ -55,10 +56,10 @@ def _two_ends(picture: Picture, y: float) -> None:
 
 
 def layers() -> str:
-    """Draw the layers of the package, as the test of the imports lists them."""
+    """Draw the layers of the package above the client, as the test of the imports lists them."""
     picture = Picture(720, "The layers of the package: a module imports only from layers below it")
     y = 4.0
-    for name in reversed(_layers()):
+    for name in reversed((CLIENT, *_layers())):
         picture.box(4, y, 214, name, fill="main" if name in ("cdk", "local", "cli") else "side")
         picture.label(228, y + 18, _summary(name))
         y += 34
@@ -118,7 +119,7 @@ def _layers() -> tuple[str, ...]:
 
 def _summary(name: str) -> str:
     """Return the beginning of a module's first sentence."""
-    folder = PROJECT / "constructs_triton" / name
+    folder = PROJECT / ("client" if name == CLIENT else "constructs_triton") / name
     path = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")
     first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
     text = " ".join(first.replace("``", "").split()).partition(". ")[0].rstrip(".")

@@ -16,7 +16,7 @@ from typing import Any
 
 import coverage
 
-from .sample import Mutant
+from .sample import PACKAGES, Mutant, source_files
 
 __all__ = ["CoverageMap", "build"]
 
@@ -55,8 +55,10 @@ def build(project: Path, folder: Path, tests: list[str]) -> None:
 
 
 def _hashes(project: Path) -> dict[str, str]:
-    files = sorted((project / "constructs_triton").rglob("*.py"))
-    return {f.relative_to(project).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
+    return {
+        file.relative_to(project).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in source_files(project)
+    }
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class CoverageMap:
         found: dict[str, dict[int, list[str]]] = {}
         for file in self._data.measured_files():
             # Processes that start in another folder record absolute paths.
-            path = file[file.find("constructs_triton/") :] if Path(file).is_absolute() else file
+            path = _relative(file)
             by_line = found.setdefault(path, {})
             for line, contexts in self._data.contexts_by_lineno(file).items():
                 by_line.setdefault(line, []).extend(contexts)
@@ -161,3 +163,9 @@ def _defined(node: ast.stmt) -> set[str]:
         return {node.name}
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
     return {t.id for target in targets if target for t in ast.walk(target) if isinstance(t, ast.Name)}
+
+
+def _relative(file: str) -> str:
+    """Return the path below the project's folder, which may be another one than that of this process."""
+    starts = [file.rfind(f"{package}/") for package in PACKAGES]
+    return file[max(starts) :] if Path(file).is_absolute() and max(starts) >= 0 else file

@@ -143,9 +143,12 @@ def _run_tests(tree: Path, scratch: Path, options: Sequence[str], tests: Sequenc
         for stream in (1, 2):
             os.dup2(output, stream)
         os.chdir(tree)
-        os.environ.update(PYTHONPATH=str(tree), TMPDIR=str(scratch), PYTHONDONTWRITEBYTECODE="")
+        sources = [str(tree), str(tree / "client")]
+        os.environ.update(
+            PYTHONPATH=os.pathsep.join(sources), TMPDIR=str(scratch), PYTHONDONTWRITEBYTECODE=""
+        )
         tempfile.tempdir = None
-        sys.path[:] = [str(tree), *(path for path in sys.path if "tools" not in Path(path).parts)]
+        sys.path[:] = [*sources, *(path for path in sys.path if "tools" not in Path(path).parts)]
         arguments = [
             *options,
             "-q",

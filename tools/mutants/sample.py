@@ -12,7 +12,10 @@ from pathlib import Path
 
 from .mutations import Mutation, Statement, statements
 
-__all__ = ["Mutant", "draw", "find"]
+__all__ = ["PACKAGES", "Mutant", "draw", "find", "source_files"]
+
+# The folders of the packages, and where tests/unit has the tests of each.
+PACKAGES = {"constructs_triton": "", "client/constructs_triton_client": "client"}
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Mutant:
         return "".join(lines)
 
 
+def source_files(project: Path) -> list[Path]:
+    """Return the modules of both packages."""
+    return [file for package in PACKAGES for file in sorted((project / package).rglob("*.py"))]
+
+
 def draw(project: Path, count: int, seed: int, packages: list[str]) -> list[Mutant]:
     """Draw one mutation of each of ``count`` statements; a larger count keeps those of a smaller one."""
     drawn = [(_digest(seed, key), path, key, s) for path, key, s in _keyed(project, packages)]
@@ -62,9 +70,10 @@ def find(project: Path, identifier: str) -> Mutant:
 
 
 def _keyed(project: Path, packages: list[str]) -> Iterator[tuple[str, str, Statement]]:
-    for file in sorted((project / "constructs_triton").rglob("*.py")):
+    folders = tuple(f"{top}/{package}" for top in PACKAGES for package in packages or [""])
+    for file in source_files(project):
         path = file.relative_to(project).as_posix()
-        if packages and not any(path.startswith(f"constructs_triton/{package}") for package in packages):
+        if not path.startswith(folders):
             continue
         seen: Counter[str] = Counter()
         for statement in statements(file.read_text()):

@@ -11,7 +11,7 @@ from typing import Any
 
 from .coverage_map import CoverageMap
 from .runner import Run, Tree
-from .sample import Mutant
+from .sample import PACKAGES, Mutant
 from .score import read_results
 
 __all__ = ["Selection", "Session", "select"]
@@ -37,7 +37,7 @@ def select(known: CoverageMap, mutant: Mutant, budget_seconds: float) -> Selecti
     by_file: dict[str, list[str]] = {}
     for name in sorted(names, key=lambda name: float(known.tests[name]["seconds"])):
         by_file.setdefault(name.split("::")[0], []).append(name)
-    mirror = Path(mutant.path).relative_to("constructs_triton").parent.as_posix()
+    mirror = _mirror(mutant.path)
     stem = Path(mutant.path).stem.strip("_")
     files = sorted(
         by_file, key=lambda f: (mirror not in f, stem not in f, known.seconds(by_file[f]) / len(by_file[f]))
@@ -54,6 +54,12 @@ def select(known: CoverageMap, mutant: Mutant, budget_seconds: float) -> Selecti
             chosen.append(name)
             seconds, shared = seconds + cost, 0.0
     return Selection(chosen, seconds, left_out)
+
+
+def _mirror(path: str) -> str:
+    """Return the part of ``tests/unit`` that a module's tests are in."""
+    (package,) = (each for each in PACKAGES if path.startswith(f"{each}/"))
+    return (Path(PACKAGES[package]) / Path(path).relative_to(package)).parent.as_posix()
 
 
 @dataclass

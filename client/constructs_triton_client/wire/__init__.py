@@ -4,21 +4,8 @@ Nothing here does I/O. A client uses ``encode_request`` and ``decode_response``.
 a test, uses ``decode_request`` and ``encode_response``.
 """
 
-from constructs_triton_client.wire.content_type import (
-    BINARY_CONTENT_TYPE,
-    JSON_CONTENT_TYPE,
-    format_content_type,
-    parse_header_size,
-)
-from constructs_triton_client.wire.requests import (
-    EncodedRequest,
-    Parameter,
-    RequestedOutput,
-    SequencePosition,
-    encode_raw_request,
-    encode_request,
-)
-from constructs_triton_client.wire.responses import Classification, InferenceResult, decode_response
+from constructs_triton_client.wire.requests import EncodedRequest, encode_request
+from constructs_triton_client.wire.responses import decode_response
 from constructs_triton_client.wire.server_side import (
     EncodedResponse,
     InferenceRequest,
@@ -27,21 +14,11 @@ from constructs_triton_client.wire.server_side import (
 )
 
 __all__ = [
-    "BINARY_CONTENT_TYPE",
-    "JSON_CONTENT_TYPE",
-    "Classification",
     "EncodedRequest",
     "EncodedResponse",
     "InferenceRequest",
-    "InferenceResult",
-    "Parameter",
-    "RequestedOutput",
-    "SequencePosition",
     "decode_request",
     "decode_response",
-    "encode_raw_request",
     "encode_request",
     "encode_response",
-    "format_content_type",
-    "parse_header_size",
 ]

@@ -72,7 +72,10 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
 
     @property
     def bit_patterns(self) -> frozenset[str]:
-        """Names of the BF16 outputs that are ``uint16`` bit patterns because ``ml_dtypes`` is missing."""
+        """Names of the BF16 outputs that are ``uint16`` bit patterns because ``ml_dtypes`` is missing.
+
+        ``pip install 'constructs-triton-client[bfloat16]'`` installs it.
+        """
         return frozenset(
             name for name, datatype in self.datatypes.items() if datatype == "BF16" and bfloat16() is None
         )

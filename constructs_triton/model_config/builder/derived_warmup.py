@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.schema import load_schema
+from constructs_triton.model_config.schema import message_class
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["TENSOR_EXAMPLE", "concrete_dims", "warmup_requests"]
@@ -31,7 +31,7 @@ def warmup_requests(
         )
     shapes = concrete_dims(config, dims)
     for batch_size in dict.fromkeys((1, max(1, config.max_batch_size))):
-        request = load_schema().ModelWarmup(name=f"zeros_batch_{batch_size}", batch_size=batch_size)
+        request = message_class("ModelWarmup")(name=f"zeros_batch_{batch_size}", batch_size=batch_size)
         for tensor in config.input:
             if not tensor.optional:
                 value = request.inputs[tensor.name]

@@ -16,7 +16,7 @@ from constructs_triton.model_config.builder.inference import Declared, batch_siz
 from constructs_triton.model_config.builder.scheduling import ModelEnsembling
 from constructs_triton.model_config.builder.tensors import DataType, ModelInput, ModelOutput
 from constructs_triton.model_config.builder.wiring import PlannedStep, Wiring, wire
-from constructs_triton.model_config.schema import load_schema
+from constructs_triton.model_config.schema import message_class
 
 __all__ = ["Ensemble"]
 
@@ -281,7 +281,7 @@ class Ensemble:
 
 
 def _unchecked_config(*, input: Iterable[Any], output: Iterable[Any], **values: Any) -> Any:
-    return load_schema().ModelConfig(
+    return message_class("ModelConfig")(
         input=[tensor.to_message() for tensor in input],
         output=[tensor.to_message() for tensor in output],
         **values,

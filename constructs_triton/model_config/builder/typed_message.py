@@ -2,7 +2,7 @@
 
 The fields have the names of ``model_config.proto``, and the descriptors say how each is written, so the
 classes only declare fields. No part of a message is lost: ``extra`` keeps, as text, whatever a class has no
-field for, such as a field of a newer schema or an enum number without a name.
+field for, such as an enum number without a name or a field of another version's schema.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_config.schema import load_schema
+from constructs_triton.model_config.schema import message_class
 from constructs_triton_client.datatypes import by_datatype
 from constructs_triton_client.spelling import did_you_mean
 
@@ -27,14 +27,12 @@ class TypedMessage:
     """A message of ``model_config.proto`` as a frozen value.
 
     Args:
-        extra: Further fields in the syntax of ``config.pbtxt``, which the installed ``tritonclient`` has
-            and this class does not.
+        extra: Further fields in the syntax of ``config.pbtxt``, which this class does not have.
     """
 
     extra: str = ""
 
     _CLASSES: ClassVar[dict[str, type[TypedMessage]]] = {}
-    _NOT_IN_SCHEMA: ClassVar = frozenset({"extra"})
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True, repr=False)(cls)
@@ -74,7 +72,7 @@ class TypedMessage:
         Raises:
             InvalidValueError: a value does not fit its field.
         """
-        message = _message_class(type(self))()
+        message = message_class(type(self).__qualname__)()
         self._raise_for_two_choices(message.DESCRIPTOR)
         for attribute, descriptor in self._described():
             value = getattr(self, attribute)
@@ -86,16 +84,10 @@ class TypedMessage:
 
     def _described(self) -> Iterator[tuple[str, Any]]:
         """Yield attributes with the descriptor of their field; ``global_`` is the field ``global``."""
-        known = _message_class(type(self)).DESCRIPTOR.fields_by_name
-        for name, value, default in self._values():
-            descriptor = known.get(name.rstrip("_"))
-            if descriptor is not None:
-                yield name, descriptor
-            elif name not in self._NOT_IN_SCHEMA and value != default:
-                raise InvalidValueError(
-                    f"{type(self).__qualname__}.{name}: the installed tritonclient does not have this field, "
-                    f"got {value!r}; upgrade tritonclient"
-                )
+        known = message_class(type(self).__qualname__).DESCRIPTOR.fields_by_name
+        for item in fields(type(self)):
+            if item.name != "extra":
+                yield item.name, known[item.name.rstrip("_")]
 
     def _values(self) -> Iterator[tuple[str, Any, Any]]:
         for name, _, default in _defaults(type(self)):
@@ -115,17 +107,6 @@ def _defaults(cls: type[TypedMessage]) -> Iterator[tuple[str, Any, Any]]:
     for item in fields(cls):
         factory = item.default_factory
         yield item.name, item, item.default if factory is MISSING else factory()
-
-
-def _message_class(cls: type[TypedMessage]) -> Any:
-    found: Any = load_schema()
-    for part in cls.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is None:
-        raise InvalidValueError(
-            f"{cls.__qualname__}: the installed tritonclient does not have this message; upgrade tritonclient"
-        )
-    return found
 
 
 # --- shapes of fields -------------------------------------------------------------------------------------
@@ -250,7 +231,7 @@ def _as_message(descriptor: Any, value: Any, place: Any = None) -> Any:
     if cls is not None and isinstance(value, cls):
         return value.to_message()
     if descriptor.message_type.name == "ModelParameter" and isinstance(value, str):
-        return load_schema().ModelParameter(string_value=value)
+        return message_class("ModelParameter")(string_value=value)
     wanted = (
         "a string" if descriptor.message_type.name == "ModelParameter" else f"a {cls and cls.__qualname__}"
     )

@@ -3,7 +3,7 @@
 The index is read at each cold start. It names the current archive of each model, so the function follows a
 new model without being deployed again. Install the client into this folder before you deploy:
 
-    pip install 'constructs-triton[client]' --target examples/composition/function
+    pip install 'constructs-triton-client[aws]' --target examples/composition/function
 """
 
 from __future__ import annotations

@@ -223,5 +223,5 @@ def test_incomplete_response_is_an_invocation_error(server: Server) -> None:
 def test_missing_urllib3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without urllib3 the error is the command that installs it."""
     monkeypatch.setitem(sys.modules, "urllib3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[client\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton-client\[http\]'"):
         HttpTransport("http://127.0.0.1:9").invoke(REQUEST)

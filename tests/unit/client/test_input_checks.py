@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tritonclient.grpc import model_config_pb2
 
 from constructs_triton_client import InMemoryTransport, TritonClient
-from constructs_triton_client.datatypes import DATATYPES
 from constructs_triton_client.errors import RequestEncodingError
 from constructs_triton_client.input_checks import check_inputs
 
@@ -152,15 +150,3 @@ def test_unknown_data_type_is_printed() -> None:
     config = PlainConfig([PlainInput(data_type="TYPE_FP4")])
     with pytest.raises(RequestEncodingError, match=r"must be TYPE_FP4, got TYPE_FP32 .*astype\('TYPE_FP4'\)"):
         check_inputs({"X": ones(1, 3, 1)}, config)
-
-
-def test_protobuf_configuration_is_understood() -> None:
-    """The numbers of the protobuf enum are the data types of the table."""
-    for row in DATATYPES:
-        config = model_config_pb2.ModelConfig(
-            input=[{"name": "X", "data_type": getattr(model_config_pb2, row.data_type), "dims": [1]}]
-        )
-        array = np.zeros(1, dtype=row.dtype) if row.item_size else np.array([b""], dtype=object)
-        check_inputs({"X": array}, config, {"X": "BF16"} if row.datatype == "BF16" else None)
-        with pytest.raises(RequestEncodingError, match=f"must be {row.data_type}"):
-            check_inputs({"X": np.zeros(1, "f4" if row.datatype != "FP32" else "f8")}, config)

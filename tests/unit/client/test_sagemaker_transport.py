@@ -17,16 +17,15 @@ from botocore.response import StreamingBody
 from botocore.stub import Stubber
 from loopback_server import Answer, Server, binary_answer, run_server
 
-from constructs_triton_client import (
+from constructs_triton_client import Invocation, SageMakerTransport, TritonClient, default_config
+from constructs_triton_client.errors import (
     EndpointThrottledError,
-    Invocation,
+    InvalidValueError,
+    InvocationError,
+    MissingDependencyError,
     ModelNotReadyError,
     ModelOutOfMemoryError,
-    SageMakerTransport,
-    TritonClient,
-    default_config,
 )
-from constructs_triton_client.errors import InvalidValueError, InvocationError, MissingDependencyError
 from constructs_triton_client.wire import decode_request
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
@@ -284,7 +283,7 @@ def test_nothing_is_connected_before_the_first_call() -> None:
 def test_missing_boto3_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without boto3 the error is the command that installs it."""
     monkeypatch.setitem(sys.modules, "boto3", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton\[client\]'"):
+    with pytest.raises(MissingDependencyError, match=r"pip install 'constructs-triton-client\[aws\]'"):
         SageMakerTransport("demo").invoke(Invocation(b"", "text/plain"))
 
 

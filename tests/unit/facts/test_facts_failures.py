@@ -16,6 +16,7 @@ from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.schema import new_model_config
 
 FAILURES = known_failures()
+PUBLIC = ("constructs_triton", "constructs_triton_client", "constructs_triton_client.errors")
 
 
 def first_match(text: str) -> str | None:
@@ -70,13 +71,12 @@ def _exists(keyword: str) -> bool:
         return rest.split()[0] in COMMANDS
     if first == "config.pbtxt":
         return rest in new_model_config().DESCRIPTOR.fields_by_name
-    if first.startswith("client."):
-        return hasattr(importlib.import_module("constructs_triton_client"), first.removeprefix("client."))
     name, _, attribute = keyword.partition(".")
     if name[0].islower():
         return name in _properties()
-    owner = getattr(importlib.import_module("constructs_triton"), name)
-    return not attribute or attribute in _attributes(owner)
+    modules = [importlib.import_module(module) for module in PUBLIC]
+    owners = [getattr(module, name) for module in modules if hasattr(module, name)]
+    return any(not attribute or attribute in _attributes(owner) for owner in owners)
 
 
 def _properties() -> set[str]:

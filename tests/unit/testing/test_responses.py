@@ -13,9 +13,15 @@ from numpy.typing import NDArray
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local import LocalEndpoint
-from constructs_triton.testing import RecordedRequest, RecordedRequests, assert_responses
+from constructs_triton.testing import assert_responses
 from constructs_triton.testing.local_endpoints import client_of, local_endpoint
-from constructs_triton_client import InMemoryTransport, ModelIndex, TritonClient
+from constructs_triton_client import (
+    InMemoryTransport,
+    ModelIndex,
+    RecordedRequest,
+    RecordedRequests,
+    TritonClient,
+)
 
 Arrays = Mapping[str, NDArray[Any]]
 INPUTS = {"x": np.array([[1.0, 2.0]], np.float32)}

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from constructs_triton_client import RequestedOutput
 from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.wire import (
-    BINARY_CONTENT_TYPE,
-    JSON_CONTENT_TYPE,
     EncodedResponse,
     InferenceRequest,
-    RequestedOutput,
     decode_request,
     decode_response,
-    encode_raw_request,
     encode_request,
     encode_response,
 )
+from constructs_triton_client.wire.content_type import BINARY_CONTENT_TYPE, JSON_CONTENT_TYPE
+from constructs_triton_client.wire.requests import encode_raw_request
 
 
 def request(**members: Any) -> bytes:

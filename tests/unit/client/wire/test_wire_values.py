@@ -10,23 +10,19 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from constructs_triton_client import Classification, InferenceResult
 from constructs_triton_client.datatypes import DATATYPES, by_datatype
 from constructs_triton_client.errors import RequestEncodingError, ResponseDecodingError
-from constructs_triton_client.wire import (
-    BINARY_CONTENT_TYPE,
-    Classification,
-    InferenceResult,
-    byte_strings,
-    decode_response,
-    encode_request,
-    encode_response,
-    format_content_type,
-    parse_header_size,
-)
+from constructs_triton_client.wire import byte_strings, decode_response, encode_request, encode_response
 from constructs_triton_client.wire.byte_strings import (
     decode_byte_strings,
     encode_byte_strings,
     list_byte_strings,
+)
+from constructs_triton_client.wire.content_type import (
+    BINARY_CONTENT_TYPE,
+    format_content_type,
+    parse_header_size,
 )
 from constructs_triton_client.wire.dtypes import bfloat16, datatype_of, dtype_of
 from constructs_triton_client.wire.json_text import format_json, measure_json, parse_json

@@ -18,8 +18,8 @@ from constructs_triton.model_config import (
     ModelSequenceBatching,
     ModelTensorReshape,
     ModelWarmup,
-    load_schema,
 )
+from constructs_triton.model_config.schema import message_class
 
 # Values whose types are wrong on purpose, out of a type checker's sight.
 wrong: Any = model_config
@@ -78,10 +78,9 @@ def test_wrong_value_is_refused_by_name(make: Callable[[], object], message: str
 
 def test_presence_is_kept() -> None:
     """``False`` in a choice and an empty message count as set, as in the file."""
-    schema = load_schema()
     given = ModelWarmup.Input(zero_data=False).to_message()
     assert given.WhichOneof("input_data_type") == "zero_data"
-    assert ModelWarmup.Input().to_message() == schema.ModelWarmup.Input()
+    assert ModelWarmup.Input().to_message() == message_class("ModelWarmup.Input")()
     reshaped = ModelInput(reshape=ModelTensorReshape()).to_message()
     assert reshaped.HasField("reshape")
 
@@ -137,7 +136,7 @@ def test_nested_messages_are_written() -> None:
 
 def test_unknown_values_are_kept_as_extra() -> None:
     """An enum number without a name stays in ``extra`` and is written again."""
-    message = load_schema().ModelInput(name="x", data_type=99)
+    message = message_class("ModelInput")(name="x", data_type=99)
     typed = ModelInput.from_message(message)
     assert typed.extra == "data_type: 99"
     assert typed.to_message() == message
