@@ -13,7 +13,7 @@ from constructs_triton.model_config.report import Report, Verdict
 from constructs_triton.model_config.rules import Problem, Rule
 from constructs_triton_client.spelling import limited_suggestions
 
-__all__ = ["RepositoryContext", "run_checks"]
+__all__ = ["RULES", "RepositoryContext", "run_checks"]
 
 
 @cache

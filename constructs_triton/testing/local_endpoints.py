@@ -34,9 +34,7 @@ def why_no_server(options: Mapping[str, Any]) -> str | None:
             return None
         find_installation(_path(options.get("tritonserver")))
         inspect_python(_path(options.get("python")))
-        from constructs_triton.local.server.host_features import (
-            has_private_addresses,
-        )
+        from constructs_triton.local.server.host_features import has_private_addresses
 
         has_private_addresses(lambda _: None, allows_open_ports=options.get("allow_open_ports", False))
     except (LocalEndpointError, MissingDependencyError) as error:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
-from constructs_triton.model_config.checks import RULES
 from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["RepositoryCheck"]
@@ -57,6 +56,8 @@ class RepositoryCheck:
 
 
 def _refuse_unknown(codes: frozenset[str]) -> None:
+    from constructs_triton.model_config.check_run import RULES
+
     for code in sorted(codes - RULES.keys()):
         hint = did_you_mean(code, RULES, "write a code that `constructs-triton check` prints")
         raise InvalidValueError(f'acknowledge: no check has this code, got "{code}"; {hint}')

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.check_run import run_checks
-from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.locations import FieldPath
 from constructs_triton.model_config.model_under_check import RepositoryContext
@@ -79,6 +77,8 @@ def config_problems(config: Any, steps: Iterable[Any] | None = None) -> Iterator
     ``steps`` are the configurations of an ensemble's models. Rules that depend on a model that is not among
     them are skipped.
     """
+    from constructs_triton.model_config.check_run import RULES
+
     model = _context(config, steps or ()).models[config.name or UNNAMED]
     for rule in RULES.values():
         if rule.scope not in model.scopes or rule.needs_files or rule.severity is not Severity.ERROR:
@@ -103,6 +103,8 @@ def refuse_errors(config: Any, known: Iterable[ConfigProblem] = ()) -> None:
 
 def report(config: Any) -> Report:
     """Return all findings about one configuration, including warnings."""
+    from constructs_triton.model_config.check_run import run_checks
+
     return run_checks(_context(config, ()), config.name or UNNAMED)
 
 
