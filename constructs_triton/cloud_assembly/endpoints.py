@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from constructs_triton.cloud_assembly.intrinsics import text_of
+from constructs_triton.cloud_assembly.intrinsics import number_of, text_of
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import TemplateError
@@ -24,90 +24,67 @@ __all__ = [
 
 _ENDPOINT, _CONFIG = "AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"
 _MODEL, _COMPONENT = "AWS::SageMaker::Model", "AWS::SageMaker::InferenceComponent"
+_STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredContainer:
-    """The container of a model or of an inference component.
+    """The container of a model or of an inference component, whose logical ID is then ``model``.
 
-    ``model`` is the name of the model, or the logical ID of the component. ``properties`` have the form of
-    CloudFormation, which is also that of SageMaker's ``DescribeModel``. ``is_isolated`` says whether it has
-    network isolation.
+    ``archive_url`` is the URL of an archive, or the prefix of those of a multi-model container. ``files_url``
+    is the prefix of an uncompressed model.
     """
 
     model: str
-    properties: Mapping[str, Any]
-    is_isolated: bool = False
+    image: str
+    environment: Mapping[str, str]
+    archive_url: str | None
+    files_url: str | None
+    is_multi_model: bool
+    model_cache_setting: str
+    is_isolated: bool
 
-    @property
-    def image(self) -> str:
-        """The URI of the image; ``""`` if there is none."""
-        return str(self.properties.get("Image", ""))
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment variables."""
-        return {name: text_of(each) for name, each in self.properties.get("Environment", {}).items()}
-
-    @property
-    def is_multi_model(self) -> bool:
-        """Whether callers choose the model."""
-        return self.properties.get("Mode") == "MultiModel"
-
-    @property
-    def model_cache_setting(self) -> str:
-        """``Disabled`` if a multi-model container unloads a model after each call."""
-        setting: str = self.properties.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled")
-        return setting
-
-    @property
-    def files_url(self) -> str | None:
-        """The prefix of the files of an uncompressed model; ``None`` if it has an archive."""
-        source = self._data_source
-        is_prefix = source.get("CompressionType") == "None" and source.get("S3DataType") == "S3Prefix"
-        return str(source["S3Uri"]) if is_prefix and "S3Uri" in source else None
-
-    @property
-    def archive_url(self) -> str | None:
-        """The URL of the archive, or the prefix of the archives of a multi-model container."""
-        source = self._data_source
-        is_archive = source.get("CompressionType") == "Gzip"
-        url = self.properties.get("ModelDataUrl") or (source.get("S3Uri") if is_archive else None)
-        return str(url) if url else None
-
-    @property
-    def _data_source(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.properties.get("ModelDataSource", {}).get("S3DataSource", {})
-        return found
+    @classmethod
+    def of(cls, model: str, properties: Mapping[str, Any], *, is_isolated: bool = False) -> DeclaredContainer:
+        """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
+        source = properties.get("ModelDataSource", {}).get("S3DataSource", {})
+        compression, url = source.get("CompressionType"), source.get("S3Uri")
+        return cls(
+            model=model,
+            image=str(properties.get("Image", "")),
+            environment={name: text_of(each) for name, each in properties.get("Environment", {}).items()},
+            archive_url=properties.get("ModelDataUrl") or (url if compression == "Gzip" else None),
+            files_url=url if (compression, source.get("S3DataType")) == ("None", "S3Prefix") else None,
+            is_multi_model=properties.get("Mode") == "MultiModel",
+            model_cache_setting=properties.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
+            is_isolated=is_isolated,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVariant:
-    """A production or shadow variant. It has no ``containers`` if inference components run on it."""
+    """A production or shadow variant. Without ``model_name`` inference components run on it."""
 
-    properties: Mapping[str, Any]
-    containers: Sequence[DeclaredContainer] = ()
+    name: str
+    model_name: str | None
+    weight: float
+    instance_type: str | None
+    startup_timeout_seconds: int | None
+    containers: Sequence[DeclaredContainer]
 
-    @property
-    def name(self) -> str:
-        """``VariantName``."""
-        return str(self.properties.get("VariantName"))
-
-    @property
-    def weight(self) -> float:
-        """Its share of the traffic relative to the others."""
-        return float(self.properties.get("InitialVariantWeight", 1))
-
-    @property
-    def instance_type(self) -> str | None:
-        """The instance type; ``None`` for a serverless variant."""
-        found: str | None = self.properties.get("InstanceType")
-        return found
-
-    @property
-    def startup_timeout_seconds(self) -> int | None:
-        """How long its containers may take to start."""
-        return _startup_timeout(self.properties)
+    @classmethod
+    def of(
+        cls, properties: Mapping[str, Any], containers: Sequence[DeclaredContainer] = ()
+    ) -> DeclaredVariant:
+        """Read properties in the form of CloudFormation, which is also that of ``DescribeEndpointConfig``."""
+        return cls(
+            name=str(properties.get("VariantName")),
+            model_name=properties.get("ModelName"),
+            weight=number_of(properties.get("InitialVariantWeight", 1.0)),
+            instance_type=properties.get("InstanceType"),
+            startup_timeout_seconds=number_of(properties.get(_STARTUP_TIMEOUT)),
+            containers=containers,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +94,9 @@ class DeclaredComponent:
     logical_id: str
     name: str
     variant_name: str
+    startup_timeout_seconds: int | None
     specification: Mapping[str, Any]
     containers: Sequence[DeclaredContainer]
-
-    @property
-    def startup_timeout_seconds(self) -> int | None:
-        """How long its containers may take to start."""
-        return _startup_timeout(self.specification.get("StartupParameters", {}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +129,6 @@ def declared_endpoints(
 
     With ``is_complete``, what an endpoint needs must be in the stack and known before a deployment.
     Otherwise values that are known only at deployment are as declared, and other stacks may have the rest.
-
-    Raises:
-        TemplateError: something is missing or unknown, and ``is_complete`` is set.
     """
     reader = _Reader(stack, is_complete)
     for logical_id, each in endpoint_names(stack).items():
@@ -188,7 +158,7 @@ class _Reader:
 
     def endpoint(self, logical_id: str, name: str) -> DeclaredEndpoint:
         config_name = self._properties(logical_id).get("EndpointConfigName")
-        config = self._named(_CONFIG, config_name, logical_id) or {}
+        config = self._named(_CONFIG, config_name, logical_id)
         variants = config.get("ProductionVariants", [])
         return DeclaredEndpoint(
             logical_id,
@@ -201,8 +171,8 @@ class _Reader:
 
     def _variant(self, variant: Mapping[str, Any]) -> DeclaredVariant:
         if "ModelName" not in variant:
-            return DeclaredVariant(variant)
-        return DeclaredVariant(variant, self._containers(variant["ModelName"], variant["VariantName"]))
+            return DeclaredVariant.of(variant)
+        return DeclaredVariant.of(variant, self._containers(variant["ModelName"], variant["VariantName"]))
 
     def _components(self, endpoint: str, config: Mapping[str, Any]) -> Iterator[DeclaredComponent]:
         for logical_id in self.stack.created(_COMPONENT):
@@ -210,42 +180,31 @@ class _Reader:
             if properties.get("EndpointName") != endpoint:
                 continue
             specification = properties.get("Specification") or properties.get("Specifications", [{}])[0]
-            yield DeclaredComponent(
-                logical_id,
-                self.stack.name_of(logical_id),
-                properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"],
-                specification,
-                self._containers_of_component(specification, logical_id, _is_isolated(config)),
-            )
+            isolated = _is_isolated(config)
+            if "ModelName" in specification:
+                containers = self._containers(specification["ModelName"], logical_id, isolated)
+            else:
+                given = specification.get("Container", {})
+                container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
+                containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
+            variant = properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
+            timeout = number_of(specification.get("StartupParameters", {}).get(_STARTUP_TIMEOUT))
+            name = self.stack.name_of(logical_id)
+            yield DeclaredComponent(logical_id, name, variant, timeout, specification, containers)
 
-    def _containers_of_component(
-        self, specification: Mapping[str, Any], logical_id: str, is_isolated: bool
-    ) -> list[DeclaredContainer]:
-        if "ModelName" in specification:
-            containers = self._containers(specification["ModelName"], logical_id)
-        else:
-            given = specification.get("Container", {})
-            container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
-            containers = [DeclaredContainer(logical_id, container)]
-        return [
-            DeclaredContainer(each.model, each.properties, each.is_isolated or is_isolated)
-            for each in containers
-        ]
-
-    def _containers(self, model: str, wanted_by: str) -> list[DeclaredContainer]:
+    def _containers(self, model: str, wanted_by: str, is_isolated: bool = False) -> list[DeclaredContainer]:
         properties = self._named(_MODEL, model, wanted_by)
-        if properties is None:
-            return [DeclaredContainer(model, {})]
+        isolated = is_isolated or _is_isolated(properties)
         primary = properties.get("PrimaryContainer")
-        given = properties.get("Containers", []) if primary is None else [primary]
-        return [DeclaredContainer(model, each, _is_isolated(properties)) for each in given]
+        given = properties.get("Containers", [{}]) if primary is None else [primary]
+        return [DeclaredContainer.of(model, each, is_isolated=isolated) for each in given]
 
-    def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any] | None:
+    def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any]:
         for logical_id in self.stack.created(resource_type):
             if self.stack.name_of(logical_id) == name:
                 return self._properties(logical_id)
         if not self.is_complete:
-            return None
+            return {}
         raise TemplateError(
             f"{self.stack.name}/{wanted_by}: no {resource_type} of this stack has the name {name!r}; "
             "define the endpoint, its configuration and its models in the same stack"
@@ -258,8 +217,3 @@ class _Reader:
 
 def _is_isolated(properties: Mapping[str, Any]) -> bool:
     return text_of(properties.get("EnableNetworkIsolation", False)) == "true"
-
-
-def _startup_timeout(properties: Mapping[str, Any]) -> int | None:
-    seconds = properties.get("ContainerStartupHealthCheckTimeoutInSeconds")
-    return None if seconds is None else int(seconds)

@@ -16,7 +16,7 @@ from typing import Any, Final, Protocol
 from constructs_triton.cloud_assembly.template import SUBSTITUTION, Template
 from constructs_triton.errors import TemplateError
 
-__all__ = ["Evaluator", "Resolver", "text_of"]
+__all__ = ["Evaluator", "Resolver", "number_of", "text_of"]
 
 _NO_VALUE: Final = object()
 """``AWS::NoValue``, which removes its property or element."""
@@ -46,11 +46,7 @@ class Evaluator:
     resolver: Resolver
 
     def evaluate(self, value: Any) -> Any:
-        """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes.
-
-        Raises:
-            TemplateError: a function is not supported, or a name has no value.
-        """
+        """Return a value without intrinsic functions, and without what ``AWS::NoValue`` removes."""
         found = self._value(value)
         return None if found is _NO_VALUE else found
 
@@ -60,21 +56,13 @@ class Evaluator:
         return None if found is _NO_VALUE else found
 
     def condition(self, name: str) -> bool:
-        """Return whether the condition of this name is true.
-
-        Raises:
-            TemplateError: the template has no such condition, or it cannot be evaluated.
-        """
+        """Return whether the condition of this name is true."""
         if name not in self.template.conditions:
             raise TemplateError(f"condition {name}: is not declared; add it to Conditions")
         return self.holds(self.template.conditions[name])
 
     def holds(self, expression: Any) -> bool:
-        """Return whether a condition function is true.
-
-        Raises:
-            TemplateError: the function is not supported, or cannot be evaluated.
-        """
+        """Return whether a condition function is true."""
         if isinstance(expression, Mapping) and len(expression) == 1:
             ((name, operand),) = expression.items()
             if name in _CONDITIONS:
@@ -215,3 +203,11 @@ _CONDITIONS: dict[str, Callable[[Evaluator, Any], bool]] = {
 def text_of(value: Any) -> str:
     """Return a value as CloudFormation writes it into a string."""
     return value if isinstance(value, str) else json.dumps(value)
+
+
+def number_of(value: Any) -> Any:
+    """Return a number, which CloudFormation also accepts as a string; leave other values as they are."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from constructs_triton.cloud_assembly.placeholders import (
     PLACEHOLDER_ACCOUNT,
@@ -19,24 +19,17 @@ from constructs_triton.errors import TemplateError
 __all__ = ["AssetManifest", "FileAsset", "SynthesizedStack"]
 
 
-class AssetDestination(NamedTuple):
-    """An object in an asset bucket, whose name may contain pseudo parameters."""
-
-    bucket: str
-    key: str
-
-
 @dataclass(frozen=True)
 class FileAsset:
     """A file, or a folder that is zipped, that the CDK uploads.
 
-    ``path`` is ``None`` if a program makes it. ``destinations`` are by the CDK's name of each place.
+    ``path`` is ``None`` if a program makes it. ``destinations`` have a bucket and a key for each place.
     """
 
     display_name: str
     path: Path | None
     packaging: str
-    destinations: Mapping[str, AssetDestination]
+    destinations: Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -48,11 +41,7 @@ class AssetManifest:
 
     @classmethod
     def read(cls, path: Path) -> AssetManifest:
-        """Read a manifest.
-
-        Raises:
-            TemplateError: the file cannot be read.
-        """
+        """Read a manifest."""
         return cls(path.parent, read_json_object(path, "run `npx cdk synth` again"))
 
     def files(self) -> Iterator[FileAsset]:
@@ -60,15 +49,8 @@ class AssetManifest:
         for asset in self.content.get("files", {}).values():
             source = asset.get("source", {})
             path = self.directory / source["path"] if "path" in source else None
-            yield FileAsset(
-                asset.get("displayName", "" if path is None else path.name),
-                path,
-                source.get("packaging", "file"),
-                {
-                    place: AssetDestination(each.get("bucketName", ""), each["objectKey"])
-                    for place, each in asset.get("destinations", {}).items()
-                },
-            )
+            name = asset.get("displayName", "" if path is None else path.name)
+            yield FileAsset(name, path, source.get("packaging", "file"), asset.get("destinations", {}))
 
     def images(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the display name and the tags of each container image."""
@@ -98,20 +80,13 @@ class SynthesizedStack:
         """Read a template such as ``cdk.out/Shop.template.json`` and the assets beside it.
 
         Its assets include those of stages in the same app, because a pipeline of the CDK names them too.
-
-        Raises:
-            TemplateError: the template or a manifest cannot be read.
         """
         return cls(name or path.name.partition(".")[0], Template.read(path), list(_manifests(path)))
 
     # What is known before a deployment.
 
     def properties(self, logical_id: str) -> dict[str, Any]:
-        """Return the properties of a resource without intrinsic functions.
-
-        Raises:
-            TemplateError: a value is known only at deployment.
-        """
+        """Return the properties of a resource without intrinsic functions."""
         given = self.template.resources[logical_id].properties
         try:
             return _without_null(self._placeholders.evaluator.evaluate(given))
@@ -148,11 +123,6 @@ class SynthesizedStack:
         for manifest in self.manifests:
             yield from manifest.files()
 
-    def images(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the display name and the tags of each container image."""
-        for manifest in self.manifests:
-            yield from manifest.images()
-
     def asset(self, key: str) -> Path | None:
         """Return the file with this key in the asset bucket; it may not exist."""
         return self._assets.get(key)
@@ -160,18 +130,14 @@ class SynthesizedStack:
     @cached_property
     def _assets(self) -> dict[str, Path]:
         return {
-            destination.key: asset.path
+            place["objectKey"]: asset.path
             for asset in self.file_assets()
             if asset.path is not None
-            for destination in asset.destinations.values()
+            for place in asset.destinations.values()
         }
 
     def nested(self, directory: Path) -> Iterator[SynthesizedStack]:
-        """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates.
-
-        Raises:
-            TemplateError: a template cannot be read.
-        """
+        """Yield its nested stacks, and theirs; ``directory`` is the folder of their templates."""
         for logical_id in self.created("AWS::CloudFormation::Stack"):
             file = self.template.resources[logical_id].metadata.get("aws:asset:path")
             if file is None:

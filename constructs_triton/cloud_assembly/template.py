@@ -36,11 +36,7 @@ class Resource:
 
     @classmethod
     def from_declaration(cls, logical_id: str, declaration: Mapping[str, Any]) -> Resource:
-        """Read a member of a template's ``Resources``.
-
-        Raises:
-            TemplateError: it has no type.
-        """
+        """Read a member of a template's ``Resources``."""
         if "Type" not in declaration:
             raise TemplateError(f"Resources.{logical_id}: every resource must have a Type; add it")
         given = declaration.get("DependsOn", [])
@@ -61,55 +57,24 @@ class Resource:
         return references(self.properties) | set(self.depends_on)
 
 
-@dataclass(frozen=True)
 class Template:
     """A template. ``body`` is its JSON."""
 
-    body: Mapping[str, Any]
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self.body = body
+        self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters", {})
+        self.rules: Mapping[str, Any] = body.get("Rules", {})
+        self.mappings: Mapping[str, Any] = body.get("Mappings", {})
+        self.conditions: Mapping[str, Any] = body.get("Conditions", {})
+        self.outputs: Mapping[str, Any] = body.get("Outputs", {})
+        self.resources = {
+            name: Resource.from_declaration(name, each) for name, each in body.get("Resources", {}).items()
+        }
 
     @classmethod
     def read(cls, path: Path) -> Template:
-        """Read a template that ``cdk synth`` wrote.
-
-        Raises:
-            TemplateError: the file cannot be read, or is no template.
-        """
+        """Read a template that ``cdk synth`` wrote."""
         return cls(read_json_object(path, _HINT))
-
-    @property
-    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        """The declared parameters."""
-        return self._section("Parameters")
-
-    @property
-    def mappings(self) -> Mapping[str, Any]:
-        """The mappings, for ``Fn::FindInMap``."""
-        return self._section("Mappings")
-
-    @property
-    def conditions(self) -> Mapping[str, Any]:
-        """The condition functions by their names."""
-        return self._section("Conditions")
-
-    @property
-    def rules(self) -> Mapping[str, Any]:
-        """The rules about parameters."""
-        return self._section("Rules")
-
-    @property
-    def outputs(self) -> Mapping[str, Any]:
-        """The declared outputs."""
-        return self._section("Outputs")
-
-    def _section(self, name: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.body.get(name) or {}
-        return found
-
-    @cached_property
-    def resources(self) -> Mapping[str, Resource]:
-        """The resources by logical ID."""
-        declared = self._section("Resources")
-        return {name: Resource.from_declaration(name, each) for name, each in declared.items()}
 
     def resources_of_type(self, *types: str) -> dict[str, Resource]:
         """Return the resources of these CloudFormation types by logical ID."""
@@ -117,11 +82,7 @@ class Template:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """Logical IDs, each after those that it depends on, otherwise in the declared order.
-
-        Raises:
-            TemplateError: resources depend on each other.
-        """
+        """Logical IDs, each after those that it depends on, otherwise in the declared order."""
         sorter: TopologicalSorter[str] = TopologicalSorter()
         for name, resource in self.resources.items():
             sorter.add(name, *sorted(resource.references & self.resources.keys()))
@@ -134,11 +95,7 @@ class Template:
 
 
 def read_json_object(path: Path, hint: str) -> dict[str, Any]:
-    """Read a JSON file with one object. ``hint`` is what to do if that fails.
-
-    Raises:
-        TemplateError: the file cannot be read, or contains something else.
-    """
+    """Read a JSON file with one object. ``hint`` is what to do if that fails."""
     try:
         found = json.loads(path.read_bytes())
     except FileNotFoundError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from constructs_triton.cloud_assembly.endpoints import declared_endpoints, endpoint_names
+from constructs_triton.cloud_assembly.intrinsics import number_of
 from constructs_triton.cloud_assembly.scaling import (
     DeclaredPolicy,
     DeclaredTarget,
@@ -234,7 +235,8 @@ def _read_schedule(action: Mapping[str, Any]) -> ScheduledAction:
     )
 
 
-def _number(id: str, name: str, value: Any) -> float:
+def _number(id: str, name: str, declared: Any) -> float:
+    value = number_of(declared)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValueError(
             f"{id}.{name}: must be a number to be simulated, got {json.dumps(value)}, which is known only at "

@@ -109,11 +109,12 @@ def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
 def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
     """Yield a unique name for each object key and image tag; the stages of an app may share an asset."""
     named = [
-        (_name(asset.display_name), place.key)
+        (_name(asset.display_name), place["objectKey"])
         for asset in stack.file_assets()
         for place in asset.destinations.values()
     ]
-    named += [(f"image:{_without_ending(label)}", tag) for label, tags in stack.images() for tag in tags]
+    images = (image for manifest in stack.manifests for image in manifest.images())
+    named += [(f"image:{_without_ending(label)}", tag) for label, tags in images for tag in tags]
     keys_of: dict[str, list[str]] = {}
     for name, key in named:
         keys = keys_of.setdefault(name, [])

@@ -105,7 +105,7 @@ class _Expected:
         """Yield a sentence for each difference of an endpoint."""
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
-            found = {each.instance_type or "serverless" for each in endpoint.variants}
+            found = {str(each.instance_type or "serverless") for each in endpoint.variants}
             yield from differing_names("instance_types", set(self.instance_types), found)
         yield from self._different_variants(endpoint)
         yield from self._different_environment(endpoint)
@@ -115,9 +115,8 @@ class _Expected:
     def _different_image(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.image_version is None:
             return
-        containers = endpoint.containers
-        others = {_image_version(each) for each in containers} - {self.image_version}
-        if others or not containers:
+        others = {_image_version(each) for each in endpoint.containers} - {self.image_version}
+        if others or not endpoint.containers:
             yield f'image_version: expected "{self.image_version}", got {listed(others)}'
 
     def _different_variants(self, endpoint: DeclaredEndpoint) -> Iterator[str]:

@@ -102,7 +102,7 @@ class _Specs:
     stack: SynthesizedStack
 
     def endpoint(self, endpoint: DeclaredEndpoint) -> EndpointSpec:
-        has_components = hosts_components([each.properties for each in endpoint.variants])
+        has_components = hosts_components(endpoint.config.get("ProductionVariants", []))
         return EndpointSpec(
             name=endpoint.name,
             stack=self.stack.name,
@@ -115,15 +115,15 @@ class _Specs:
         )
 
     def _variant(self, variant: DeclaredVariant) -> VariantSpec:
-        if "ModelName" not in variant.properties:
+        if variant.model_name is None:
             raise LocalEndpointError(
                 f"{self.stack.name}: variant {variant.name} has no ModelName beside variants "
                 "that have one; give every variant a model, or none"
             )
         return VariantSpec(
             name=variant.name,
-            container=self._container(variant.containers, variant.properties["ModelName"]),
-            weight=variant.weight,
+            container=self._container(variant.containers, variant.model_name),
+            weight=float(variant.weight),
             instance_type=variant.instance_type,
             startup_timeout_seconds=variant.startup_timeout_seconds,
         )

@@ -93,12 +93,13 @@ class _Account:
         return tuple(
             VariantSpec(
                 name=variant.name,
-                container=self._container(endpoint, variant.properties),
+                container=self._container(endpoint, properties),
                 weight=float(weights.get(variant.name, variant.weight)),
                 instance_type=variant.instance_type,
                 startup_timeout_seconds=variant.startup_timeout_seconds,
             )
-            for variant in map(DeclaredVariant, variants)
+            for properties in variants
+            for variant in [DeclaredVariant.of(properties)]
         )
 
     def _components(self, endpoint: str, variants: Sequence[Mapping[str, Any]]) -> Iterator[ComponentSpec]:
@@ -130,7 +131,7 @@ class _Account:
                 f"{place}: has no ModelName, so it does not run locally; change --endpoint"
             )
         model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
-        container = DeclaredContainer(variant["ModelName"], model.get("PrimaryContainer") or {})
+        container = DeclaredContainer.of(variant["ModelName"], model.get("PrimaryContainer") or {})
         files_url = container.files_url
         url = files_url or container.archive_url
         if url is None:

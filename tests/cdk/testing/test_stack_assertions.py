@@ -135,7 +135,7 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
     assert message.splitlines() == [
         'Shop: endpoint "catalog" differs',
         '  image_version: expected "25.09", got "26.05"',
-        "  variants[\"AllTraffic\"]: expected 9, got 1.0",
+        "  variants[\"AllTraffic\"]: expected 9, got 1",
         '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
         'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
         "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",

@@ -23,8 +23,8 @@ def publish(assembly: Assembly, api: ServiceApi) -> None:
         for asset in manifest.files():
             body = _content(asset)
             for place in asset.destinations.values():
-                bucket = _bucket(place.bucket, api)
-                api.call("s3", "PutObject", Bucket=bucket, Key=place.key, Body=body)
+                bucket = _bucket(place["bucketName"], api)
+                api.call("s3", "PutObject", Bucket=bucket, Key=place["objectKey"], Body=body)
 
 
 def _content(asset: FileAsset) -> bytes:

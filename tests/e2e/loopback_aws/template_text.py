@@ -16,15 +16,8 @@ __all__ = ["check_template", "parse_template"]
 
 _IGNORED_SECTIONS = {"AWSTemplateFormatVersion", "Description", "Metadata"}
 _SECTIONS = {"Parameters", "Rules", "Mappings", "Conditions", "Resources", "Outputs"} | _IGNORED_SECTIONS
-_RESOURCE_KEYS = {
-    "Type",
-    "Properties",
-    "DependsOn",
-    "Condition",
-    "DeletionPolicy",
-    "UpdateReplacePolicy",
-    "Metadata",
-}
+_RESOURCE_SETTINGS = {"Condition", "DependsOn", "DeletionPolicy", "UpdateReplacePolicy"}
+_RESOURCE_KEYS = {"Type", "Properties", "Metadata"} | _RESOURCE_SETTINGS
 _POLICIES = {"Delete", "Retain", "RetainExceptOnCreate", "Snapshot"}
 
 

@@ -109,7 +109,8 @@ def test_assets_are_found_by_their_keys(tmp_path: Path) -> None:
     found = write(tmp_path, artifacts, shop={}, assets=assets).stack("Shop")
     assert found.asset("abc.zip") == tmp_path / "asset.abc"
     assert found.asset("made") is None
-    assert list(found.images()) == [("App", ["t"])]
+    (manifest,) = found.manifests
+    assert list(manifest.images()) == [("App", ["t"])]
 
 
 def test_resources_of_a_false_condition_are_not_created() -> None:

@@ -178,6 +178,20 @@ def test_other_endpoints_need_not_run_locally(tmp_path: Path) -> None:
         read_endpoints(tmp_path, endpoint="x")
 
 
+def test_endpoint_of_a_false_condition_does_not_run(tmp_path: Path) -> None:
+    """A deployment would not create it. A value that is known only then is an error with its place."""
+    template = _template()
+    template["Resources"]["Endpoint"]["Condition"] = "Never"
+    template["Conditions"] = {"Never": {"Fn::Equals": ["a", "b"]}}
+    with pytest.raises(LocalEndpointError, match=r"no stack contains an AWS::SageMaker::Endpoint"):
+        read_endpoints(_write(tmp_path, template))
+    template = _template(Image={"Fn::ImportValue": "Image"})
+    with pytest.raises(
+        LocalEndpointError, match=r"^Demo/Model: Fn::ImportValue cannot be evaluated .*'Image'"
+    ):
+        read_endpoints(_write(tmp_path, template))
+
+
 def test_variants_keep_their_settings(tmp_path: Path) -> None:
     """Weight, instance type, startup timeout, cache setting and the asynchronous configuration."""
     template = _template(MultiModelConfig={"ModelCacheSetting": "Disabled"}, Mode="MultiModel")
