@@ -128,7 +128,7 @@ class _Assets:
 
 
 def _find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
-    """Allow to list what is in place already."""
+    """Statement to list the files that are in place already."""
     return iam.PolicyStatement(
         sid="FindFiles",
         actions=["s3:ListBucket"],
