@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
@@ -14,6 +12,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
 from constructs_triton.local.options import Option, RunOptions, run_options
 from constructs_triton.local.stand_ins.substitutes import find_substitutes
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.inference_components import LocalComponent
@@ -178,11 +177,11 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
 
 
 def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print_note(*text.split("\n"))
 
 
 def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-    print(json.dumps({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}), flush=True)
+    print_json({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}, indent=None)
 
 
 def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
@@ -212,12 +211,11 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
     for endpoint in endpoints:
-        print(f"\n{endpoint.spec.name}  {invocation_url(url, endpoint)}")
+        print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
-        print("\n".join([*targets, *components]))
-        print(call_example(url, endpoint))
-    print("ready (press Ctrl-C to stop)", flush=True)
+        print_lines(*targets, *components, *call_example(url, endpoint).split("\n"))
+    print_lines("ready (press Ctrl-C to stop)")
 
 
 def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:

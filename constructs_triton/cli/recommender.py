@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
+from constructs_triton.untrusted.terminal import print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 
@@ -128,9 +128,9 @@ def _request(arguments: argparse.Namespace) -> int:
         container=_container(arguments),
     ).to_request()
     arguments.output.write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
-    print(
-        f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}\n"
-        f"constructs-triton recommender import {arguments.job_name}    # once it is completed"
+    print_lines(
+        f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",
+        f"constructs-triton recommender import {arguments.job_name}    # once it is completed",
     )
     return 0
 
@@ -180,7 +180,7 @@ def _container(arguments: argparse.Namespace) -> dict[str, Any]:
 def _import(arguments: argparse.Namespace) -> int:
     measurements = read_recommendations(_job(arguments))
     write_measurements(arguments.output, measurements)
-    print(f"wrote {len(measurements)} rows to {arguments.output}", file=sys.stderr)
+    print_note(f"wrote {len(measurements)} rows to {arguments.output}")
     return 0
 
 

@@ -15,14 +15,15 @@ from typing import Any, TextIO
 
 from constructs_triton_client.visible_text import visible
 
-__all__ = ["Line", "print_error", "print_json", "print_lines", "print_note", "print_table"]
+__all__ = ["WIDE", "Line", "print_error", "print_json", "print_lines", "print_note", "print_table"]
 
 Line = str | Sequence[str | tuple[str, str]]
 """A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
 ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"`` for bold red."""
 
 # A pipe has no width, and a name that is wrapped could not be copied.
-_PIPE_WIDTH = 200
+WIDE = 200
+"""Columns of a table where the output is not a terminal."""
 
 
 def print_lines(*lines: Line) -> None:
@@ -53,6 +54,7 @@ def print_table(
     *,
     title: str = "",
     highlighted: int | None = None,
+    box: str = "",
     width: int | None = None,
 ) -> None:
     """Print a table on standard output; long cells are wrapped.
@@ -62,14 +64,17 @@ def print_table(
         rows: Cells of each row.
         title: Title above the table.
         highlighted: Index of a row that is shown in bold green.
+        box: Name of the lines around the cells in ``rich.box``. Default: no lines.
         width: Columns of the terminal. Default: the terminal's, or 200 in a pipe.
     """
     # rich takes 50 ms to import, which --help and --json need not pay.
+    from rich import box as boxes
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=visible(title) or None, box=None, pad_edge=False, header_style="bold")
+    lines = getattr(boxes, box) if box else None
+    table = Table(title=visible(title) or None, box=lines, pad_edge=bool(title), header_style="bold")
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
         table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
@@ -77,7 +82,7 @@ def print_table(
         shown = (Text(visible(str(cell))) for cell in cells)
         table.add_row(*shown, style="bold green" if index == highlighted else None)
     if width is None and not sys.stdout.isatty():
-        width = _PIPE_WIDTH
+        width = WIDE
     Console(width=width, highlight=False, markup=False).print(table)
 
 
