@@ -68,7 +68,11 @@ class FactNotFoundError(InvalidValueError):
 
 
 class ModelConfigError(ConstructsTritonError):
-    """A model configuration cannot be parsed; ``finding`` says where and why."""
+    """A model configuration cannot be parsed.
+
+    Args:
+        finding: Where, and why.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -76,7 +80,12 @@ class ModelConfigError(ConstructsTritonError):
 
 
 class RepositoryError(ConstructsTritonError):
-    """A model repository has errors; ``findings`` contains all of them."""
+    """A model repository has errors.
+
+    Args:
+        repository: Path or name of the repository.
+        findings: All of its errors.
+    """
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
