@@ -74,7 +74,11 @@ class TemplateError(InvalidValueError):
 
 
 class ModelConfigError(ConstructsTritonError):
-    """A model configuration cannot be parsed; ``finding`` says where and why."""
+    """A model configuration cannot be parsed.
+
+    Args:
+        finding: Where, and why.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -82,7 +86,12 @@ class ModelConfigError(ConstructsTritonError):
 
 
 class RepositoryError(ConstructsTritonError):
-    """A model repository has errors; ``findings`` contains all of them."""
+    """A model repository has errors.
+
+    Args:
+        repository: Path or name of the repository.
+        findings: All of its errors.
+    """
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"
