@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.intrinsics import Template
