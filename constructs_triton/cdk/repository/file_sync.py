@@ -26,7 +26,7 @@ from constructs_triton.cdk.repository.sync_permissions import (
     read_statement,
 )
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.model_repository.uncompressed.names import name_problems
 

@@ -327,7 +327,7 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     shared = {f"custom_resource_handlers/{module}.py" for module in ("__init__", "response", "retries")}
     modules = (
         *("__init__", "handler", "content", "index", "manifest", "placement", "properties", "pruning"),
-        *("file_manifest", "file_placement"),
+        "file_placement",
     )
     assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
 
