@@ -72,20 +72,6 @@ class DeclaredVariant:
     startup_timeout_seconds: int | None
     containers: Sequence[DeclaredContainer]
 
-    @classmethod
-    def of(
-        cls, properties: Mapping[str, Any], containers: Sequence[DeclaredContainer] = ()
-    ) -> DeclaredVariant:
-        """Read properties in the form of CloudFormation, which is also that of ``DescribeEndpointConfig``."""
-        return cls(
-            name=str(properties.get("VariantName")),
-            model_name=properties.get("ModelName"),
-            weight=number_of(properties.get("InitialVariantWeight", 1.0)),
-            instance_type=properties.get("InstanceType"),
-            startup_timeout_seconds=number_of(properties.get(_STARTUP_TIMEOUT)),
-            containers=containers,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class DeclaredComponent:
@@ -170,9 +156,15 @@ class _Reader:
         )
 
     def _variant(self, variant: Mapping[str, Any]) -> DeclaredVariant:
-        if "ModelName" not in variant:
-            return DeclaredVariant.of(variant)
-        return DeclaredVariant.of(variant, self._containers(variant["ModelName"], variant["VariantName"]))
+        name, model = str(variant.get("VariantName")), variant.get("ModelName")
+        return DeclaredVariant(
+            name=name,
+            model_name=model,
+            weight=number_of(variant.get("InitialVariantWeight", 1)),
+            instance_type=variant.get("InstanceType"),
+            startup_timeout_seconds=number_of(variant.get(_STARTUP_TIMEOUT)),
+            containers=[] if model is None else self._containers(model, name),
+        )
 
     def _components(self, endpoint: str, config: Mapping[str, Any]) -> Iterator[DeclaredComponent]:
         for logical_id in self.stack.created(_COMPONENT):

@@ -15,7 +15,7 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, DeclaredVariant, hosts_components
+from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, hosts_components
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.local.sources.uncompressed import FileContent, check_names
@@ -92,14 +92,13 @@ class _Account:
     ) -> tuple[VariantSpec, ...]:
         return tuple(
             VariantSpec(
-                name=variant.name,
-                container=self._container(endpoint, properties),
-                weight=float(weights.get(variant.name, variant.weight)),
-                instance_type=variant.instance_type,
-                startup_timeout_seconds=variant.startup_timeout_seconds,
+                name=variant["VariantName"],
+                container=self._container(endpoint, variant),
+                weight=float(weights.get(variant["VariantName"], variant.get("InitialVariantWeight", 1.0))),
+                instance_type=variant.get("InstanceType"),
+                startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
             )
-            for properties in variants
-            for variant in [DeclaredVariant.of(properties)]
+            for variant in variants
         )
 
     def _components(self, endpoint: str, variants: Sequence[Mapping[str, Any]]) -> Iterator[ComponentSpec]:
