@@ -15,7 +15,8 @@ from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_files.onnx_graph import OnnxGraph, read_model
-from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, WireError
+from constructs_triton.model_files.protobuf_wire import MessageFile, WireError
+from constructs_triton.untrusted.budget import OverBudgetError
 
 __all__ = ["find_substitutes", "put_in_place"]
 
@@ -52,7 +53,7 @@ def put_in_place(models: Iterable[ModelFolder], substitutes: Mapping[str, Path])
             used[model.name] = substitutes[model.name]
             try:
                 _replace(model, used[model.name])
-            except (OSError, WireError, TooLargeError) as error:
+            except (OSError, WireError, OverBudgetError) as error:
                 raise LocalEndpointError(
                     f"--substitute {model.name}: {used[model.name]} cannot be read ({error}); export it again"
                 ) from error
