@@ -52,7 +52,7 @@ class TritonModelRepository(Construct):
         Models that a Python model calls (business logic scripting), by the caller:
         ``{"pipeline": ["scale"]}``. They are packed and loaded with the caller. Needed only where
         ``InferenceRequest(model_name=...)`` does not contain the name as a string.
-    ``serve_alone``
+    ``also_served``
         Models that others need, such as steps of an ensemble, and that get an archive of their own too.
     ``check``
         ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
@@ -86,7 +86,7 @@ class TritonModelRepository(Construct):
         *,
         source: ModelSource | None = None,
         calls: Mapping[str, Sequence[str]] | None = None,
-        serve_alone: Sequence[str] = (),
+        also_served: Sequence[str] = (),
         check: RepositoryCheck | None = None,
         bucket: s3.IBucket | None = None,
         prefix: str = DEFAULT_PREFIX,
@@ -110,7 +110,7 @@ class TritonModelRepository(Construct):
             removal_policy=removal_policy,
         ).checked()
         repository_check = RepositoryCheck.on() if check is None else check
-        loaded = None if source is None else load_source(source, CompositionOptions.of(calls, serve_alone))
+        loaded = None if source is None else load_source(source, CompositionOptions.of(calls, also_served))
         if isinstance(loaded, ArchivePrefix):
             _refuse_options_of_created_prefix(prefix_options)
         warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
