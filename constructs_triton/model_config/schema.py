@@ -23,7 +23,7 @@ _DESCRIPTOR = "model_config.binpb"
 @cache
 def message_class(name: str) -> Any:
     """Return the protobuf class of a message of the schema, such as ``ModelWarmup.Input``."""
-    from google.protobuf import message_factory  # noqa: PLC0415 - 20 ms, needed only once a config is read
+    from google.protobuf import message_factory
 
     return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))
 
@@ -59,7 +59,7 @@ def _data_types() -> dict[int, str]:
 
 @cache
 def _pool() -> DescriptorPool:
-    from google.protobuf.descriptor_pool import DescriptorPool  # noqa: PLC0415 - see message_class
+    from google.protobuf.descriptor_pool import DescriptorPool
 
     pool = DescriptorPool()
     pool.AddSerializedFile(resources.files(__package__).joinpath(_DESCRIPTOR).read_bytes())

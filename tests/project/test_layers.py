@@ -146,7 +146,7 @@ def _import_graph() -> dict[str, set[str]]:
     paths = {_dotted(path, each.parent): path for each in packages for path in each.rglob("*.py")}
     lazy = dict(pair for stub in PACKAGE.rglob("__init__.pyi") for pair in _lazy_names(stub))
     return {
-        module: {lazy.get(name, name) for name in _imports(path)} & paths.keys() - {module}
+        module: {lazy.get(name, name) for name in imported_names(path)} & paths.keys() - {module}
         for module, path in paths.items()
         if TEMPLATE not in path.parents
     }
