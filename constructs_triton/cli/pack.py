@@ -15,8 +15,8 @@ from constructs_triton import model_repository
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository import ModelRepository, PackedArchive
-    from constructs_triton.model_repository.packing import Progress
+    from constructs_triton.model_repository import ModelRepository
+    from constructs_triton.model_repository.packing import PackedArchive, Progress
 
 _SILENT_BYTES = 64 << 20  # less is packed in a fraction of a second, too fast for a progress bar
 
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refuse_errors(repository: ModelRepository) -> None:
     report = repository.check()
-    errors = model_repository.errors_left_by_packing(repository, report)
+    errors = repository.errors_after_packing(report)
     if errors:
         raise RepositoryError(str(repository.path), errors)
     for warning in report.warnings:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.model_config.backends import Backend
-from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, ModelFormat, describe
+from constructs_triton.model_files import describe
+from constructs_triton.model_files.model_file import ModelFile, ModelFormat
+from constructs_triton.model_files.trees import TREE_MODEL_FILES
 
 __all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
 
@@ -58,7 +60,7 @@ def _format_and_name(backend: Backend, config: Any | None) -> tuple[ModelFormat,
     if backend.backend == "tensorflow":
         return _TENSORFLOW.get(backend.platform)
     if backend.backend == "fil":
-        name = FILE_OF_TREE_MODEL.get(tree_model_type(config))
+        name = TREE_MODEL_FILES.get(tree_model_type(config))
         return None if name is None else ("tree", name)
     return _FORMATS.get(backend.backend)
 
@@ -94,7 +96,7 @@ def describe_file(
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
     if file.format == "tree" and path.is_dir():
-        path /= FILE_OF_TREE_MODEL[tree_model_type(config)]
+        path /= TREE_MODEL_FILES[tree_model_type(config)]
     if file.format == "dali" and not path.exists() and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and path.is_file() and path.stat().st_size > complete_bytes:

@@ -55,6 +55,6 @@ class Verification:
         return tuple(each.target_model for each in self._recorded().requests)
 
     def _recorded(self) -> RecordedRequests:
-        from constructs_triton_client.recorded_requests import RecordedRequests  # noqa: PLC0415 - NumPy
+        from constructs_triton_client.recorded_requests import RecordedRequests
 
         return RecordedRequests.from_file(self.requests)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from constructs_triton.measuring.load_test import Limits, StepResult
     from constructs_triton.measuring.load_test.open_loop import LiveFigures
+    from constructs_triton.measuring.load_test.step import Limits, StepResult
 
 __all__ = ["Progress"]
 

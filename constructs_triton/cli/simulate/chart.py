@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from constructs_triton.planning import Simulation
+from constructs_triton.planning.simulation_result import Simulation
 
 if TYPE_CHECKING:
     from rich.text import Text
