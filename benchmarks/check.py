@@ -22,7 +22,7 @@ from pathlib import Path
 from google.protobuf import text_format
 from onnx import TensorProto, helper
 
-from constructs_triton.model_config import new_model_config
+from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.cache_location import CACHE_DIRECTORY_VARIABLE

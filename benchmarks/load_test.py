@@ -24,9 +24,8 @@ from typing import Any
 
 from botocore.credentials import Credentials
 
-from constructs_triton.measuring.load_test import PreparedRequest
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
-from constructs_triton.measuring.load_test.prepared_requests import SigningScope
+from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope
 
 IN_FLIGHT = 16
 BODY = bytes(259)

@@ -9,7 +9,7 @@ from pathlib import Path
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.versions import parse_version
 from constructs_triton.findings import Finding, Severity
-from constructs_triton.model_config import Report
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton.untrusted.regular_files import read_regular

@@ -9,8 +9,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.operations import LibraryChange, ModelLibrary
+from constructs_triton.operations import ModelLibrary
 from constructs_triton.operations.aws_reader import make_session, reaching_aws
+from constructs_triton.operations.model_library import LibraryChange
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 _ACTIONS = {

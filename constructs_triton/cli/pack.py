@@ -16,8 +16,8 @@ from constructs_triton.untrusted.terminal import print_json, print_lines, print_
 from constructs_triton_client.visible_text import visible
 
 if TYPE_CHECKING:
-    from constructs_triton.model_repository import ModelRepository, PackedArchive
-    from constructs_triton.model_repository.packing import Progress
+    from constructs_triton.model_repository import ModelRepository
+    from constructs_triton.model_repository.packing import PackedArchive, Progress
 
 _SILENT_BYTES = 64 << 20  # less is packed in a fraction of a second, too fast for a progress bar
 
@@ -74,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _refuse_errors(repository: ModelRepository) -> None:
     report = repository.check()
-    errors = model_repository.errors_left_by_packing(repository, report)
+    errors = repository.errors_after_packing(report)
     if errors:
         raise RepositoryError(str(repository.path), errors)
     for warning in report.warnings:

@@ -20,7 +20,7 @@ from constructs_triton_client.wire.dtypes import dtype_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from constructs_triton.model_config import ModelFolder
+    from constructs_triton.model_config.folder import ModelFolder
 
 __all__ = ["Sample", "python_call", "sample_inputs"]
 

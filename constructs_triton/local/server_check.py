@@ -31,9 +31,9 @@ from constructs_triton.local.server.supervisor_process import supervisor_command
 from constructs_triton.local.server.unix_http import UnixHTTPConnection
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
 from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.model_config import format_model_config
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
+from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_repository import ModelRepository
 
 __all__ = ["ask_server"]

@@ -2,7 +2,6 @@
 
 __all__: list[str]
 
-from .builder.backend import Backend as Backend
 from .builder.backends import DaliBackend as DaliBackend
 from .builder.backends import FilBackend as FilBackend
 from .builder.backends import OnnxruntimeBackend as OnnxruntimeBackend
@@ -26,7 +25,6 @@ from .builder.lifecycle import ModelVersionPolicy as ModelVersionPolicy
 from .builder.lifecycle import ModelWarmup as ModelWarmup
 from .builder.optimization import ModelOptimizationPolicy as ModelOptimizationPolicy
 from .builder.scheduling import ModelDynamicBatching as ModelDynamicBatching
-from .builder.scheduling import ModelEnsembling as ModelEnsembling
 from .builder.scheduling import ModelQueuePolicy as ModelQueuePolicy
 from .builder.scheduling import ModelSequenceBatching as ModelSequenceBatching
 from .builder.tensors import BatchInput as BatchInput
@@ -34,9 +32,3 @@ from .builder.tensors import BatchOutput as BatchOutput
 from .builder.tensors import ModelInput as ModelInput
 from .builder.tensors import ModelOutput as ModelOutput
 from .builder.tensors import ModelTensorReshape as ModelTensorReshape
-from .ensemble import EnsembleGraph as EnsembleGraph
-from .folder import ModelFolder as ModelFolder
-from .report import Report as Report
-from .schema import new_model_config as new_model_config
-from .text import format_model_config as format_model_config
-from .text import parse_model_config as parse_model_config

@@ -10,7 +10,7 @@ from typing import Any
 
 from constructs_triton.model_config.backends import Backend
 from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_files import ModelFile, ModelTensor
+from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 
 __all__ = ["DEFAULT_MAX_BATCH_SIZE", "complete_core", "complete_from_onnx", "is_complete"]
 

@@ -22,6 +22,8 @@ CONFIG_FILE = "config.pbtxt"
 _NO_VERSIONS = frozenset({"warmup", "initial_state", "configs"})
 _STOLL = re.compile(r"[ \t\n\v\f\r]*([+-]?[0-9]+)")
 _INT64 = range(-(2**63), 2**63)
+# These load with an empty version directory: they have no file, or a parameter names it.
+_BACKENDS_WITHOUT_FILES = frozenset({"identity", "repeat", "square", "tensorrtllm"})
 
 
 class ModelFolder:
@@ -138,6 +140,18 @@ class ModelFolder:
                 if name == str(number) and name[0] != "-"
             )
         )
+
+    @property
+    def versions_to_create(self) -> tuple[str, ...]:
+        """The version directories that packing creates, where there is none and an empty one is enough."""
+        config = self.config
+        if self.versions or config is None:
+            return ()
+        if not (self.is_ensemble or config.backend in _BACKENDS_WITHOUT_FILES):
+            return ()
+        wanted = config.version_policy.specific.versions if config.HasField("version_policy") else ()
+        versions = tuple(str(version) for version in wanted) or ("1",)
+        return tuple(version for version in versions if version not in self.entries)
 
     # --- configuration ----------------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.model_config.backends import Backend
-from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, ModelFormat, describe
+from constructs_triton.model_files import describe
+from constructs_triton.model_files.model_file import ModelFile, ModelFormat
+from constructs_triton.model_files.trees import TREE_MODEL_FILES
 
 __all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
 
@@ -64,7 +66,7 @@ def _format_and_name(backend: Backend, config: Any | None) -> tuple[ModelFormat,
     if backend.backend == "tensorflow":
         return _TENSORFLOW.get(backend.platform)
     if backend.backend == "fil":
-        name = FILE_OF_TREE_MODEL.get(tree_model_type(config))
+        name = TREE_MODEL_FILES.get(tree_model_type(config))
         return None if name is None else ("tree", name)
     return _FORMATS.get(backend.backend)
 
@@ -100,7 +102,7 @@ def describe_file(
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
     if file.format == "tree" and os.path.isdir(path):
-        path /= FILE_OF_TREE_MODEL[tree_model_type(config)]
+        path /= TREE_MODEL_FILES[tree_model_type(config)]
     if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
     if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:

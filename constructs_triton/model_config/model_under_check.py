@@ -19,7 +19,7 @@ from constructs_triton.model_config.loaded_files import describe_file, file_to_l
 from constructs_triton.model_config.python_calls import ModelCalls
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.target import ArchiveContent, Target
-from constructs_triton.model_files import ModelFile
+from constructs_triton.model_files.model_file import ModelFile
 
 __all__ = ["ModelUnderCheck", "RepositoryContext"]
 

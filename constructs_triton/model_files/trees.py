@@ -15,9 +15,9 @@ from typing import BinaryIO
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton.model_files.other_formats import describe_by_content
 
-__all__ = ["FILE_OF_TREE_MODEL", "describe_tree"]
+__all__ = ["TREE_MODEL_FILES", "describe_tree"]
 
-FILE_OF_TREE_MODEL = {
+TREE_MODEL_FILES = {
     "xgboost": "xgboost.model",
     "xgboost_json": "xgboost.json",
     "xgboost_ubj": "xgboost.ubj",

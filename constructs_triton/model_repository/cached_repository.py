@@ -21,7 +21,7 @@ from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.cache_location import cache_directory
 from constructs_triton.model_repository.members import MAX_DEPTH
-from constructs_triton.model_repository.packing import ArchiveIdentity, errors_left_by_packing, identify
+from constructs_triton.model_repository.packing import ArchiveIdentity, identify
 from constructs_triton.model_repository.report_cache import ReportCache
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class CachedRepository:
 
     def _check(self, target: Target | None) -> dict[str, Any]:
         report = self.repository.check(target)
-        errors = errors_left_by_packing(self.repository, report)
+        errors = self.repository.errors_after_packing(report)
         return {"errors": _as_json(errors), "warnings": _as_json(report.warnings)}
 
     def _cached(self, question: str, compute: Callable[[], Any]) -> Any:

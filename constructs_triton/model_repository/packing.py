@@ -24,9 +24,7 @@ from constructs_triton.model_repository.members import Member, collect_members
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 if TYPE_CHECKING:
-    from constructs_triton.findings import Finding
     from constructs_triton.model_config.folder import ModelFolder
-    from constructs_triton.model_config.report import Report
     from constructs_triton.model_repository.repository import ModelRepository
 
 __all__ = [
@@ -34,7 +32,6 @@ __all__ = [
     "ArchiveIdentity",
     "PackedArchive",
     "Progress",
-    "errors_left_by_packing",
     "find_packed",
     "fingerprint",
     "identify",
@@ -45,11 +42,6 @@ ARCHIVE_SUFFIX = ".tar.gz"
 
 Progress = Callable[[int, int], None]
 """Called with the finished and the total bytes, from the thread that packs."""
-
-BACKENDS_WITHOUT_FILES = frozenset({"identity", "repeat", "square", "tensorrtllm"})
-"""Backends that load with an empty version directory: they have no file, or a parameter names it."""
-
-_NO_VERSION = "layout-no-version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +102,6 @@ def pack(
     members = members_of(repository, model_names)
     job = _Packing(members, Path(destination_directory), archive_name, compression_level, on_progress)
     return job.run(_Caches.of_user() if use_cache else None)
-
-
-def errors_left_by_packing(repository: ModelRepository, report: Report) -> tuple[Finding, ...]:
-    """Return the errors of a check that the packed archive still has.
-
-    A missing version directory of an ensemble is not one of them: git does not keep an empty directory, and
-    packing creates it.
-
-    Args:
-        repository: The repository that was checked.
-        report: Result of its check.
-    """
-    fixed = {model.path for model in repository.models.values() if _created_versions(model)}
-    return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
 
 
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
@@ -310,18 +288,6 @@ def members_of(repository: ModelRepository, model_names: Collection[str]) -> lis
     )
 
 
-def _version_directories(model: ModelFolder) -> list[str]:
+def _version_directories(model: ModelFolder) -> tuple[str, ...]:
     """The version directories to include even if they are empty or missing."""
-    return [str(version) for version in model.versions] or _created_versions(model)
-
-
-def _created_versions(model: ModelFolder) -> list[str]:
-    """The version directories that packing creates, where there is none and an empty one is enough."""
-    config = model.config
-    if model.versions or config is None:
-        return []
-    if not (model.is_ensemble or config.backend in BACKENDS_WITHOUT_FILES):
-        return []
-    wanted = config.version_policy.specific.versions if config.HasField("version_policy") else ()
-    versions = [str(version) for version in wanted] or ["1"]
-    return [version for version in versions if version not in model.entries]
+    return tuple(map(str, model.versions)) or model.versions_to_create

@@ -19,10 +19,12 @@ from constructs_triton.model_repository.composition import Composition, Composit
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 if TYPE_CHECKING:
+    from constructs_triton.findings import Finding
     from constructs_triton.model_config.report import Report
 
 __all__ = ["ModelRepository"]
 
+_NO_VERSION = "layout-no-version"
 _OF_A_FILE = "; for a model file, run `constructs-triton model new FILE`, or use ModelSource.from_model_file"
 
 
@@ -240,6 +242,18 @@ class ModelRepository:
             complete_bytes=self._complete_bytes,
         )
         return run_checks(context, str(self.path))
+
+    def errors_after_packing(self, report: Report) -> tuple[Finding, ...]:
+        """Return the errors of a check that the packed archives still have.
+
+        A missing version directory of an ensemble is not one of them: git does not keep an empty directory,
+        and packing creates it.
+
+        Args:
+            report: Result of :meth:`check`.
+        """
+        fixed = {model.path for model in self.models.values() if model.versions_to_create}
+        return tuple(error for error in report.errors if error.code != _NO_VERSION or error.path not in fixed)
 
     def _models_for(self, target: Target, front_end: bool) -> dict[str, ModelFolder]:
         """The models that the endpoint can load: only the one at the root, if any, and the default model."""

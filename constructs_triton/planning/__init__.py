@@ -7,7 +7,7 @@
     plans = plan_all(measurements, requirement, {"ml.g4dn.xlarge": 0.7364})   # one for each row
     best = cheapest(plans)                 # raises InvalidValueError if none meets the latency limit
 
-    scaling = Scaling(min_capacity=2, max_capacity=25, policies=(TargetTracking(target=667.5),))
+    scaling = read_scaling("cdk.out/Stack.template.json")
     result = simulate(Traffic.pattern("spike", low=2000, high=15000), scaling, best.fleet())
     result.failed, result.cost, result.advice
 
@@ -17,19 +17,9 @@ decimals they are written as, so rounding never adds an instance.
 
 from constructs_triton.planning.capacity import Plan, Requirement, cheapest, plan_all
 from constructs_triton.planning.measurements import Measurement, read_measurements
-from constructs_triton.planning.pareto import pareto_front
 from constructs_triton.planning.prices import read_prices
-from constructs_triton.planning.recommender import read_recommendations, write_measurements
-from constructs_triton.planning.scaling import (
-    Assumptions,
-    Fleet,
-    Scaling,
-    ScheduledAction,
-    StepScaling,
-    TargetTracking,
-)
+from constructs_triton.planning.scaling import Assumptions, Fleet
 from constructs_triton.planning.simulation import simulate
-from constructs_triton.planning.simulation_result import Simulation
 from constructs_triton.planning.template_scaling import read_scaling
 from constructs_triton.planning.traffic import Traffic, read_traffic
 
@@ -39,20 +29,12 @@ __all__ = [
     "Measurement",
     "Plan",
     "Requirement",
-    "Scaling",
-    "ScheduledAction",
-    "Simulation",
-    "StepScaling",
-    "TargetTracking",
     "Traffic",
     "cheapest",
-    "pareto_front",
     "plan_all",
     "read_measurements",
     "read_prices",
-    "read_recommendations",
     "read_scaling",
     "read_traffic",
     "simulate",
-    "write_measurements",
 ]

@@ -10,7 +10,9 @@ import threading
 import time
 from pathlib import Path
 
-from constructs_triton.measuring.load_test import Limits, PreparedRequest, StepRunner, StepSettings
+from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest
+from constructs_triton.measuring.load_test.step import Limits, StepSettings
+from constructs_triton.measuring.load_test.step_runner import StepRunner
 
 SERVER = """
 import asyncio, sys

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tritonclient.grpc import model_config_pb2
 
-from constructs_triton.model_config import new_model_config
+from constructs_triton.model_config.schema import new_model_config
 from constructs_triton_client.datatypes import DATATYPES
 from constructs_triton_client.errors import RequestEncodingError
 from constructs_triton_client.input_checks import check_inputs

@@ -15,8 +15,8 @@ import pytest
 from backports import tarfile
 from google.protobuf import json_format
 
-from constructs_triton.model_config import new_model_config
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
+from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 

@@ -15,9 +15,10 @@ import pytest
 from backports import tarfile
 from google.protobuf import json_format
 
-from constructs_triton.model_config import Report, new_model_config
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
+from constructs_triton.model_config.report import Report
+from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.target import Mode, Target
 from constructs_triton.model_files import onnx_shapes
 from constructs_triton.model_repository import ModelRepository

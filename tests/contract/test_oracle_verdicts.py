@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from backports import tarfile
 
-from constructs_triton.model_config import Report
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Mode, Target
 from constructs_triton.model_repository import ModelRepository
 

@@ -26,7 +26,8 @@ from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.python_source import PythonSource
 from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_files import describe
-from constructs_triton.model_repository import ModelRepository, inspect_archive
+from constructs_triton.model_repository import ModelRepository
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.planning.measurements import read_measurements
 from constructs_triton.planning.traffic import read_traffic
 from constructs_triton_client.model_index import ModelIndex

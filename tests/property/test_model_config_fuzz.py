@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from constructs_triton.errors import ModelConfigError
-from constructs_triton.model_config import format_model_config, new_model_config, parse_model_config
+from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_config.text import read_text_fault
+from constructs_triton.model_config.text import format_model_config, parse_model_config, read_text_fault
 from constructs_triton.model_repository import ModelRepository
 
 FRAGMENTS = (

@@ -11,7 +11,7 @@ from check_twins.onnx_models import relu
 from constructs_triton.cli import main
 from constructs_triton.errors import ModelConfigError, RepositoryError
 from constructs_triton.findings import Finding, Severity, format_findings
-from constructs_triton.model_config import parse_model_config
+from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
 
 CONFIG = 'backend: "onnxruntime"\nmax_batch_size: -1\ninstance_group { count: -2 }\n'

@@ -24,7 +24,7 @@ from aws_cdk import (
 from constructs import Construct
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.model_repository import PackedArchive
+from constructs_triton.model_repository.packing import PackedArchive
 from constructs_triton.model_repository.temporary_folders import partial_folder
 
 __all__ = [

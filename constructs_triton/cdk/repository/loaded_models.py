@@ -18,11 +18,16 @@ from constructs import Construct, IDependable
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
-from constructs_triton.model_repository import ModelRepository, PackedArchive, pack
+from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_outline import ArchiveOutline, outline_archive
 from constructs_triton.model_repository.cached_repository import CachedRepository, CheckedFindings
 from constructs_triton.model_repository.composition import CompositionOptions
-from constructs_triton.model_repository.packing import ARCHIVE_SUFFIX, ArchiveIdentity, find_packed
+from constructs_triton.model_repository.packing import (
+    ARCHIVE_SUFFIX,
+    ArchiveIdentity,
+    PackedArchive,
+    find_packed,
+)
 from constructs_triton.model_repository.temporary_folders import partial_folder
 
 __all__ = [

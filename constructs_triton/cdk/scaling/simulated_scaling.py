@@ -12,8 +12,9 @@ from constructs import Construct
 
 from constructs_triton.cdk.scaling.scalable_target import cfn_target
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.planning import Assumptions, Fleet, Simulation, Traffic
+from constructs_triton.planning import Assumptions, Fleet, Traffic
 from constructs_triton.planning import simulate as simulate_scaling
+from constructs_triton.planning.simulation_result import Simulation
 from constructs_triton.planning.template_scaling import scaling_of_resources
 
 __all__ = ["SimulatedScaling"]

@@ -12,20 +12,15 @@ from urllib.parse import urlsplit
 from constructs_triton.cli.load_test.arguments import add_arguments
 from constructs_triton.cli.load_test.progress import Progress
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test import (
-    Label,
-    Limits,
-    Search,
-    StepResult,
-    StepRunner,
-    StepSettings,
-    prepare,
-    write_results,
-)
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
+from constructs_triton.measuring.load_test.prepared_requests import prepare
+from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton.measuring.load_test.search import Search
+from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings
+from constructs_triton.measuring.load_test.step_runner import StepRunner
 from constructs_triton.measuring.load_test.target import describe_target
-from constructs_triton.measuring.plots import plot_load_test
 from constructs_triton.measuring.plots.figure import check_path
+from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning.csv_table import parse_measured_type
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_client import HttpTransport, SageMakerTransport
@@ -46,13 +41,13 @@ def run(arguments: argparse.Namespace) -> int:
     invocations = _invocations(arguments)
     if arguments.export_locust:
         return _export(arguments, invocations)
-    label = _label(arguments, transport)
+    metadata = _metadata(arguments, transport)
     # Shows what is wrong before the test, and loads each target model.
     for invocation in {str(each.options): each for _, each in invocations}.values():
         transport.invoke(invocation)
     test = _Test(arguments, transport, invocations)
     exit_code = test.run()
-    _write(arguments, label, test)
+    _write(arguments, metadata, test)
     return exit_code
 
 
@@ -109,7 +104,7 @@ def _export(arguments: argparse.Namespace, invocations: Any) -> int:
 # --- what is tested ---------------------------------------------------------------------------------------
 
 
-def _label(arguments: argparse.Namespace, transport: Any) -> Label:
+def _metadata(arguments: argparse.Namespace, transport: Any) -> BenchmarkMetadata:
     """Check that the test is safe, and name what it measures.
 
     Raises:
@@ -122,7 +117,7 @@ def _label(arguments: argparse.Namespace, transport: Any) -> Label:
         type_, source, count = _describe(arguments, transport, url)
     if arguments.instance_type:
         type_, source = _check_type(arguments.instance_type), "given"
-    return Label(
+    return BenchmarkMetadata(
         configuration=arguments.configuration or urlsplit(arguments.endpoint).netloc or arguments.endpoint,
         instance_type=type_,
         instance_type_source=source,
@@ -241,7 +236,7 @@ class _Test:
         )
 
 
-def _write(arguments: argparse.Namespace, label: Label, test: _Test) -> None:
+def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
         print_json({"best": test.best and test.best.to_dict(), "steps": steps})
@@ -249,8 +244,8 @@ def _write(arguments: argparse.Namespace, label: Label, test: _Test) -> None:
         print_lines(test.summary())
     if arguments.output:
         count = write_results(
-            arguments.output, label, test.steps, append=arguments.append, started=test.started
+            arguments.output, metadata, test.steps, append=arguments.append, started=test.started
         )
         print_note(f"wrote {count} rows to {arguments.output}")
     if arguments.plot and test.steps:
-        plot_load_test(test.steps, arguments.plot, test.limits, title=label.configuration)
+        plot_load_test(test.steps, arguments.plot, test.limits, title=metadata.configuration)

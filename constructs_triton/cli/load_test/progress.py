@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from constructs_triton.untrusted.terminal import print_lines
 
 if TYPE_CHECKING:
-    from constructs_triton.measuring.load_test import Limits, StepResult
     from constructs_triton.measuring.load_test.open_loop import LiveFigures
+    from constructs_triton.measuring.load_test.step import Limits, StepResult
 
 __all__ = ["Progress"]
 

@@ -15,18 +15,9 @@ from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_simulation
 from constructs_triton.measuring.plots.figure import check_path
-from constructs_triton.planning import (
-    Assumptions,
-    Fleet,
-    Scaling,
-    ScheduledAction,
-    Simulation,
-    TargetTracking,
-    Traffic,
-    read_scaling,
-    read_traffic,
-    simulate,
-)
+from constructs_triton.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
+from constructs_triton.planning.scaling import Scaling, ScheduledAction, TargetTracking
+from constructs_triton.planning.simulation_result import Simulation
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
 __all__ = ["add_arguments", "run"]

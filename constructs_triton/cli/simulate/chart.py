@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from constructs_triton.planning import Simulation
+from constructs_triton.planning.simulation_result import Simulation
 from constructs_triton.untrusted.terminal import Line
 
 __all__ = ["draw_simulation"]

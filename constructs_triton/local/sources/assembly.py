@@ -21,8 +21,7 @@ from constructs_triton.cloud_assembly.endpoints import (
 from constructs_triton.cloud_assembly.scaling import scalable_targets
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
 from constructs_triton.errors import LocalEndpointError, TemplateError
 from constructs_triton.local.sources.specs import (
     AsyncInferenceSpec,

@@ -10,12 +10,8 @@ from pathlib import Path
 from constructs_triton.errors import LocalEndpointError, RepositoryError
 from constructs_triton.local.sources.assembly import read_endpoints
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton.model_repository import (
-    ModelRepository,
-    errors_left_by_packing,
-    inspect_archive,
-    pack,
-)
+from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 
 __all__ = ["read_source"]
 
@@ -132,7 +128,7 @@ def _checked(path: Path) -> ModelRepository:
             f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
             "with one subfolder per model"
         )
-    errors = errors_left_by_packing(repository, repository.check())
+    errors = repository.errors_after_packing(repository.check())
     if errors:
         raise RepositoryError(str(path), errors)
     return repository

@@ -14,7 +14,7 @@ from pathlib import Path
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.step import StepResult, Verdict
 
-__all__ = ["Label", "write_results"]
+__all__ = ["BenchmarkMetadata", "write_results"]
 
 _HEADINGS = (
     "configuration",
@@ -34,7 +34,7 @@ _HEADINGS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Label:
+class BenchmarkMetadata:
     """What was measured.
 
     ``configuration``
@@ -65,7 +65,7 @@ class Label:
 
 def write_results(
     path: str | PathLike[str],
-    label: Label,
+    metadata: BenchmarkMetadata,
     steps: Iterable[StepResult],
     *,
     append: bool = False,
@@ -78,7 +78,7 @@ def write_results(
 
     Args:
         path: Path of the CSV file that planning reads.
-        label: What was measured.
+        metadata: What was measured.
         steps: Results of the steps.
         append: Whether to add the rows to an existing file instead of replacing it.
         started: Time in the column ``started``. Default: now, in UTC.
@@ -91,7 +91,7 @@ def write_results(
     missed = [step.rate for step in measured if step.verdict is Verdict.NOT_HELD]
     lowest_missed = min(missed, default=inf)
     time = (started or datetime.now(UTC)).isoformat(timespec="seconds")
-    rows = [_row(label, step, time) for rate, step in sorted(held.items()) if rate < lowest_missed]
+    rows = [_row(metadata, step, time) for rate, step in sorted(held.items()) if rate < lowest_missed]
     file = Path(path)
     is_new = not (append and file.exists())
     try:
@@ -112,15 +112,15 @@ def _check_headings(file: Path) -> None:
         raise InvalidValueError(f"{file}: has other columns than a load test writes; give another file")
 
 
-def _row(label: Label, step: StepResult, started: str) -> list[object]:
+def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[object]:
     return [
-        label.configuration,
-        label.instance_type,
-        _per_minute(step, label.instance_count),
+        metadata.configuration,
+        metadata.instance_type,
+        _per_minute(step, metadata.instance_count),
         step.latency_ms,
         step.p50_ms,
         "" if step.p99_ms is None else step.p99_ms,
-        label.instance_type_source,
+        metadata.instance_type_source,
         round(step.rate, 2),
         step.seconds,
         step.requests,

@@ -1,10 +1,9 @@
-"""Draws plans, load tests and simulations as SVG or PNG files. Needs the extra ``plots`` (matplotlib).
+"""Draws plans, measurements and simulations as SVG or PNG files. Needs the extra ``plots`` (matplotlib).
 
 Each function takes the path of the file to write; its ending sets the format: ``.svg``, ``.png`` or ``.pdf``.
 """
 
-from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.measuring.plots.plan_plot import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.simulation_plot import plot_simulation
 
-__all__ = ["plot_load_test", "plot_measurements", "plot_plans", "plot_simulation"]
+__all__ = ["plot_measurements", "plot_plans", "plot_simulation"]

@@ -7,7 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test import Limits, StepResult, Verdict
+from constructs_triton.measuring.load_test.step import Limits, StepResult, Verdict
 from constructs_triton.measuring.plots.figure import BLUE, GREEN, GREY, RED, draw, set_plain_ticks
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from constructs_triton.measuring.plots.figure import BLUE, GREY, RED, draw
-from constructs_triton.planning import Simulation
+from constructs_triton.planning.simulation_result import Simulation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -28,7 +28,9 @@ from constructs_triton.model_config.builder.derived_warmup import warmup_request
 from constructs_triton.model_config.builder.typed_message import TypedMessage
 from constructs_triton.model_config.loaded_files import file_to_load
 from constructs_triton.model_config.text import format_model_config
-from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile, describe
+from constructs_triton.model_files import describe
+from constructs_triton.model_files.model_file import ModelFile
+from constructs_triton.model_files.trees import TREE_MODEL_FILES
 
 __all__ = ["PYTHON_SYNTAX", "DerivedConfig", "derive"]
 
@@ -202,5 +204,5 @@ def _first_fields(file: ModelFile, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tree_type(path: Path) -> str:
-    types = {Path(name).suffix: model_type for model_type, name in FILE_OF_TREE_MODEL.items()}
+    types = {Path(name).suffix: model_type for model_type, name in TREE_MODEL_FILES.items()}
     return types[path.suffix]

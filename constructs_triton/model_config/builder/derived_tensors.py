@@ -15,7 +15,7 @@ from constructs_triton.model_config.builder.derived_warmup import TENSOR_EXAMPLE
 from constructs_triton.model_config.completion import complete_from_onnx
 from constructs_triton.model_config.loaded_files import tree_row_size
 from constructs_triton.model_config.schema import new_model_config
-from constructs_triton.model_files import ModelFile, ModelTensor
+from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__ = ["Derivation", "derive_tensors"]

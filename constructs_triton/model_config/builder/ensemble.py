@@ -38,6 +38,7 @@ _UNFINISHED = frozenset(
 class _Draft:
     name: str
     max_batch_size: int | None
+    max_inflight_requests: int
     inputs: tuple[ModelInput, ...] = ()
     outputs: tuple[ModelOutput, ...] = ()
     steps: tuple[PlannedStep, ...] = ()
@@ -62,12 +63,17 @@ class Ensemble:
         name: Name of the ensemble, which is that of its folder.
         max_batch_size: Largest batch. Required if some models have batching and others do not: 0, or a size
             up to the smallest. Default: the smallest value of the models.
+        max_inflight_requests: Number of requests that may be in one step at a time, for steps that produce
+            responses faster than the next step reads them. Only newer servers have this field. Default: no
+            limit.
 
     Raises:
-        InvalidValueError: the name is empty, or ``max_batch_size`` is not a whole number.
+        InvalidValueError: the name is empty, or a number is not a whole number.
     """
 
-    def __init__(self, name: str, *, max_batch_size: int | None = None) -> None:
+    def __init__(
+        self, name: str, *, max_batch_size: int | None = None, max_inflight_requests: int = 0
+    ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidValueError(f"ensemble: must have a name, got {name!r}; use the name of its folder")
         if isinstance(max_batch_size, bool) or not isinstance(max_batch_size, int | None):
@@ -75,7 +81,7 @@ class Ensemble:
                 f'ensemble "{name}": max_batch_size must be a whole number, got {max_batch_size!r}; '
                 "use a number of 0 or more, or omit it"
             )
-        self._draft = _Draft(name, max_batch_size)
+        self._draft = _Draft(name, max_batch_size, max_inflight_requests)
         self._raise_for_errors(unfinished=True)
 
     @property
@@ -269,7 +275,8 @@ class Ensemble:
             )
             for index in order
         ]
-        message = ModelEnsembling(step=steps).to_message()
+        limit = draft.max_inflight_requests
+        message = ModelEnsembling(step=steps, max_inflight_requests=limit).to_message()
         return _unchecked_config(
             name=draft.name,
             platform="ensemble",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_files import FaultCode
+from constructs_triton.model_files.model_file import FaultCode
 
 __all__: list[str] = []
 

@@ -10,7 +10,7 @@ from constructs_triton.facts.onnxruntime import onnx_runtime
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_files import ModelFile, ModelTensor
+from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []

@@ -8,7 +8,8 @@ from constructs_triton.model_config.loaded_files import tree_model_type, tree_ro
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
-from constructs_triton.model_files import FILE_OF_TREE_MODEL, ModelFile
+from constructs_triton.model_files.model_file import ModelFile
+from constructs_triton.model_files.trees import TREE_MODEL_FILES
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []
@@ -49,8 +50,8 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
     """
     value = tree_model_type(model.config)
     place = ("parameters", "model_type") if "model_type" in model.config_parameters else ()
-    if value not in FILE_OF_TREE_MODEL:
-        hint = did_you_mean(value, FILE_OF_TREE_MODEL, f"write one of {quoted(FILE_OF_TREE_MODEL)}")
+    if value not in TREE_MODEL_FILES:
+        hint = did_you_mean(value, TREE_MODEL_FILES, f"write one of {quoted(TREE_MODEL_FILES)}")
         yield Problem(f"{value} not recognized as a valid serialization format", place, hint)
     for file in model.model_files:
         if file.model_type not in ("", value):
@@ -59,7 +60,7 @@ def model_type(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _tree_hint(file: ModelFile) -> str:
-    name = FILE_OF_TREE_MODEL[file.model_type]
+    name = TREE_MODEL_FILES[file.model_type]
     hint = f"add {_PARAMETER % ('model_type', file.model_type)}"
     return hint if file.path.name == name else f'{hint}, and name the file "{name}"'
 

@@ -8,7 +8,7 @@ from typing import Any
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
-from constructs_triton.model_files import ModelFile
+from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton_client.spelling import did_you_mean, quoted
 
 __all__: list[str] = []

@@ -12,7 +12,7 @@ from check_twins.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton.local import server_check
-from constructs_triton.model_config import Report
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 

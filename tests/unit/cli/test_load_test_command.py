@@ -98,7 +98,7 @@ def test_interrupted_test_writes_what_it_has(
     server: NullServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """After Ctrl-C the finished steps are written, and the exit code is 130."""
-    from constructs_triton.measuring.load_test import StepRunner
+    from constructs_triton.measuring.load_test.step_runner import StepRunner
 
     measure = StepRunner.measure
 
@@ -126,7 +126,7 @@ def label(*words: str) -> Any:
     parser = argparse.ArgumentParser()
     load_test.add_arguments(parser)
     arguments = parser.parse_args(["pets", *INPUT, *words])
-    return load_test._label(arguments, None)
+    return load_test._metadata(arguments, None)
 
 
 def test_endpoint_in_aws_needs_yes_and_no_scaling(described: list[Target]) -> None:

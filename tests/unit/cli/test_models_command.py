@@ -15,7 +15,8 @@ from moto.server import ThreadedMotoServer
 
 from constructs_triton.cli import models
 from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
-from constructs_triton.model_repository import ModelRepository, fingerprint, pack
+from constructs_triton.model_repository import ModelRepository, pack
+from constructs_triton.model_repository.packing import fingerprint
 from constructs_triton.operations import model_prefix
 from constructs_triton.operations.model_prefix import find_prefix
 

@@ -13,7 +13,8 @@ import pytest
 
 from constructs_triton import model_repository
 from constructs_triton.cli import main
-from constructs_triton.model_repository import inspect_archive, pack
+from constructs_triton.model_repository import pack
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 
 ENSEMBLE_CONFIG = b"""
 platform: "ensemble"

@@ -14,8 +14,9 @@ import pytest
 from check_twins import TWINS, Files, code_of, write
 from check_twins.repositories import HEAD, one
 
-from constructs_triton.model_config import Report, checks
+from constructs_triton.model_config import checks
 from constructs_triton.model_config.checks import RULES, layout
+from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.errors import ModelConfigError
-from constructs_triton.model_config import format_model_config, new_model_config, parse_model_config
 from constructs_triton.model_config.locations import Locations
+from constructs_triton.model_config.schema import new_model_config
+from constructs_triton.model_config.text import format_model_config, parse_model_config
 from constructs_triton.model_repository import ModelRepository
 
 
@@ -127,7 +128,7 @@ def test_reading_a_configuration_imports_no_grpc() -> None:
     """Reading a configuration imports neither grpc nor NumPy."""
     program = (
         "import sys\n"
-        "from constructs_triton.model_config import parse_model_config\n"
+        "from constructs_triton.model_config.text import parse_model_config\n"
         "parse_model_config('max_batch_size: 3')\n"
         "bad = {'grpc', 'tritonclient', 'numpy', 'boto3', 'jsii', 'aws_cdk'} & set(sys.modules)\n"
         "assert not bad, bad\n"

@@ -6,8 +6,9 @@ import random
 import time
 from pathlib import Path
 
-from constructs_triton.model_config import EnsembleGraph, parse_model_config
 from constructs_triton.model_config.cycles import find_cycles
+from constructs_triton.model_config.ensemble import EnsembleGraph
+from constructs_triton.model_config.text import parse_model_config
 from constructs_triton.model_repository import ModelRepository
 
 

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from constructs_triton.model_files import ModelFile, ModelTensor, describe, onnx_judgement, onnx_shapes
+from constructs_triton.model_files import describe, onnx_judgement, onnx_shapes
+from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton.model_files.protobuf_wire import MessageFile, encode_varint
 from constructs_triton.untrusted.budget import OverBudgetError
 

@@ -11,7 +11,8 @@ from check_twins.torch_and_plan import plan, torchscript, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constructs_triton.model_files import ModelFile, describe
+from constructs_triton.model_files import describe
+from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton.model_files.wrong_content import recognize
 
 ARCHIVES = Path(__file__).parent / "torch_archives"

@@ -13,7 +13,8 @@ import pytest
 from sample_repositories import write_repository
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository import inspect_archive, pack
+from constructs_triton.model_repository import pack
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b"class TritonPythonModel: ...\n"}
 

@@ -18,7 +18,7 @@ import pytest
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.local.server.unpacking import _unpack_all, unpack
-from constructs_triton.model_repository import inspect_archive
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.untrusted.tar_reader import UnpackLimits
 

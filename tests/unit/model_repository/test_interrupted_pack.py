@@ -12,7 +12,8 @@ from pathlib import Path
 
 from sample_repositories import write_repository
 
-from constructs_triton.model_repository import inspect_archive, pack
+from constructs_triton.model_repository import pack
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
 
 FILES = {"net/config.pbtxt": b'backend: "python"\n', "net/1/model.py": b""}

@@ -15,15 +15,10 @@ import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_repository import (
-    ModelRepository,
-    archive_cache,
-    errors_left_by_packing,
-    fingerprint,
-    inspect_archive,
-    pack,
-)
+from constructs_triton.model_repository import ModelRepository, archive_cache, pack
 from constructs_triton.model_repository.archive import BLOCK_BYTES
+from constructs_triton.model_repository.archive_inspection import inspect_archive
+from constructs_triton.model_repository.packing import fingerprint
 
 PYTHON_CONFIG = b"""
 backend: "python"
@@ -125,7 +120,7 @@ def test_ensemble_gets_the_version_directory_that_git_dropped(tmp_path: Path) ->
     repository = write_repository(tmp_path / "r", {**NET, "both/config.pbtxt": ENSEMBLE_CONFIG})
     as_it_lies = repository.check(is_packed=False)
     assert [error.code for error in as_it_lies.errors] == ["layout-no-version"]
-    assert errors_left_by_packing(repository, as_it_lies) == ()
+    assert repository.errors_after_packing(as_it_lies) == ()
     dropped = pack(repository, repository.closure("both"), tmp_path / "out")
     (tmp_path / "r/both/1").mkdir()
     kept = pack(ModelRepository.from_directory(tmp_path / "r"), ["both", "net"], tmp_path / "out")
@@ -148,7 +143,7 @@ def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> Non
     """A Python model without a version directory is still an error: an empty one makes the server hang."""
     repository = write_repository(tmp_path / "r", {"net/config.pbtxt": PYTHON_CONFIG})
     assert names_in(pack(repository, ["net"], tmp_path / "out").path) == ["net", "net/config.pbtxt"]
-    assert errors_left_by_packing(repository, repository.check()) == repository.check().errors != ()
+    assert repository.errors_after_packing(repository.check()) == repository.check().errors != ()
 
 
 def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:

@@ -12,14 +12,8 @@ import pytest
 from botocore.validate import ParamValidator
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.planning import (
-    Requirement,
-    cheapest,
-    plan_all,
-    read_measurements,
-    read_recommendations,
-    write_measurements,
-)
+from constructs_triton.planning import Requirement, cheapest, plan_all, read_measurements
+from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.recommender_request import Phase, RecommenderRequest
 
 ROLE = "arn:aws:iam::111122223333:role/recommender"

@@ -14,9 +14,10 @@ from botocore.credentials import Credentials
 from null_server import NullServer, run_null_server
 
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
-from constructs_triton.measuring.load_test import Limits, PreparedRequest, StepRunner, StepSettings, prepare
 from constructs_triton.measuring.load_test.http_sender import HttpSender, Signer
-from constructs_triton.measuring.load_test.prepared_requests import SigningScope
+from constructs_triton.measuring.load_test.prepared_requests import PreparedRequest, SigningScope, prepare
+from constructs_triton.measuring.load_test.step import Limits, StepSettings
+from constructs_triton.measuring.load_test.step_runner import StepRunner
 from constructs_triton_client import HttpTransport, Invocation, SageMakerTransport
 
 OPTIONS = {"TargetModel": "cats and dogs.tar.gz", "InferenceComponentName": "pets"}

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test import (
-    Label,
+from constructs_triton.measuring.load_test.locust_file import format_locustfile
+from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
+from constructs_triton.measuring.load_test.step import (
     Limits,
+    Recording,
+    Sample,
     StepResult,
     StepSettings,
     evaluate,
-    write_results,
 )
-from constructs_triton.measuring.load_test.locust_file import format_locustfile
-from constructs_triton.measuring.load_test.step import Recording, Sample
 from constructs_triton.planning import read_measurements
 from constructs_triton_client import Invocation
 
@@ -62,9 +62,9 @@ def test_p99_needs_a_thousand_requests() -> None:
 def test_rows_are_what_plan_reads(tmp_path: Path) -> None:
     """Each rate that was held is a row, with the throughput of one instance, rounded down."""
     path = tmp_path / "benchmark.csv"
-    label = Label(configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3)
+    metadata = BenchmarkMetadata(configuration="fp16", instance_type="ml.g5.xlarge", instance_count=3)
     steps = [step(20, count=200), step(10), step(40, latency=0.5), step(20, count=601, seconds=30)]
-    assert write_results(path, label, steps, started=STARTED) == 2
+    assert write_results(path, metadata, steps, started=STARTED) == 2
     first, second = read_measurements(path)
     assert (str(first), str(second.invocations_per_minute)) == ("fp16 on ml.g5.xlarge", "400.6")
     assert second.latency_ms == 20
@@ -75,7 +75,7 @@ def test_rates_above_one_that_was_not_confirmed_are_left_out(tmp_path: Path) -> 
     """A rate that a longer step did not hold is not written, and no higher one."""
     path = tmp_path / "benchmark.csv"
     steps = [step(10), step(20), step(40), step(80, latency=0.5), step(40, latency=0.5), step(20)]
-    assert write_results(path, Label(configuration="a"), steps) == 2
+    assert write_results(path, BenchmarkMetadata(configuration="a"), steps) == 2
     assert [float(each.invocations_per_minute) for each in read_measurements(path)] == [600, 600]
 
 
@@ -83,19 +83,19 @@ def test_rows_are_appended_to_a_file_of_a_load_test(tmp_path: Path) -> None:
     """Several configurations are in one file; another file is not changed."""
     path = tmp_path / "benchmark.csv"
     for name in ("a", "b"):
-        write_results(path, Label(configuration=name), [step()], append=True)
+        write_results(path, BenchmarkMetadata(configuration=name), [step()], append=True)
     assert [each.configuration for each in read_measurements(path)] == ["a", "b"]
     path.write_text("something,else\n")
     with pytest.raises(InvalidValueError, match=r"has other columns than a load test writes"):
-        write_results(path, Label(configuration="c"), [step()], append=True)
+        write_results(path, BenchmarkMetadata(configuration="c"), [step()], append=True)
     with pytest.raises(InvalidValueError, match=r"cannot be written"):
-        write_results(tmp_path / "absent" / "b.csv", Label(configuration="c"), [step()])
+        write_results(tmp_path / "absent" / "b.csv", BenchmarkMetadata(configuration="c"), [step()])
 
 
-def test_label_needs_an_instance() -> None:
+def test_metadata_need_an_instance() -> None:
     """The throughput is divided by the instances."""
     with pytest.raises(InvalidValueError, match=r"instance_count: must be at least 1, got 0"):
-        Label(configuration="a", instance_count=0)
+        BenchmarkMetadata(configuration="a", instance_count=0)
 
 
 def test_locustfile_compiles_and_has_the_requests() -> None:

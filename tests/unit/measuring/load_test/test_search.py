@@ -11,9 +11,16 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test import Limits, Search, StepResult, StepSettings, evaluate
 from constructs_triton.measuring.load_test.arrivals import due_times
-from constructs_triton.measuring.load_test.step import Recording, Sample
+from constructs_triton.measuring.load_test.search import Search
+from constructs_triton.measuring.load_test.step import (
+    Limits,
+    Recording,
+    Sample,
+    StepResult,
+    StepSettings,
+    evaluate,
+)
 
 
 def queue_step(servers: int, seconds: float, limit_ms: float) -> Callable[[float, float], StepResult]:

@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test import Limits, StepResult, StepSettings, evaluate
-from constructs_triton.measuring.load_test.step import Recording, Sample
-from constructs_triton.measuring.plots import plot_load_test, plot_measurements, plot_plans
-from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, pareto_front, plan_all
+from constructs_triton.measuring.load_test.step import (
+    Limits,
+    Recording,
+    Sample,
+    StepResult,
+    StepSettings,
+    evaluate,
+)
+from constructs_triton.measuring.plots import plot_measurements, plot_plans
+from constructs_triton.measuring.plots.load_test_plot import plot_load_test
+from constructs_triton.planning import Measurement, Plan, Requirement, cheapest, plan_all
+from constructs_triton.planning.pareto import pareto_front
 
 
 def measured(name: str, per_minute: float, latency: float) -> Measurement:

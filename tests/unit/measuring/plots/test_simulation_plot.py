@@ -9,7 +9,9 @@ import pytest
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.measuring.plots import plot_simulation
-from constructs_triton.planning import Fleet, Scaling, Simulation, TargetTracking, Traffic, simulate
+from constructs_triton.planning import Fleet, Traffic, simulate
+from constructs_triton.planning.scaling import Scaling, TargetTracking
+from constructs_triton.planning.simulation_result import Simulation
 
 
 def simulation(pattern: str = "spike") -> Simulation:

@@ -53,6 +53,15 @@ def test_steps_are_wired_by_name_and_put_in_order() -> None:
     assert {step.model_version for step in built.ensemble_scheduling.step} == {-1}  # type: ignore[union-attr]
 
 
+def test_limit_of_requests_in_a_step_is_written() -> None:
+    """``max_inflight_requests`` is written with the steps, and left out by default."""
+    limited = Ensemble("e", max_inflight_requests=4).input("image").step(DECODE).output("pixels").to_config()
+    assert limited.ensemble_scheduling is not None
+    assert limited.ensemble_scheduling.max_inflight_requests == 4
+    unlimited = Ensemble("e").input("image").step(DECODE).output("pixels").to_config()
+    assert "max_inflight_requests" not in unlimited.to_text()
+
+
 def test_unread_outputs_stay_unmapped() -> None:
     """An output that nothing reads is left out; one output can go to a step and to the ensemble."""
     chatty = _model("chatty", "x", "y trace")
@@ -218,6 +227,10 @@ def test_batch_size_is_inferred_from_the_known_models() -> None:
             "set data_type and dims in the ModelInput",
         ),
         (lambda _: Ensemble("e", max_batch_size=True), "max_batch_size must be a whole number, got True"),
+        (
+            lambda _: Ensemble("e", max_inflight_requests=1.5),  # type: ignore[arg-type]
+            "ModelEnsembling.max_inflight_requests: does not fit its field, got 1.5",
+        ),
         (lambda _: Ensemble(""), "ensemble: must have a name, got ''"),
     ],
 )

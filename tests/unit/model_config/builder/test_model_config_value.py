@@ -13,7 +13,6 @@ import pytest
 from constructs_triton import model_config
 from constructs_triton.errors import InvalidValueError, ModelConfigError
 from constructs_triton.model_config import (
-    Backend,
     DaliBackend,
     FilBackend,
     ModelConfig,
@@ -30,8 +29,9 @@ from constructs_triton.model_config import (
     TensorrtBackend,
     TensorrtllmBackend,
     VllmBackend,
-    parse_model_config,
 )
+from constructs_triton.model_config.builder.backend import Backend
+from constructs_triton.model_config.text import parse_model_config
 
 # For values whose types are wrong on purpose, out of a type checker's sight.
 untyped: Any = model_config

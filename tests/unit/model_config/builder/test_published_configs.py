@@ -20,8 +20,8 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorflowBackend,
     TensorrtBackend,
-    parse_model_config,
 )
+from constructs_triton.model_config.text import parse_model_config
 
 IMAGE = [3, 224, 224]
 
