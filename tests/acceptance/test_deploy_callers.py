@@ -96,7 +96,7 @@ class Caller:
         folder = PROJECT / "examples/composition/function"
         answer = subprocess.run(
             command,
-            env={**environment, "PYTHONPATH": f"{PROJECT}:{folder}"},
+            env={**environment, "PYTHONPATH": str(folder)},
             check=True,
             stdout=subprocess.PIPE,
         ).stdout

@@ -1,4 +1,4 @@
-"""Every Python block in the README and the guides runs."""
+"""Every Python block in the READMEs and the guides runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import pytest
 from markdown_it import MarkdownIt
 
 PROJECT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+DOCUMENTS = [
+    PROJECT / "README.md",
+    PROJECT / "client" / "README.md",
+    *sorted((PROJECT / "docs").rglob("*.md")),
+]
 
 
 def _blocks() -> Iterator[object]:
     for document in DOCUMENTS:
         for token in MarkdownIt().parse(document.read_text()):
             if token.type == "fence" and token.info.split() == ["python"] and token.map:
-                yield pytest.param(token.content, id=f"{document.name}:{token.map[0] + 1}")
+                yield pytest.param(token.content, id=f"{document.relative_to(PROJECT)}:{token.map[0] + 1}")
 
 
 @pytest.mark.parametrize("block", list(_blocks()))
