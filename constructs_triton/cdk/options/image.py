@@ -55,11 +55,11 @@ class ContainerImage:
 class TritonImage(ABC):
     """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*`` function.
 
-    ``version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not known. The
-    checks of the models and the default ``inference_ami_version`` depend on it.
+    ``triton_version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not
+    known. The checks of the models and the default ``inference_ami_version`` depend on it.
     """
 
-    version: str | None
+    triton_version: str | None
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
@@ -168,7 +168,7 @@ def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType
 class DlcImage(TritonImage):
     """A prebuilt image of AWS."""
 
-    version: str
+    triton_version: str
 
     def _is_cpu_image(self, instance_type: InstanceType) -> bool:
         # If the instance type is a token, the GPU image is used, which also starts without a GPU.
@@ -177,19 +177,19 @@ class DlcImage(TritonImage):
     def _check(self, scope: Construct) -> None:
         region = Stack.of(scope).region
         if not is_token(region):
-            images.account(region, self.version)
+            images.account(region, self.triton_version)
         else:
-            images.require_regions(self.version)
+            images.require_regions(self.triton_version)
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region
         if not is_token(region):
-            account, suffix = images.account(region, self.version), images.dns_suffix(region)
+            account, suffix = images.account(region, self.triton_version), images.dns_suffix(region)
         else:
-            account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX
+            account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.version).tag(cpu=self._is_cpu_image(instance_type)),
+            images.image_version(self.triton_version).tag(cpu=self._is_cpu_image(instance_type)),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
@@ -199,7 +199,7 @@ class DlcImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _EcrImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     repository: ecr.IRepository
     tag_or_digest: str
 
@@ -210,7 +210,7 @@ class _EcrImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _RegistryImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     uri: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
@@ -219,7 +219,7 @@ class _RegistryImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _AssetImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     directory: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
@@ -234,7 +234,7 @@ class _AssetImage(TritonImage):
 class PackageImage(TritonImage):
     """The image of a model package, which ``ModelSource.from_model_package`` uses."""
 
-    version: str | None = None
+    triton_version: str | None = None
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         return ContainerImage("")
