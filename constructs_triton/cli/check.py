@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.versions import parse_version
+from constructs_triton.cli.argument_types import version_argument, whole_number
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
@@ -33,10 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="type of the SageMaker endpoint; adds SageMaker's rules (default: only Triton's rules)",
     )
     parser.add_argument(
-        "--gpus", type=_count, metavar="N", help="number of NVIDIA GPUs of the instance, 0 for a CPU instance"
+        "--gpus",
+        type=whole_number(RangeLimit(0, None)),
+        metavar="N",
+        help="number of NVIDIA GPUs of the instance, 0 for a CPU instance",
     )
     parser.add_argument(
-        "--image-version", type=_version, metavar="V", help="version of the Triton image, for example 26.05"
+        "--image-version",
+        type=version_argument,
+        metavar="V",
+        help="version of the Triton image, for example 26.05",
     )
     parser.add_argument(
         "--default-model",
@@ -59,21 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also load every model in the Triton server of nvidia-pytriton and print its answers",
     )
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, got {text}")
-    return value
-
-
-def _version(text: str) -> str:
-    try:
-        parse_version(text, "--image-version")
-    except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def run(arguments: argparse.Namespace) -> int:

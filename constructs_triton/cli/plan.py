@@ -9,7 +9,7 @@ from decimal import Decimal
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.argument_types import decimal_argument, price_argument
+from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
@@ -106,7 +106,7 @@ def _add_requirement(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-capacity",
-        type=int,
+        type=whole_number(),
         default=1,
         metavar="N",
         help="minimum number of instances (default: %(default)s)",
