@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from deploy_twice import (
     NOT_DEPLOYED,
-    PROJECT,
     deployable_stacks,
     live_through_deployments,
     project_apps,
@@ -17,6 +16,7 @@ from deploy_twice import (
     synthesize_apps,
 )
 from loopback_aws import Assembly, LoopbackAws
+from programs import PROJECT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_examples")]
 
