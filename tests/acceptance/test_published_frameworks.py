@@ -82,9 +82,7 @@ def test_bert_in_pytorch_and_in_the_place_of_tensorrt(systems: Path, pytorch: Pa
     printed = []
     for name, option in options.items():
         context = {"configuration": name, "instance_type": "ml.g4dn.xlarge"}
-        assembly = synthesize(
-            "bert_benchmark", tmp_path / name / "cdk.out", validates=False, systems=systems, **context
-        )
+        assembly = synthesize("bert_benchmark", tmp_path / name / "cdk.out", systems=systems, **context)
         with LocalEndpoint.from_assembly(assembly, endpoint=f"bert-{name}", **option) as local:
             words = [f"bert-{name}", "--endpoint-url", local.endpoint_url]
             printed.append(run_script("bert_benchmark", "invoke.py", *words, systems=systems))
@@ -111,7 +109,7 @@ def test_resnet_50_as_torchscript_and_in_the_place_of_the_plan(
     """The article's two values of ``TargetModel`` return the same scores, in JSON and in binary."""
     example = systems / "resnet_autoscaling"
     run(pytorch, example, "make_model_files.py", "--random")
-    assembly = synthesize("resnet_autoscaling", tmp_path / "cdk.out", validates=False, systems=systems)
+    assembly = synthesize("resnet_autoscaling", tmp_path / "cdk.out", systems=systems)
     substitutes = {"resnet_trt_v0.tar.gz/resnet": example / "model_files" / "model.onnx"}
     with LocalEndpoint.from_assembly(
         assembly, endpoint="resnet-mme-gpu", python=pytorch, substitutes=substitutes
@@ -178,7 +176,7 @@ def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_p
     run(dali, example, "make_dali.py", "--device", "cpu")
     network = example / "model_files" / "inception.onnx"
     run_script("small_network", "network_as_onnx.py", "inception", network, systems=systems)
-    assembly = synthesize("dali_inception", tmp_path / "cdk.out", validates=False, systems=systems)
+    assembly = synthesize("dali_inception", tmp_path / "cdk.out", systems=systems)
     labels = tmp_path / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
     with LocalEndpoint.from_assembly(
         assembly, endpoint="dali-inception", python=dali, substitutes={"inception_graphdef": network}
@@ -198,9 +196,7 @@ def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path
     picture = np.fromfile(systems / "dali_inception" / "picture.jpg", dtype=np.uint8)[np.newaxis]
     substitutes = {"inception_graphdef": tmp_path / "substitutes" / "inception_graphdef.onnx"}
     context = {"models": str(tmp_path / "models")}
-    assembly = synthesize(
-        "minilm_ensembles", tmp_path / "cdk.out", validates=False, systems=systems, **context
-    )
+    assembly = synthesize("minilm_ensembles", tmp_path / "cdk.out", systems=systems, **context)
     with LoopbackAws() as aws:
         aws.bootstrap()
         deployed = aws.deploy(assembly, "MinilmEnsembles")
