@@ -39,11 +39,12 @@ import sys, time
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3, aws_s3_assets as assets
 from constructs_triton import ModelSource, TritonModelRepository
+from constructs_triton.cdk.repository.model_repository import contents_of
 app = cdk.App(outdir=sys.argv[2])
 stack = cdk.Stack(app, "Benchmark", env=cdk.Environment(account="123456789012", region="eu-west-1"))
 bucket = s3.Bucket.from_bucket_name(stack, "Given", "models")
 warm = TritonModelRepository(stack, "Warm", source=ModelSource.from_directory(sys.argv[3]), bucket=bucket)
-warm.sync()
+contents_of(warm).prefix.sync()
 assets.Asset(stack, "WarmAsset", path=sys.argv[3])
 begun = time.perf_counter()
 """
@@ -52,7 +53,7 @@ OURS = (
     + """
 source = ModelSource.from_directory(sys.argv[1])
 repository = TritonModelRepository(stack, "Models", source=source, bucket=bucket, prefix="big/")
-repository.sync()
+contents_of(repository).prefix.sync()
 elapsed = time.perf_counter() - begun
 app.synth()
 import pathlib

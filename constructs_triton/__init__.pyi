@@ -35,7 +35,6 @@ from .cdk.options.environment import TritonEnvironment as TritonEnvironment
 from .cdk.options.image import TritonImage as TritonImage
 from .cdk.options.variant_options import TritonVariant as TritonVariant
 from .cdk.options.variant_options import VariantOptions as VariantOptions
-from .cdk.options.verification import Verification as Verification
 from .cdk.repository.archive_assets import ArchiveAsset as ArchiveAsset
 from .cdk.repository.compression_type import CompressionType as CompressionType
 from .cdk.repository.model_repository import TritonModelRepository as TritonModelRepository

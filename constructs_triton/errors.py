@@ -4,7 +4,8 @@
 
     ConstructsTritonError
     ├── InvalidValueError (ValueError)        a property or argument is out of range, malformed or unknown
-    │   └── FactNotFoundError                 nothing is published about a region, image or instance type
+    │   ├── FactNotFoundError                 nothing is published about a region, image or instance type
+    │   └── TemplateError                     a synthesized template cannot be read or evaluated
     ├── ModelConfigError                      a config.pbtxt cannot be parsed
     ├── RepositoryError                       a model repository has errors; carries all findings
     ├── ArchiveError                          a model archive cannot be written or read
@@ -60,6 +61,7 @@ __all__ = [
     "RepositoryError",
     "RequestEncodingError",
     "ResponseDecodingError",
+    "TemplateError",
 ]
 
 
@@ -67,8 +69,16 @@ class FactNotFoundError(InvalidValueError):
     """Nothing is published about this region, image version or instance type."""
 
 
+class TemplateError(InvalidValueError):
+    """A synthesized template cannot be read, or has a value that is known only at deployment."""
+
+
 class ModelConfigError(ConstructsTritonError):
-    """A model configuration cannot be parsed; ``finding`` says where and why."""
+    """A model configuration cannot be parsed.
+
+    Args:
+        finding: Where, and why.
+    """
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(str(finding))
@@ -76,7 +86,12 @@ class ModelConfigError(ConstructsTritonError):
 
 
 class RepositoryError(ConstructsTritonError):
-    """A model repository has errors; ``findings`` contains all of them."""
+    """A model repository has errors.
+
+    Args:
+        repository: Path or name of the repository.
+        findings: All of its errors.
+    """
 
     def __init__(self, repository: str, findings: Sequence[Finding]) -> None:
         count = f"{len(findings)} error{'s' if len(findings) != 1 else ''}"

@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from constructs_triton.errors import ConstructsTritonError
+from constructs_triton.errors import ConstructsTritonError, RepositoryError
+from constructs_triton.untrusted.terminal import print_error, print_json, print_note
 
 __all__ = ["main"]
 
@@ -72,14 +73,17 @@ EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code: 0 success, 1 errors were found, 2 wrong arguments."""
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(words).parse_args(words)
     try:
+        arguments = _parser(words).parse_args(words)
         code = int(COMMANDS[arguments.command].load().run(arguments))
         sys.stdout.flush()  # here, because an error that Python meets when it exits cannot be caught
         return code
+    except _WrongArgumentsError as error:
+        print_note(*error.usage.splitlines(), f"{error.program}: error: {error}")
+        raise SystemExit(_fail(error, words, EXIT_USAGE)) from None  # as argparse does
     except ConstructsTritonError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return EXIT_ERRORS
+        print_error(error)
+        return _fail(error, words, EXIT_ERRORS)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -87,8 +91,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FINE
     except OSError as error:
-        print(f"error: {_where(error, arguments.command)}: {_reason(error)}; {_CHECK_PATH}", file=sys.stderr)
-        return EXIT_ERRORS
+        message = f"{_where(error, words[0])}: {_reason(error)}; {_CHECK_PATH}"
+        print_error(message)
+        return _fail(message, words, EXIT_ERRORS)
+
+
+def _fail(error: object, words: Sequence[str], code: int) -> int:
+    """Print a failure for a program that reads JSON, and return the exit code."""
+    if "--json" in words:
+        findings = error.findings if isinstance(error, RepositoryError) else ()
+        print_json({"error": str(error), "findings": [finding.to_dict() for finding in findings]})
+    return code
 
 
 def _where(error: OSError, command: str) -> str:
@@ -100,11 +113,20 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
+class _WrongArgumentsError(Exception):
+    def __init__(self, parser: argparse.ArgumentParser, message: str) -> None:
+        super().__init__(message)
+        self.program, self.usage = parser.prog, parser.format_usage()
+
+
 class _Parser(argparse.ArgumentParser):
     """A parser that takes no abbreviated options, because a new option could change what one stands for."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(allow_abbrev=False, **settings)
+
+    def error(self, message: str) -> NoReturn:
+        raise _WrongArgumentsError(self, message)
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:

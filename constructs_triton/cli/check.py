@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
@@ -15,10 +13,11 @@ from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository.repository import ModelRepository
 from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton.untrusted.terminal import Line, print_json, print_lines
 
 EXIT_FINE, EXIT_ERRORS = 0, 1
-_COLOURS = {Severity.ERROR: "\x1b[1;31m", Severity.WARNING: "\x1b[1;33m"}
-_BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
+_COLOURS = {Severity.ERROR: "1;31", Severity.WARNING: "1;33"}
+_BOLD, _DIM = "1", "2"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,65 +117,45 @@ def _print_json(report: Report, answers: dict[str, str] | None) -> None:
     }
     if answers is not None:
         document["server"] = answers
-    print(json.dumps(document, indent=2))
+    print_json(document)
 
 
 def _print_text(report: Report, root: Path, answers: dict[str, str] | None) -> None:
-    paint = _painter()
     for finding in report.findings:
-        print("\n".join(_block(finding, root, paint)))
-    print(paint(_summary(report), _BOLD))
-    for line in report.not_checked:
-        print(f"  {_visible(line)}")
-    for name, answer in (answers or {}).items():
-        print(f"server: {name}: {answer}")
+        print_lines(*_block(finding, root))
+    print_lines([(_summary(report), _BOLD)])
+    print_lines(*(f"  {line}" for line in report.not_checked))
+    print_lines(*(f"server: {name}: {answer}" for name, answer in (answers or {}).items()))
 
 
-class _Painter:
-    def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
-
-    def __call__(self, text: str, colour: str) -> str:
-        return f"{colour}{text}{_RESET}" if self.enabled else text
-
-
-def _painter() -> _Painter:
-    """Colour on a terminal, unless ``NO_COLOR`` is set (https://no-color.org)."""
-    return _Painter(
-        sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    )
-
-
-def _block(finding: Finding, root: Path, paint: _Painter) -> list[str]:
-    severity = paint(f"{finding.severity.value}[{finding.code}]", _COLOURS[finding.severity])
-    lines = [f"{paint(finding.location, _BOLD)}: {severity}: {_visible(finding.message)}"]
-    lines += _excerpt(finding, root, paint)
+def _block(finding: Finding, root: Path) -> Iterator[Line]:
+    severity = (f"{finding.severity.value}[{finding.code}]", _COLOURS[finding.severity])
+    yield [(finding.location, _BOLD), ": ", severity, f": {finding.message}"]
+    yield from _excerpt(finding, root)
     if finding.hint:
-        lines.append(f"    {paint('hint:', _BOLD)} {_visible(finding.hint)}")
-    return lines
+        yield ["    ", ("hint:", _BOLD), f" {finding.hint}"]
 
 
-def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
-    """Return the line of a finding with a caret below the column; a long line is cut."""
+def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
+    """Yield the line of a finding with a caret below the column; a long line is cut."""
     if finding.line is None:
-        return []
+        return
     try:
         content = read_regular(root / finding.path).decode("utf-8", "replace")
     except OSError:
-        return []
+        return
     lines = content.split("\n")
     if finding.line > len(lines):
-        return []
+        return
     text, column = lines[finding.line - 1].rstrip("\r"), (finding.column or 1) - 1
     start = max(0, column - 60)
-    shown = _visible(text[start : start + 100])
-    caret = paint("^", _COLOURS[finding.severity])
     gutter = f"{finding.line:>4} | "
-    return [f"{paint(gutter, _DIM)}{shown}", " " * len(gutter) + " " * (column - start) + caret]
+    yield [(gutter, _DIM), _one_column_each(text[start : start + 100])]
+    yield [" " * len(gutter) + " " * (column - start), ("^", _COLOURS[finding.severity])]
 
 
-def _visible(text: str) -> str:
-    """Replace control characters. A tab becomes one blank, so that the caret is in the right column."""
+def _one_column_each(text: str) -> str:
+    """Replace control characters by one character each, so that the caret is in the right column."""
     return "".join(
         character if character.isprintable() else " " if character == "\t" else "?" for character in text
     )

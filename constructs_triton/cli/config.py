@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +13,10 @@ from constructs_triton.model_config.builder.description import ConfigDescription
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_config import complete
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
+    pass
 
 
 _PIPE_WIDTH = 160
@@ -49,10 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the configurations and return 0."""
     described = list(_described(arguments.path, arguments.model))
     if arguments.json:
-        json.dump({"models": [item.to_dict() for item in described]}, sys.stdout, indent=2)
-        print()
+        print_json({"models": [item.to_dict() for item in described]})
     elif arguments.mermaid:
-        print(_mermaid(arguments.path, described))
+        print_lines(*_mermaid(arguments.path, described).split("\n"))
     else:
         print_tables(described)
     return 0
@@ -117,59 +114,32 @@ def _mermaid(path: Path, described: list[ConfigDescription]) -> str:
 
 def print_tables(described: list[ConfigDescription]) -> None:
     """Print the settings, tensors and graph of each configuration."""
-    console = _console()
     for index, item in enumerate(described):
         if index:
-            console.print()
-        _print_one(console, item)
+            print_lines("")
+        _print_one(item)
 
 
-def _console() -> Console:
-    from rich.console import Console
-
-    # A pipe has no width, and a wrapped name could not be copied.
-    return Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _PIPE_WIDTH)
-
-
-def _print_one(console: Console, item: ConfigDescription) -> None:
-    console.print(item.name, style="bold")
+def _print_one(item: ConfigDescription) -> None:
+    print_lines([(item.name, "1")])
     if item.settings:
         rows = [(name, value, "filled in" if name in item.filled_in else "") for name, value in item.settings]
-        console.print(_table(("field", "value", ""), rows))
-    if item.tensors:
-        console.print(_tensors(item))
+        print_table(("field", "value", ""), rows, box="SIMPLE_HEAD")
+    print_tensors(item)
     if item.graph is not None:
-        console.print(item.graph.to_text(), soft_wrap=True)
-    for note in item.notes:
-        console.print(f"note: {note}", soft_wrap=True)
+        print_lines(*item.graph.to_text().split("\n"))
+    print_lines(*(f"note: {note}" for note in item.notes))
 
 
 def print_tensors(described: ConfigDescription) -> None:
     """Print the table of inputs and outputs."""
     if described.tensors:
-        _console().print(_tensors(described))
-
-
-def _tensors(item: ConfigDescription) -> Table:
-    rows = [
-        (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
-        for tensor in item.tensors
-    ]
-    return _table(("tensor", "name", "data_type", "shape", "notes"), rows)
+        rows = (
+            (tensor.direction, tensor.name, tensor.data_type, _shape(tensor.shape), tensor.notes)
+            for tensor in described.tensors
+        )
+        print_table(("tensor", "name", "data_type", "shape", "notes"), rows, box="SIMPLE_HEAD")
 
 
 def _shape(shape: tuple[int | str, ...]) -> str:
     return f"[{', '.join(str(size) for size in shape)}]"
-
-
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for title in header:
-        table.add_column(title, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table

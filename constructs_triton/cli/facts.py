@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -16,6 +14,7 @@ from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.facts.versions import is_at_least, parse_version
 from constructs_triton.findings import Finding, Severity, format_findings
+from constructs_triton.untrusted.terminal import print_json, print_note, print_table
 
 __all__ = ["add_arguments", "run"]
 
@@ -59,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_environment(arguments)
     answer, findings = _image(arguments) if arguments.topic == "image" else _instance(arguments)
     if arguments.json:
-        print(json.dumps({**answer, "findings": [finding.to_dict() for finding in findings]}, indent=2))
+        print_json({**answer, "findings": [finding.to_dict() for finding in findings]})
     else:
-        _print_table(("fact", "value"), answer.items())
+        print_table(("fact", "value"), ((name, _shown(value)) for name, value in answer.items()))
         if findings:
-            print(format_findings(findings), file=sys.stderr)
+            print_note(*format_findings(findings).split("\n"))
     return 1 if any(finding.severity is Severity.ERROR for finding in findings) else 0
 
 
@@ -102,10 +101,10 @@ def _run_environment(arguments: argparse.Namespace) -> int:
         parse_version(arguments.version, "--version")
     rows = [asdict(row) for row in variables().values() if _reads(asdict(row), arguments.version)]
     if arguments.json:
-        print(json.dumps(rows, indent=2))
+        print_json(rows)
         return 0
     columns = ("keyword", "name", "since", "default", "meaning")
-    _print_table(columns, ([row[column] for column in columns] for row in rows))
+    print_table(columns, ([_shown(row[column]) for column in columns] for row in rows))
     return 0
 
 
@@ -113,18 +112,6 @@ def _reads(row: Mapping[str, Any], version: str | None) -> bool:
     if version is None:
         return True
     return is_at_least(version, row["since"]) and not (row["until"] and is_at_least(version, row["until"]))
-
-
-def _print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        table.add_row(*(_shown(value) for value in row))
-    Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False, markup=False).print(table)
 
 
 def _shown(value: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import constructs_triton_client
 from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.cli.tensor_options import read_shapes
-from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.errors import InvalidValueError, InvocationError
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> int:
         ) from error
     if arguments.record is not None:
         _record(arguments, arrays, datatypes, result)
-    print(json.dumps(describe(result), indent=2)) if arguments.as_json else _print_table(result)
+    print_json(describe(result)) if arguments.as_json else _print_result(result)
     if not arguments.as_json and not arguments.inputs:
         _print_python_call(arguments, inputs)
     return 0
@@ -165,9 +165,10 @@ def _names_of_archive(target_model: str) -> list[str]:
 def _print_python_call(arguments: argparse.Namespace, inputs: Any) -> None:
     from constructs_triton.cli.sample_inputs import python_call
 
-    print("The same request in Python, with zeros:\n")
+    print_lines("The same request in Python, with zeros:", "")
     options = _client_options(arguments)
-    print(python_call(arguments.endpoint, options, inputs, _invoke_options(arguments)))
+    call = python_call(arguments.endpoint, options, inputs, _invoke_options(arguments))
+    print_lines(*call.split("\n"))
 
 
 def _lacks_batch_axis(message: str) -> bool:
@@ -259,22 +260,14 @@ def _nest(values: list[Any], shape: tuple[int, ...]) -> Any:
     return array.reshape(shape).tolist()
 
 
-def _print_table(result: InferenceResult) -> None:
-    try:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ImportError:
-        raise MissingDependencyError("rich is not installed; run `pip install rich`, or use --json") from None
-
+def _print_result(result: InferenceResult) -> None:
     milliseconds = f", {result.latency_seconds * 1e3:.1f} ms" if result.latency_seconds is not None else ""
-    table = Table(title=f"{result.model_name} version {result.model_version}{milliseconds}")
-    for column in ("output", "datatype", "shape", "values"):
-        table.add_column(column, overflow="fold")
-    for entry in describe(result)["outputs"]:
-        values = [Text(str(entry[key])) for key in ("name", "datatype", "shape")]
-        table.add_row(*values, Text(_shorten(result[entry["name"]])))
-    Console().print(table)
+    rows = (
+        (entry["name"], entry["datatype"], entry["shape"], _shorten(result[entry["name"]]))
+        for entry in describe(result)["outputs"]
+    )
+    title = f"{result.model_name} version {result.model_version}{milliseconds}"
+    print_table(("output", "datatype", "shape", "values"), rows, title=title, box="HEAVY_HEAD")
 
 
 def _shorten(array: NDArray[Any]) -> str:

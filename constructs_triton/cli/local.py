@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from constructs_triton.cli.argument_types import number, pair_argument, whole_number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
-from constructs_triton.local.stand_ins.substitutes import read_substitutes
+from constructs_triton.local.options import Option, RunOptions, run_options
+from constructs_triton.local.stand_ins.substitutes import find_substitutes
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
     from constructs_triton.local.gateway.inference_components import LocalComponent
     from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
-    from constructs_triton.local.run import RunOptions
     from constructs_triton.local.sources.specs import ContainerSpec
 
 __all__ = ["add_arguments", "run"]
@@ -35,17 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Ctrl-C stops everything.",
     )
     _add_sources(up)
-    _add_server(up)
-    _add_limits(up)
-    # fmt: off
-    up.add_argument("--bucket-folder", type=Path, metavar="DIR",
-                    help="folder in place of S3, with a subfolder per bucket, for asynchronous endpoints and "
-                         "archives of multi-model endpoints")
-    up.add_argument("--json", action="store_true",
-                    help="print one line of JSON instead of text when the endpoints are ready")
-    # fmt: on
-    _add_containers(up)
-    _add_endings(up)
+    for name, (annotation, option) in run_options().items():
+        up.add_argument(option.flag, dest=name, **_form(annotation, option), help=_help(option))
+    _add_output_and_end(up)
 
 
 def _add_sources(up: argparse.ArgumentParser) -> None:
@@ -57,76 +48,53 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
     up.add_argument("--aws-endpoint-url", metavar="URL",
                     help="run the endpoints that are deployed at this AWS API, with their archives from S3")
     up.add_argument("--stack", metavar="NAME", help="run only the endpoints of this stack")
-    up.add_argument("--endpoint", metavar="NAME",
-                    help="run only this endpoint; for a repository or an archive, the endpoint's name")
     up.add_argument("--model", metavar="NAME",
                     help="model to serve, for a repository or an archive with several models")
     up.add_argument("--multi-model", action="store_true",
                     help="serve all top-level models of a repository, or all archives of a folder; "
                          "callers choose one with TargetModel")
-    # fmt: on
-
-
-def _add_server(up: argparse.ArgumentParser) -> None:
-    """Declare the address, and the programs and files that the models run with."""
-    # fmt: off
-    up.add_argument("--port", type=_port, default=8080, metavar="PORT",
-                    help="port on 127.0.0.1, 0 for any free port (default: 8080)")
-    up.add_argument("--python", type=Path, metavar="PATH",
-                    help="Python that runs the models, with their packages and NumPy below 2 "
-                         "(default: this one)")
-    up.add_argument("--tritonserver", type=Path, metavar="PATH",
-                    help="tritonserver executable to use instead of the one of nvidia-pytriton, "
-                         "for example for other backends")
     up.add_argument("--watch", action="store_true",
                     help="when files below PATH change, start the endpoints again with the new files; the "
                          "previous models serve until the new ones are ready")
-    up.add_argument("--substitute", action="append", default=[], metavar="NAME=PATH",
-                    help="run an ONNX file, or a folder with a Python model.py, in the place of the model "
-                         "NAME, for example of a TensorRT plan; ARCHIVE.tar.gz/NAME chooses the "
-                         "archive of a multi-model endpoint; may be repeated")
-    up.add_argument("--no-stand-ins", action="store_true",
-                    help="refuse models whose backend the server does not have, instead of running them "
-                         "with the framework's Python package")
     # fmt: on
 
 
-def _add_limits(up: argparse.ArgumentParser) -> None:
-    """Declare the memory, and how long starting and answering may take."""
-    # fmt: off
-    up.add_argument("--memory-limit", type=_mebibytes, metavar="MIB",
-                    help="memory of each multi-model endpoint in MiB; above it, the least recently used "
-                         "model is unloaded (default: 70 percent of the free memory, shared equally)")
-    up.add_argument("--startup-timeout", type=_seconds, metavar="SECONDS",
-                    help="how long a server may take to start (default: the template's timeout, else 120; "
-                         "with --engine 480)")
-    up.add_argument("--invocation-timeout", type=_seconds, default=60.0, metavar="SECONDS",
-                    help="how long a container may take to answer (default: 60, as on SageMaker)")
-    up.add_argument("--wake-delay", type=_seconds_or_zero, default=5.0, metavar="SECONDS",
-                    help="how long an inference component whose scaling starts at zero copies has no "
-                         "capacity after its first call; 0 for not at all (default: 5; in AWS minutes)")
-    # fmt: on
+def _form(annotation: Any, option: Option) -> dict[str, Any]:
+    """Return argparse's words for an option of a type: how its value is written, read and kept."""
+    kinds = {get_origin(each) or each: each for each in get_args(annotation)}
+    if bool in kinds:
+        return {"action": "store_false" if _is_negative(option) else "store_true", "default": None}
+    if Literal in kinds:
+        return {"choices": get_args(kinds[Literal])}
+    if Mapping in kinds:
+        return {
+            "action": "append",
+            "type": pair_argument(option.metavar, option.example),
+            "metavar": option.metavar,
+        }
+    reader: Any = Path if Path in kinds else str
+    if int in kinds or float in kinds:
+        reader = whole_number(option.limit) if int in kinds else number(option.limit)
+    return {"type": reader, "metavar": option.metavar}
 
 
-def _add_containers(up: argparse.ArgumentParser) -> None:
-    """Declare what runs a container, and how it is kept apart from this machine."""
-    # fmt: off
-    up.add_argument("--engine", choices=("docker", "podman"),
-                    help="run the template's images in containers instead of the Triton server of "
-                         "nvidia-pytriton; needs no Linux")
-    up.add_argument("--image", type=_image, action="append", default=[], metavar="NAME=IMAGE", dest="images",
-                    help="with --engine, the image for an endpoint, for ENDPOINT/VARIANT, for "
-                         "ENDPOINT/COMPONENT, or in place of another image; may be repeated")
-    up.add_argument("--no-private-mounts", action="store_true",
-                    help="do not mount each server's models at /opt/ml")
-    up.add_argument("--allow-open-ports", action="store_true",
-                    help="if the platform has no private addresses, let the servers listen on all network "
-                         "interfaces; anyone who can reach the machine can then load code into them")
-    # fmt: on
+def _help(option: Option) -> str:
+    text = f"do not {option.text}" if _is_negative(option) else option.text
+    text += "; may be repeated" if option.example else ""
+    return f"{text} (default: {option.default})" if option.default else text
 
 
-def _add_endings(parser: argparse.ArgumentParser) -> None:
-    """Declare what ends a run before Ctrl-C."""
+def _is_negative(option: Option) -> bool:
+    return option.flag.startswith("--no-")
+
+
+def _add_output_and_end(parser: argparse.ArgumentParser) -> None:
+    """Declare what is printed, and what ends a run before Ctrl-C."""
+    parser.add_argument(
+        "--json",
+        action="store_true",
+        help="print one line of JSON instead of text when the endpoints are ready",
+    )
     parser.add_argument(
         "--until-stdin-closes",
         action="store_true",
@@ -141,63 +109,26 @@ def _add_endings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
-        raise argparse.ArgumentTypeError(f"must be a port from 1 to 65535, or 0 for a free one, got {text!r}")
-    return int(text)
-
-
-def _mebibytes(text: str) -> int:
-    if not text.isdecimal() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"must be a whole number of MiB above 0, got {text!r}")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"must be a number of seconds above 0, got {text!r}")
-    return seconds
-
-
-def _seconds_or_zero(text: str) -> float:
-    return 0.0 if text in ("0", "0.0") else _seconds(text)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Run the endpoints until the command is interrupted."""
-    from constructs_triton.local.run import LocalRun, RunOptions
+    from constructs_triton.local.run import LocalRun
 
     _refuse_two_sources(arguments)
     _refuse_beside_engine(arguments)
-    if arguments.no_stand_ins and arguments.substitute:
+    given = {name: getattr(arguments, name) for name in run_options()}
+    if given["uses_stand_ins"] is False and given["substitutes"]:
         raise InvalidValueError("--substitute: cannot be combined with --no-stand-ins; remove one of them")
+    given["substitutes"] = find_substitutes(dict(given["substitutes"] or ()))
+    given["images"] = dict(given["images"] or ())
     options = RunOptions(
         source=arguments.source or Path("cdk.out"),
         aws_endpoint_url=arguments.aws_endpoint_url,
         stack=arguments.stack,
-        endpoint=arguments.endpoint,
         model=arguments.model,
         is_multi_model=arguments.multi_model,
-        port=arguments.port,
-        python=arguments.python,
-        tritonserver=arguments.tritonserver,
-        memory_limit_bytes=arguments.memory_limit * 2**20 if arguments.memory_limit else None,
-        startup_timeout_seconds=arguments.startup_timeout,
-        invocation_timeout_seconds=arguments.invocation_timeout,
-        wake_seconds=arguments.wake_delay,
-        bucket_folder=arguments.bucket_folder,
-        uses_private_mounts=not arguments.no_private_mounts,
-        allows_open_ports=arguments.allow_open_ports,
         until_stdin_closes=arguments.until_stdin_closes,
         watches=arguments.watch,
-        uses_stand_ins=not arguments.no_stand_ins,
-        substitutes=read_substitutes(arguments.substitute),
-        engine=arguments.engine,
-        images=dict(arguments.images),
+        **{name: value for name, value in given.items() if value is not None},
     )
     if arguments.verify is not None:
         return _run_and_verify(options, arguments.verify)
@@ -214,29 +145,17 @@ def _run_and_verify(options: RunOptions, file: Path) -> int:
     return 0 if verification.is_equal else 1
 
 
-def _image(text: str) -> tuple[str, str]:
-    name, _, image = text.partition("=")
-    if not name or not image:
-        raise argparse.ArgumentTypeError(f"must be NAME=IMAGE, got {text!r}")
-    return name, image
-
-
 def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
     """Reject options of the bundled server together with ``--engine``, and ``--image`` without it."""
     if arguments.engine is None:
         if arguments.images:
             raise InvalidValueError("--image: applies to containers only; set --engine to docker or podman")
         return
-    for name, is_given in (
-        ("--python", arguments.python),
-        ("--tritonserver", arguments.tritonserver),
-        ("--substitute", arguments.substitute),
-        ("--no-private-mounts", arguments.no_private_mounts),
-        ("--allow-open-ports", arguments.allow_open_ports),
-    ):
-        if is_given:
+    for name in ("python", "tritonserver", "substitutes", "uses_private_mounts", "allow_open_ports"):
+        if getattr(arguments, name) is not None:
+            flag = run_options()[name][1].flag
             raise InvalidValueError(
-                f"{name}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
+                f"{flag}: applies to the Triton server of nvidia-pytriton only; remove it, or remove --engine"
             )
 
 
@@ -258,11 +177,11 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
 
 
 def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print_note(*text.split("\n"))
 
 
 def _print_json(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
-    print(json.dumps({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}), flush=True)
+    print_json({"url": url, "endpoints": [_describe(endpoint) for endpoint in endpoints]}, indent=None)
 
 
 def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
@@ -292,12 +211,11 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
 
 def _print_ready(url: str, endpoints: Sequence[RunningEndpoint]) -> None:
     for endpoint in endpoints:
-        print(f"\n{endpoint.spec.name}  {invocation_url(url, endpoint)}")
+        print_lines("", f"{endpoint.spec.name}  {invocation_url(url, endpoint)}")
         targets = [line for name in endpoint.variants for line in _variant_lines(name, endpoint)]
         components = [_component_line(each) for each in endpoint.components.values()]
-        print("\n".join([*targets, *components]))
-        print(call_example(url, endpoint))
-    print("ready (press Ctrl-C to stop)", flush=True)
+        print_lines(*targets, *components, *call_example(url, endpoint).split("\n"))
+    print_lines("ready (press Ctrl-C to stop)")
 
 
 def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
@@ -312,7 +230,7 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
         ]
     return [
         f"  variant {name}: {models}",
-        f"  archives that you copy into {variant.multi_model.prefix} can be called at once",
+        f"  archives that you copy into {variant.multi_model.prefix} can be called immediately",
     ]
 
 

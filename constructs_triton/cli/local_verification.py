@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import sys
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from constructs_triton.cli.verify import format_results
+from constructs_triton.cli.verify import result_lines
 from constructs_triton.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton.operations.verification import verify_requests
+from constructs_triton.untrusted.terminal import print_error, print_lines
 from constructs_triton_client.recorded_requests import RecordedRequests
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
@@ -44,7 +44,7 @@ class LocalVerification:
         try:
             self._verify(url, endpoints)
         except ConstructsTritonError as error:
-            print(f"error: {error}", file=sys.stderr)
+            print_error(error)
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -63,7 +63,7 @@ class LocalVerification:
             inference_component=_only_component(spec, url),
             wake_timeout=_WAKE_TIMEOUT_SECONDS,
         )
-        print(format_results(results), flush=True)
+        print_lines(*result_lines(results))
         self.is_equal = not any(each.differences for each in results)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from constructs_triton.model_config import (
 )
 from constructs_triton.model_config.builder.derived_config import DerivedConfig, derive
 from constructs_triton.model_repository.new_model import NewModel
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 _SYNTAX = {
     "input": "--input {input}:FP32:{dims}",
@@ -184,8 +183,7 @@ def _parameter(text: str) -> tuple[str, str]:
 
 def _print_json(derived: DerivedConfig, folder: Path) -> None:
     document = {"folder": str(folder), "files": _written(derived, folder)}
-    json.dump({**document, **described_folder(folder).to_dict()}, sys.stdout, indent=2)
-    print()
+    print_json({**document, **described_folder(folder).to_dict()})
 
 
 def _written(derived: DerivedConfig, folder: Path) -> list[str]:
@@ -212,7 +210,7 @@ def _print_text(derived: DerivedConfig, folder: Path) -> None:
     described = described_folder(folder)
     print_tensors(described)
     for path in _written(derived, folder):
-        print(f"wrote {path}")
+        print_lines(f"wrote {path}")
     for note in derived.file.not_checked:
-        print(f"note: {derived.file.path.name}: {note}")
-    print("\n" + "\n".join(_next_commands(folder, derived.file.format, bool(described.tensors))))
+        print_lines(f"note: {derived.file.path.name}: {note}")
+    print_lines("", *_next_commands(folder, derived.file.format, bool(described.tensors)))

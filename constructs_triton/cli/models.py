@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import timedelta
@@ -14,6 +12,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations import ModelLibrary
 from constructs_triton.operations.aws_reader import make_session, reaching_aws
 from constructs_triton.operations.model_library import LibraryChange
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 _ACTIONS = {
     "list": "list the models and their archives",
@@ -110,15 +109,15 @@ def _list(arguments: argparse.Namespace, library: ModelLibrary) -> int:
     models, nameless = library.models(), library.archives_without_name()
     if arguments.json:
         rows = [asdict(model) for model in models]
-        print(json.dumps({"url": library.url, "models": rows, "nameless_archives": nameless}, indent=2))
+        print_json({"url": library.url, "models": rows, "nameless_archives": nameless})
         return 0
     width = max((len(model.name) for model in models), default=0)
     for model in models:
         size = "missing" if model.size_bytes is None else f"{model.size_bytes / 1e6:.1f} MB"
         origin = "deployed" if model.is_deployed else "added"
-        print(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
+        print_lines(f"{model.name:{width}}  {model.target_model}  {size}  {origin}")
     for target_model in nameless:
-        print(f"{'':{width}}  {target_model}  (no name)")
+        print_lines(f"{'':{width}}  {target_model}  (no name)")
     return 0
 
 
@@ -147,17 +146,17 @@ def _remove(arguments: argparse.Namespace, library: ModelLibrary) -> int:
 
 def _report(change: LibraryChange, library: ModelLibrary, arguments: argparse.Namespace) -> int:
     for warning in change.warnings:
-        print(f"warning[{warning.code}] {warning}", file=sys.stderr)
+        print_note(*f"warning[{warning.code}] {warning}".split("\n"))
     _print(change.target_models, arguments)
     sent, total = len(change.uploaded), len(change.target_models)
-    print(f"{sent} of {total} archives uploaded to {library.url}", file=sys.stderr)
+    print_note(f"{sent} of {total} archives uploaded to {library.url}")
     for target_model in change.deleted:
-        print(f"pruned {target_model}", file=sys.stderr)
+        print_note(f"pruned {target_model}")
     return 0
 
 
 def _print(target_models: Mapping[str, str], arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(json.dumps({"target_models": dict(target_models)}, indent=2))
+        print_json({"target_models": dict(target_models)})
     else:
-        print("\n".join(f"{name}  {target}" for name, target in target_models.items()))
+        print_lines(*(f"{name}  {target}" for name, target in target_models.items()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,8 @@ from typing import TYPE_CHECKING
 # Its names are imported on first use, so --help loads no compression.
 from constructs_triton import model_repository
 from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
+from constructs_triton_client.visible_text import visible
 
 if TYPE_CHECKING:
     from constructs_triton.model_repository import ModelRepository
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         name: _pack(repository, models, name, arguments)
         for name, models in _plan(repository, arguments.models, one=arguments.one).items()
     }
-    print(_as_json(archives) if arguments.json else _as_lines(archives))
+    _print(archives, as_json=arguments.json)
     return 0
 
 
@@ -77,7 +78,7 @@ def _refuse_errors(repository: ModelRepository) -> None:
     if errors:
         raise RepositoryError(str(repository.path), errors)
     for warning in report.warnings:
-        print(f"warning[{warning.code}] {warning}", file=sys.stderr)
+        print_note(*f"warning[{warning.code}] {warning}".split("\n"))
 
 
 def _plan(repository: ModelRepository, wanted: list[str] | None, *, one: bool) -> Mapping[str, list[str]]:
@@ -131,7 +132,7 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, visible=False)
+        task = bar.add_task(visible(name), visible=False)
 
         def show(done: int, total: int) -> None:
             bar.update(task, completed=done, total=total, visible=total > _SILENT_BYTES)
@@ -139,7 +140,10 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
         yield show
 
 
-def _as_json(archives: Mapping[str, PackedArchive]) -> str:
+def _print(archives: Mapping[str, PackedArchive], *, as_json: bool) -> None:
+    if not as_json:
+        print_lines(*(f"{archive.digest}  {archive.path}" for archive in archives.values()))
+        return
     rows = [
         {
             "name": name,
@@ -150,8 +154,4 @@ def _as_json(archives: Mapping[str, PackedArchive]) -> str:
         }
         for name, archive in archives.items()
     ]
-    return json.dumps({"archives": rows}, indent=2)
-
-
-def _as_lines(archives: Mapping[str, PackedArchive]) -> str:
-    return "\n".join(f"{archive.digest}  {archive.path}" for archive in archives.values())
+    print_json({"archives": rows})

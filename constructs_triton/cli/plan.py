@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.numbers import decimal_argument, price_argument
+from constructs_triton.cli.argument_types import decimal_argument, price_argument
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
+from constructs_triton.untrusted.terminal import WIDE, print_json, print_lines, print_note, print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    pass
 
 
 __all__ = ["add_arguments", "run"]
@@ -141,10 +141,9 @@ def _warn(plans: Iterable[Plan]) -> None:
     """Name the instance types that a person gave to a load test: another machine may have been measured."""
     given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
     if given:
-        print(
+        print_note(
             f"warning: {', '.join(given)}: the instance type was given to the load test by hand, so another "
-            "machine may have been measured; measure the endpoint in AWS before you rely on the plan",
-            file=sys.stderr,
+            "machine may have been measured; measure the endpoint in AWS before you rely on the plan"
         )
 
 
@@ -186,37 +185,26 @@ def _show(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | N
 def _print(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
     if arguments.json:
         answer = {"cheapest": chosen and chosen.to_dict(), "plans": [plan.to_dict() for plan in plans]}
-        print(json.dumps(answer, indent=2))
+        print_json(answer)
         return
-    _print_table(plans, chosen)
+    _print_table(sorted(plans, key=_order), chosen)
     if chosen is not None:
-        print(_summary(chosen))
+        print_lines(_summary(chosen))
 
 
 def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
-    from rich.console import Console
-
-    width = get_terminal_size().columns if sys.stdout.isatty() else _WIDE
+    width = get_terminal_size().columns if sys.stdout.isatty() else WIDE
     shown = len(_COLUMNS) if width >= _NARROW else _NARROW_COLUMNS
-    console = Console(width=_WIDE, highlight=False, markup=False)
-    console.print(_table(sorted(plans, key=_order), chosen, shown))
+    print_table(
+        _COLUMNS[:shown],
+        (_cells(plan, plan is chosen)[:shown] for plan in plans),
+        highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
+        width=WIDE,
+    )
 
 
 def _order(plan: Plan) -> tuple[bool, Decimal]:
     return not plan.meets_latency, plan.cost_per_hour
-
-
-def _table(plans: Iterable[Plan], chosen: Plan | None, shown: int) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold", collapse_padding=shown < len(_COLUMNS))
-    for heading, justify in _COLUMNS[:shown]:
-        table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
-    for plan in plans:
-        cells = (Text(cell) for cell in _cells(plan, plan is chosen)[:shown])
-        table.add_row(*cells, style="bold green" if plan is chosen else None)
-    return table
 
 
 def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:

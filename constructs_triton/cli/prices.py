@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +10,7 @@ from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.price_list import PRICE_LIST_REGION, fetch_prices, write_prices
+from constructs_triton.untrusted.terminal import print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 
@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     prices = _guard(lambda: fetch_prices(client, region, types))
     write_prices(arguments.output, prices, region, datetime.now(UTC).date())
     for name, price in prices.items():
-        print(f"{name:20} {price:f} USD per hour")
-    print(f"wrote {arguments.output}", file=sys.stderr)
+        print_lines(f"{name:20} {price:f} USD per hour")
+    print_note(f"wrote {arguments.output}")
     return 0
 
 

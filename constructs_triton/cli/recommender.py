@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
+from constructs_triton.untrusted.terminal import print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
 
@@ -127,25 +128,17 @@ def _request(arguments: argparse.Namespace) -> int:
         container=_container(arguments),
     ).to_request()
     arguments.output.write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
-    print(
-        f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}\n"
-        f"constructs-triton recommender import {arguments.job_name}    # once it is completed"
+    print_lines(
+        f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",
+        f"constructs-triton recommender import {arguments.job_name}    # once it is completed",
     )
     return 0
 
 
 def _check_template(path: Path) -> None:
     """Refuse the multi-model endpoints of a template, with the reason."""
-    try:
-        resources = json.loads(path.read_bytes())["Resources"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidValueError(
-            f"{path}: is not a synthesized template ({error}); give a file such as "
-            "cdk.out/Stack.template.json"
-        ) from None
-    for logical_id, resource in resources.items():
-        container = resource.get("Properties", {}).get("PrimaryContainer", {})
-        if resource.get("Type") == "AWS::SageMaker::Model" and container.get("Mode") == "MultiModel":
+    for logical_id, model in Template.read(path).resources_of_type("AWS::SageMaker::Model").items():
+        if model.properties.get("PrimaryContainer", {}).get("Mode") == "MultiModel":
             raise InvalidValueError(f"{path}: {logical_id} serves several models. {MULTI_MODEL_REASON}")
 
 
@@ -187,7 +180,7 @@ def _container(arguments: argparse.Namespace) -> dict[str, Any]:
 def _import(arguments: argparse.Namespace) -> int:
     measurements = read_recommendations(_job(arguments))
     write_measurements(arguments.output, measurements)
-    print(f"wrote {len(measurements)} rows to {arguments.output}", file=sys.stderr)
+    print_note(f"wrote {len(measurements)} rows to {arguments.output}")
     return 0
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.cli.component_options import add_component_arguments
 from constructs_triton.cli.invoke import connect
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 if TYPE_CHECKING:
     from constructs_triton.operations.verification import VerifiedRequest
@@ -62,13 +62,13 @@ def run(arguments: argparse.Namespace) -> int:
         wake_timeout=arguments.wake_timeout,
     )
     if arguments.json:
-        print(json.dumps({each.name: list(each.differences) for each in results}, indent=2))
+        print_json({each.name: list(each.differences) for each in results})
     else:
-        print(format_results(results))
+        print_lines(*result_lines(results))
     return EXIT_FAILURE if any(each.differences for each in results) else EXIT_FINE
 
 
-def format_results(results: Sequence[VerifiedRequest]) -> str:
+def result_lines(results: Sequence[VerifiedRequest]) -> list[str]:
     """Return a line for each request, and one for each difference."""
     lines = []
     for each in results:
@@ -76,4 +76,4 @@ def format_results(results: Sequence[VerifiedRequest]) -> str:
         lines += [f"  {difference}" for difference in each.differences]
     wrong = sum(1 for each in results if each.differences)
     lines.append(f"{wrong} of {len(results)} responses differ")
-    return "\n".join(lines)
+    return lines

@@ -43,7 +43,7 @@ class BundledServers:
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
         needed = [installation.executable, python.executable]
-        has_addresses = has_private_addresses(report, allows_open_ports=options.allows_open_ports)
+        has_addresses = has_private_addresses(report, allows_open_ports=options.allow_open_ports)
         isolated = [label_of(*pair) for pair in variants_of(specs) if pair[1].container.is_isolated]
         settings = ServerSettings(
             installation=installation,

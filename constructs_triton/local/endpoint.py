@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, Unpack
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.options import LocalRunOptions, command_line, takes_run_options
 
 __all__ = ["LocalEndpoint", "SynthesizableApp"]
 
@@ -58,196 +59,68 @@ class LocalEndpoint:
         self._messages: IO[bytes] | None = None
 
     @classmethod
+    @takes_run_options
     def from_assembly(
-        cls,
-        path: str | Path,
-        *,
-        stack: str | None = None,
-        endpoint: str | None = None,
-        port: int = 0,
-        python: str | Path | None = None,
-        tritonserver: str | Path | None = None,
-        memory_limit_mib: int | None = None,
-        startup_timeout_seconds: float | None = None,
-        invocation_timeout_seconds: float | None = None,
-        wake_delay_seconds: float | None = None,
-        bucket_folder: str | Path | None = None,
-        uses_private_mounts: bool = True,
-        allow_open_ports: bool = False,
-        uses_stand_ins: bool = True,
-        substitutes: Mapping[str, str | Path] | None = None,
-        engine: str | None = None,
-        images: Mapping[str, str] | None = None,
+        cls, path: str | Path, *, stack: str | None = None, **options: Unpack[LocalRunOptions]
     ) -> Self:
         """Run the endpoints of a cloud assembly, the folder that ``cdk synth`` writes.
 
         Args:
-            path: the folder, usually ``cdk.out``.
-            stack: only the endpoints of this stack (default: all).
-            endpoint: only this endpoint (default: all).
-            port: the port on 127.0.0.1 (default: 0, any free port).
-            python: the Python that runs the models (default: the running one).
-            tritonserver: the server (default: the one of nvidia-pytriton).
-            memory_limit_mib: the memory of each multi-model endpoint in MiB, above which the least recently
-                used model is unloaded (default: 70 percent of the free memory, shared equally).
-            startup_timeout_seconds: how long a server may take to start (default: the template's, else 120).
-            invocation_timeout_seconds: how long a container may take to answer (default: 60).
-            wake_delay_seconds: how long an inference component whose scaling starts at zero copies answers
-                that it has no capacity, from its first call on (default: 5; in AWS it takes minutes).
-            bucket_folder: a folder in place of S3, for asynchronous endpoints.
-            uses_private_mounts: whether each server sees its models at ``/opt/ml``, if the platform allows.
-            uses_stand_ins: whether the frameworks' own packages run models whose backend the server does not
-                have (default: True).
-            substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
-                by the name of the model.
-            engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
-                Triton server of nvidia-pytriton).
-            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant``,
-                ``endpoint/component`` or image.
-            allow_open_ports: whether servers may listen on all network interfaces, if the platform has no
-                private addresses.
+            path: The folder, usually ``cdk.out``.
+            stack: Run only the endpoints of this stack. Default: all.
         """
-        options = {
-            "--stack": stack,
-            "--endpoint": endpoint,
-            "--wake-delay": wake_delay_seconds,
-            "--bucket-folder": bucket_folder,
-            "--port": port,
-            "--engine": engine,
-            "--python": python,
-            "--tritonserver": tritonserver,
-            "--memory-limit": memory_limit_mib,
-            "--startup-timeout": startup_timeout_seconds,
-            "--invocation-timeout": invocation_timeout_seconds,
-        }
-        flags = {
-            "--no-private-mounts": not uses_private_mounts,
-            "--allow-open-ports": allow_open_ports,
-            "--no-stand-ins": not uses_stand_ins,
-        }
-        return cls._of([str(path)], options, flags, substitutes, images)
+        return cls._of([str(path), *_given("--stack", stack)], options)
 
     @classmethod
-    def from_app(cls, app: SynthesizableApp, **options: Any) -> Self:
+    def from_app(
+        cls, app: SynthesizableApp, *, stack: str | None = None, **options: Unpack[LocalRunOptions]
+    ) -> Self:
         """Synthesize a ``cdk.App`` or ``cdk.Stage`` and run its endpoints.
-
-        ``options`` are those of :meth:`from_assembly`.
 
         Args:
             app: The app or stage, with all of its stacks.
+            stack: Run only the endpoints of this stack. Default: all.
             **options: Those of :meth:`from_assembly`.
         """
-        return cls.from_assembly(app.synth().directory, **options)
+        return cls.from_assembly(app.synth().directory, stack=stack, **options)
 
     @classmethod
+    @takes_run_options
     def from_repository(
         cls,
         path: str | Path,
         *,
         model: str | None = None,
         is_multi_model: bool = False,
-        endpoint: str | None = None,
-        port: int = 0,
-        python: str | Path | None = None,
-        memory_limit_mib: int | None = None,
-        allow_open_ports: bool = False,
-        uses_stand_ins: bool = True,
-        substitutes: Mapping[str, str | Path] | None = None,
-        engine: str | None = None,
-        images: Mapping[str, str] | None = None,
+        **options: Unpack[LocalRunOptions],
     ) -> Self:
         """Run one endpoint of a model repository or a ``.tar.gz`` archive.
 
         Args:
-            path: the repository or the archive.
-            model: the model to serve, if there are several.
-            is_multi_model: whether to serve all models; callers choose one with ``TargetModel``.
-            endpoint: the endpoint's name (default: the name of the folder or file).
-            port: the port on 127.0.0.1 (default: 0, any free port).
-            python: the Python that runs the models (default: the running one).
-            memory_limit_mib: the memory of a multi-model endpoint in MiB, above which the least recently used
-                model is unloaded (default: 70 percent of the free memory).
-            uses_stand_ins: whether the frameworks' own packages run models whose backend the server does not
-                have (default: True).
-            substitutes: ONNX files, or folders with a Python ``model.py``, that run in the place of models,
-                by the name of the model.
-            engine: ``"docker"`` or ``"podman"`` to run the template's images in containers (default: the
-                Triton server of nvidia-pytriton).
-            images: with ``engine``, images to use instead, by endpoint, ``endpoint/variant`` or image.
-            allow_open_ports: whether servers may listen on all network interfaces, if the platform has no
-                private addresses.
+            path: The repository or the archive.
+            model: The model to serve, if there are several.
+            is_multi_model: Whether to serve all models; callers choose one with ``TargetModel``.
         """
-        options = {
-            "--model": model,
-            "--endpoint": endpoint,
-            "--port": port,
-            "--engine": engine,
-            "--python": python,
-            "--memory-limit": memory_limit_mib,
-        }
-        flags = {
-            "--multi-model": is_multi_model,
-            "--allow-open-ports": allow_open_ports,
-            "--no-stand-ins": not uses_stand_ins,
-        }
-        return cls._of([str(path)], options, flags, substitutes, images)
+        multi_model = ["--multi-model"] if is_multi_model else []
+        return cls._of([str(path), *_given("--model", model), *multi_model], options)
 
     @classmethod
-    def from_aws(
-        cls,
-        aws_endpoint_url: str,
-        *,
-        endpoint: str | None = None,
-        port: int = 0,
-        python: str | Path | None = None,
-        tritonserver: str | Path | None = None,
-        memory_limit_mib: int | None = None,
-        startup_timeout_seconds: float | None = None,
-        invocation_timeout_seconds: float | None = None,
-        wake_delay_seconds: float | None = None,
-        allow_open_ports: bool = False,
-        uses_stand_ins: bool = True,
-        substitutes: Mapping[str, str | Path] | None = None,
-        engine: str | None = None,
-        images: Mapping[str, str] | None = None,
-    ) -> Self:
+    @takes_run_options
+    def from_aws(cls, aws_endpoint_url: str, **options: Unpack[LocalRunOptions]) -> Self:
         """Run the endpoints that are deployed at an AWS API, for example one on loopback in tests.
 
         Their definitions come from SageMaker and their archives from S3, with the credentials and the Region
-        of the environment. The options are those of :meth:`from_assembly`.
+        of the environment.
 
         Args:
             aws_endpoint_url: Address of the AWS API.
         """
-        options = {
-            "--aws-endpoint-url": aws_endpoint_url,
-            "--wake-delay": wake_delay_seconds,
-            "--endpoint": endpoint,
-            "--port": port,
-            "--engine": engine,
-            "--python": python,
-            "--tritonserver": tritonserver,
-            "--memory-limit": memory_limit_mib,
-            "--startup-timeout": startup_timeout_seconds,
-            "--invocation-timeout": invocation_timeout_seconds,
-        }
-        flags = {"--allow-open-ports": allow_open_ports, "--no-stand-ins": not uses_stand_ins}
-        return cls._of([], options, flags, substitutes, images)
+        return cls._of(_given("--aws-endpoint-url", aws_endpoint_url), options)
 
     @classmethod
-    def _of(
-        cls,
-        source: Sequence[str],
-        options: Mapping[str, object],
-        flags: Mapping[str, bool],
-        substitutes: Mapping[str, str | Path] | None,
-        images: Mapping[str, str] | None,
-    ) -> Self:
-        words = [*source, *(name for name, is_set in flags.items() if is_set)]
-        words += [f"--substitute={name}={path}" for name, path in (substitutes or {}).items()]
-        words += [f"--image={name}={image}" for name, image in (images or {}).items()]
-        given = [f"{name}={value}" for name, value in options.items() if value is not None]
-        return cls(["local", "up", *words, "--json", "--until-stdin-closes", *given])
+    def _of(cls, source: Sequence[str], options: LocalRunOptions) -> Self:
+        given = command_line({"port": 0, **options})
+        return cls(["local", "up", *source, "--json", "--until-stdin-closes", *given])
 
     def _command(self) -> list[str]:
         program = "from constructs_triton.cli import main; raise SystemExit(main())"
@@ -320,3 +193,7 @@ class LocalEndpoint:
         # No seek: the gateway writes to the same open file at the same position.
         descriptor = self._messages.fileno()
         return os.pread(descriptor, os.fstat(descriptor).st_size, 0).decode("utf-8", "replace").strip()
+
+
+def _given(flag: str, value: str | None) -> list[str]:
+    return [] if value is None else [f"{flag}={value}"]

@@ -162,12 +162,14 @@ async def _start_variants(
     stack.push_async_callback(_stop_all, servers)
     pairs = variants_of(specs)
     multi_models = sum(variant.container.is_multi_model for _, variant in pairs)
-    limit = options.memory_limit_bytes or int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
+    limit = int(runner.available_bytes() * _MEMORY_SHARE / max(1, multi_models))
+    if options.memory_limit_mib is not None:
+        limit = options.memory_limit_mib * 2**20
     async with _first_error() as group:
         for spec, variant in pairs:
             server = runner.create(spec, variant)
             servers.append(server)
-            start = _start_variant(spec, variant, server, limit, wake_seconds=options.wake_seconds)
+            start = _start_variant(spec, variant, server, limit, wake_seconds=options.wake_delay_seconds)
             starts.setdefault(spec.name, []).append(group.create_task(start))
     return {name: [task.result() for task in tasks] for name, tasks in starts.items()}
 

@@ -1,8 +1,12 @@
 """Which file of a version each backend loads, and what the file says."""
 
+# os.path says False of a name that no file can have; pathlib raises an error for a long one.
+# ruff: noqa: PTH110, PTH112, PTH113
+
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +50,9 @@ def file_to_load(backend: Backend, config: Any | None) -> FileToLoad | None:
     if config is not None and (config.cc_model_filenames or _has_own_runtime(backend, config)):
         return None
     model_format, name = format_and_name
-    place = (config.default_model_filename if config is not None else "") or name
+    # Triton appends an absolute path to that of the version too (JoinPath).
+    given = config.default_model_filename if config is not None else ""
+    place = given.lstrip("/") if given else name
     if _is_read_otherwise(model_format, place, backend.platform):
         return None
     return FileToLoad(model_format, place)
@@ -95,11 +101,11 @@ def describe_file(
 ) -> ModelFile:
     """Describe the file in the folder ``version``; ``complete_bytes`` as in ``RepositoryContext``."""
     path = version / file.place
-    if file.format == "tree" and path.is_dir():
+    if file.format == "tree" and os.path.isdir(path):
         path /= TREE_MODEL_FILES[tree_model_type(config)]
-    if file.format == "dali" and not path.exists() and (version / "dali.py").exists():
+    if file.format == "dali" and not os.path.exists(path) and (version / "dali.py").exists():
         return ModelFile(path, "dali", not_checked=("content not checked",))
-    if complete_bytes is not None and path.is_file() and path.stat().st_size > complete_bytes:
+    if complete_bytes is not None and os.path.isfile(path) and path.stat().st_size > complete_bytes:
         return ModelFile(path, file.format, not_checked=("content not checked: it is in an archive",))
     has_library = config is not None and bool(config.model_operations.op_library_filename)
     return describe(path, image_version, model_format=file.format, has_op_library=has_library)

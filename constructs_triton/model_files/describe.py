@@ -1,5 +1,8 @@
 """Describes a model file: chooses the reader by the format."""
 
+# os.path says False of a name that no file can have; pathlib raises an error for a long one.
+# ruff: noqa: PTH110, PTH112, PTH113, PTH114
+
 from __future__ import annotations
 
 import os
@@ -75,9 +78,9 @@ def describe(
         has_op_library: Whether the configuration of an ONNX model names a library of custom operators.
     """
     used_format = model_format or format_of(path)
-    if used_format == "savedmodel" and path.exists():
+    if used_format == "savedmodel" and os.path.exists(path):
         return describe_saved_model(path)
-    file_path = path / _ONNX_FILE if used_format == "onnx" and path.is_dir() else path
+    file_path = path / _ONNX_FILE if used_format == "onnx" and os.path.isdir(path) else path
     with _opened(file_path) as file:
         if file is None:
             return ModelFile(file_path, used_format, faults=(_missing(file_path, used_format),))
@@ -103,7 +106,7 @@ def _opened(path: Path) -> Iterator[BinaryIO | None]:
 def _descriptor(path: Path) -> int | None:
     try:
         # O_NONBLOCK: opening a named pipe must not wait for its writer.
-        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) if path.is_file() else None
+        return os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)) if os.path.isfile(path) else None
     except (OSError, ValueError):
         return None
 
@@ -123,9 +126,9 @@ def _missing(path: Path, used_format: ModelFormat) -> FileFault:
 
 
 def _why_missing(path: Path) -> str:
-    if path.exists():
-        return "is a folder" if path.is_dir() else "is not a regular file that can be read"
-    return "is a link to a file that does not exist" if path.is_symlink() else "does not exist"
+    if os.path.exists(path):
+        return "is a folder" if os.path.isdir(path) else "is not a regular file that can be read"
+    return "is a link to a file that does not exist" if os.path.islink(path) else "does not exist"
 
 
 def _hint(path: Path, used_format: ModelFormat) -> str:

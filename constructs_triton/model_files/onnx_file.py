@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from graphlib import CycleError
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,8 +23,9 @@ from constructs_triton.model_files.onnx_faults import (
 )
 from constructs_triton.model_files.onnx_graph import OnnxGraph, OnnxModel, OnnxValue, read_model
 from constructs_triton.model_files.onnx_shapes import Inference, infer
-from constructs_triton.model_files.protobuf_wire import MessageFile, MessageReader, TooLargeError, WireError
+from constructs_triton.model_files.protobuf_wire import MessageFile, MessageReader, WireError
 from constructs_triton.model_files.wrong_content import recognize
+from constructs_triton.untrusted.budget import OverBudgetError
 
 __all__ = ["describe_onnx"]
 
@@ -48,6 +50,7 @@ _DATA_TYPES = {
 _FIRST_IR_WITH_OVERRIDABLE_INITIALIZERS = 4
 _SMALL_BYTES = 1024
 """A smaller initializer may be a shape, which shape inference reads."""
+_MOST_EXPANDED_NODES = 250_000
 
 
 def describe_onnx(
@@ -63,7 +66,7 @@ def describe_onnx(
         model = read_model(message)
     except WireError as error:
         return _not_a_model(path, file, "Protobuf parsing failed", str(error))
-    except TooLargeError as error:
+    except OverBudgetError as error:
         return ModelFile(path, "onnx", not_checked=(f"content not checked: {error}",))
     if model.graph is None:
         return _not_a_model(path, file, "ModelProto does not have a graph")
@@ -117,12 +120,26 @@ def _inference(model: OnnxModel, graph: OnnxGraph, message: MessageReader) -> In
 
 def _unknown_to_inference(model: OnnxModel, graph: OnnxGraph) -> Iterator[str]:
     """Yield why only ONNX Runtime itself can infer all shapes of this model."""
+    if model.functions:
+        yield from _unbounded_functions(model)
     for node in graph.all_nodes():
         is_standard = node.domain in ("", "ai.onnx", "ai.onnx.ml")
         if not is_standard and (node.domain, node.operator) not in model.functions:
             yield f"output shapes not checked: they depend on the operator {node.domain}:{node.operator}"
     if any(0 < (each.length or 0) <= _SMALL_BYTES for each in used_external_data(graph)):
         yield "output shapes not checked: they may depend on external data"
+
+
+def _unbounded_functions(model: OnnxModel) -> Iterator[str]:
+    """Shape inference replaces each function by its content."""
+    try:
+        nodes = model.count_expanded_nodes()
+    except CycleError:
+        yield "operators and output shapes not checked: a function of the model uses itself"
+        return
+    if nodes > _MOST_EXPANDED_NODES:
+        reason = f"the functions of the model expand to more than {_MOST_EXPANDED_NODES} operators"
+        yield f"operators and output shapes not checked: {reason}"
 
 
 def _with_inference(described: ModelFile, inference: Inference) -> ModelFile:

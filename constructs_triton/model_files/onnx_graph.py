@@ -5,8 +5,10 @@ Field numbers: https://github.com/onnx/onnx/blob/v1.16.0/onnx/onnx.proto
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 from typing import NamedTuple
 
 from constructs_triton.model_files.protobuf_wire import Field, MessageReader, WireError, signed
@@ -16,6 +18,11 @@ __all__ = ["ExternalData", "OnnxGraph", "OnnxModel", "OnnxNode", "OnnxValue", "r
 # protobuf refuses more than 100 nested messages; a graph within a graph takes three.
 _MOST_GRAPHS_DEEP = 32
 _EXTERNAL = 1
+# What an operator takes in memory, in steps of the budget of the file.
+_STEPS_OF_NODE = 2
+
+Operator = tuple[str, str]
+"""Domain and name of an operator."""
 
 
 class ExternalData(NamedTuple):
@@ -84,12 +91,34 @@ class OnnxGraph:
 
 @dataclass
 class OnnxModel:
-    """A model. ``opsets`` are pairs of a domain and its version; ``functions`` the model's own operators."""
+    """A model. ``opsets`` are pairs of a domain and its version.
+
+    ``functions`` are the model's own operators, each with how often it uses which operators.
+    """
 
     ir_version: int = 0
     opsets: list[tuple[str, int]] = field(default_factory=list)
     graph: OnnxGraph | None = None
-    functions: set[tuple[str, str]] = field(default_factory=set)
+    functions: dict[Operator, Counter[Operator]] = field(default_factory=dict)
+
+    def count_expanded_nodes(self) -> int:
+        """Return how many operators there are once each function is replaced by its content.
+
+        The number may double with each function, so that 40 functions expand to 2**40 operators.
+
+        Raises:
+            CycleError: a function uses itself.
+        """
+        sizes: dict[Operator, int] = {}
+        for name in TopologicalSorter(self.functions).static_order():
+            if name in self.functions:
+                sizes[name] = _count(self.functions[name], sizes)
+        nodes = self.graph.all_nodes() if self.graph is not None else ()
+        return _count(Counter((node.domain, node.operator) for node in nodes), sizes)
+
+
+def _count(operators: Counter[Operator], sizes: Mapping[Operator, int]) -> int:
+    return sum(times * (1 + sizes.get(name, 0)) for name, times in operators.items())
 
 
 def read_model(message: MessageReader) -> OnnxModel:
@@ -97,6 +126,7 @@ def read_model(message: MessageReader) -> OnnxModel:
 
     Raises:
         WireError: the bytes are not a protobuf message, or fields have the wrong type.
+        OverBudgetError: it has more fields and values than a file of its size needs.
     """
     model = OnnxModel()
     for each in message:
@@ -107,7 +137,8 @@ def read_model(message: MessageReader) -> OnnxModel:
         elif each.number == 8:
             model.opsets.append(_opset(message.message(each)))
         elif each.number == 25:
-            model.functions.add(_function(message.message(each)))
+            name, operators = _function(message.message(each))
+            model.functions.setdefault(name, Counter()).update(operators)
     return model
 
 
@@ -121,14 +152,17 @@ def _opset(message: MessageReader) -> tuple[str, int]:
     return domain, version
 
 
-def _function(message: MessageReader) -> tuple[str, str]:
+def _function(message: MessageReader) -> tuple[Operator, Counter[Operator]]:
     name = domain = ""
+    body = OnnxGraph()
     for each in message:
         if each.number == 1:
             name = message.text(each)
+        elif each.number == 7:
+            body.nodes.append(_node(message.message(each), body, 0))
         elif each.number == 10:
             domain = message.text(each)
-    return domain, name
+    return (domain, name), Counter((node.domain, node.operator) for node in body.all_nodes())
 
 
 def _graph(message: MessageReader, depth: int) -> OnnxGraph:
@@ -150,6 +184,7 @@ def _graph(message: MessageReader, depth: int) -> OnnxGraph:
 
 
 def _node(message: MessageReader, graph: OnnxGraph, depth: int) -> OnnxNode:
+    message.keep(_STEPS_OF_NODE)
     operator = domain = ""
     inputs: list[str] = []
     outputs: list[str] = []
@@ -181,7 +216,9 @@ def _attribute(message: MessageReader, graph: OnnxGraph, depth: int) -> tuple[st
         elif each.number in (6, 11):
             below = _graph(message.message(each), depth + 1)
             graph.graphs_below.append(below)
-            captured += _names_from_outside(below)
+            names = _names_from_outside(below)
+            message.keep(len(names))
+            captured += names
         elif each.number in (5, 10):
             _attribute_tensor(message.message(each), graph)
     return name, captured

@@ -1,31 +1,33 @@
 """Infers the shapes of an ONNX model's outputs with the ``onnx`` package, without reading the weights.
 
 The backend compares the configuration with the shapes that ONNX Runtime infers, not with those that the
-file declares (rule I4). ONNX Runtime uses the inference functions of the ``onnx`` package.
+file declares (rule I4). ONNX Runtime uses the inference functions of the ``onnx`` package. A small file can
+make them take any time and memory, so they run in a process with limits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
-from constructs_triton.model_files.protobuf_wire import (
-    Field,
-    MessageReader,
-    TooLargeError,
-    encode_varint,
-)
+from constructs_triton.model_files.protobuf_wire import Field, MessageReader, encode_varint
+from constructs_triton.untrusted.bounded_process import BoundedProcess
+from constructs_triton.untrusted.budget import OverBudgetError
 
 __all__ = ["Inference", "Shape", "infer"]
 
 Shape = tuple[int, ...] | None
 _LARGEST_KEPT_BYTES = 1024
 _SMALL_FILE_BYTES = 256 << 10
-_LARGEST_SKELETON_BYTES = 64 << 20
+_LARGEST_SKELETON_BYTES = 32 << 20
 _MOST_MESSAGES_DEEP = 100
-_LONGEST_REASON = 300
+# What the process may take: ten times what a graph of 57,000 operators needs.
+_SECONDS, _SECONDS_PER_MIB = 1, 1
+_MEMORY_BYTES, _MEMORY_PER_BYTE = 128 << 20, 32
+_NOT_CHECKED = "operators and output shapes not checked"
 # Fields of onnx.proto: those that lead to tensors, those that hold a tensor's elements, documentation.
 _ELEMENTS = frozenset({4, 5, 6, 7, 9, 10, 11})
 _TENSOR: dict[int, Any] = {}
@@ -35,9 +37,6 @@ _ATTRIBUTE = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE_TENSOR
 _NODE = {5: _ATTRIBUTE}
 _GRAPH[1] = _NODE
 _MODEL = {7: _GRAPH, 25: {7: _NODE}}
-# These contain graphs, which the check of one operator does not know the names of.
-_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
-_STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,110 +51,28 @@ class Inference:
     not_checked: str = ""
 
 
+_process = BoundedProcess("constructs_triton.model_files.onnx_judgement:judge")
+
+
 def infer(message: MessageReader) -> Inference:
     """Check the operators of a model, and infer the shapes of its outputs."""
-    onnx = _import_onnx()
-    if onnx is None:
-        extra = "pip install 'constructs-triton[onnx]'"
-        return Inference(not_checked=f"operators and output shapes not checked: run `{extra}`")
+    if not _is_onnx_installed():
+        return Inference(not_checked=f"{_NOT_CHECKED}: run `pip install 'constructs-triton[onnx]'`")
     try:
-        return _judged(onnx, onnx.load_model_from_string(_without_weights(message)))
-    except Exception as error:  # the package and its C++ code raise errors of many types
-        reason = " ".join(str(error).split())[:_LONGEST_REASON]
-        return Inference(not_checked=f"operators and output shapes not checked: {reason}")
+        content = _without_weights(message)
+        seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
+        memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
+        judged = json.loads(_process.call(content, seconds=seconds, memory_bytes=memory_bytes))
+    except (OverBudgetError, OSError) as error:
+        return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
+    reason, shapes = judged["not_checked"], judged["shapes"]
+    if shapes is not None:
+        shapes = {name: None if dims is None else tuple(dims) for name, dims in shapes.items()}
+    return Inference(shapes, judged["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
 
 
-def _judged(onnx: Any, model: Any) -> Inference:
-    if _is_newer_than(onnx, model):
-        reason = f"the installed onnx {onnx.__version__} is older than the model; upgrade it"
-        return Inference(not_checked=f"operators and output shapes not checked: {reason}")
-    fault = _invalid_operator(onnx, model)
-    return Inference(fault=fault) if fault else _inferred(onnx, model)
-
-
-@cache
-def _import_onnx() -> Any:
-    try:
-        import onnx
-        import onnx.checker
-        import onnx.shape_inference
-    except ImportError:
-        return None
-    return onnx
-
-
-def _is_newer_than(onnx: Any, model: Any) -> bool:
-    known: dict[str, int] = {}
-    for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP:
-        known[domain] = max(version, known.get(domain, 0))
-    known[""] = known["ai.onnx"]
-    return any(each.version > known.get(each.domain, each.version) for each in model.opset_import)
-
-
-# Operators and types.
-
-
-def _invalid_operator(onnx: Any, model: Any) -> str | None:
-    """Return why an operator of the model is not valid, or ``None``."""
-    context = onnx.checker.C.CheckerContext()
-    context.ir_version = model.ir_version or onnx.IR_VERSION_2017_11_3
-    context.opset_imports = {each.domain: each.version for each in model.opset_import}
-    for node in _nodes_to_check(onnx, model):
-        try:
-            onnx.checker.check_node(node, context)
-        except onnx.checker.ValidationError as error:
-            return str(error).split("\n", 1)[0]
-    return None
-
-
-def _nodes_to_check(onnx: Any, model: Any) -> Iterator[Any]:
-    """Yield the operators that the package knows; the runtime has further ones in the same domains."""
-    functions = {(each.domain, each.name) for each in model.functions}
-    imported = {each.domain for each in model.opset_import}
-    for node in model.graph.node:
-        is_known = node.domain in _STANDARD_DOMAINS & imported and node.op_type not in _WITH_GRAPHS
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        if is_known and (node.domain, node.op_type) not in functions and onnx.defs.has(node.op_type, domain):
-            yield node
-
-
-# Shapes.
-
-
-def _inferred(onnx: Any, model: Any) -> Inference:
-    """Infer the shapes; a type that an operator does not allow is a fault."""
-    declared = {each.name: _shape(each) for each in model.graph.output}
-    for each in model.graph.output:
-        each.type.tensor_type.ClearField("shape")
-    try:
-        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
-    except onnx.shape_inference.InferenceError as error:
-        return Inference(fault=" ".join(str(error).split())[:_LONGEST_REASON])
-    return Inference(
-        {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}
-    )
-
-
-def _shape(value: Any) -> Shape:
-    if not value.type.tensor_type.HasField("shape"):
-        return None
-    dims = value.type.tensor_type.shape.dim
-    return tuple(max(each.dim_value, -1) if each.HasField("dim_value") else -1 for each in dims)
-
-
-def _merged(declared: Shape, inferred: Shape) -> Shape:
-    """Combine two shapes as the runtime does; a contradiction gives -1, or ``None`` for the rank."""
-    if declared is None or inferred is None:
-        return inferred if declared is None else declared
-    if len(declared) != len(inferred):
-        return None
-    return tuple(_merged_size(*sizes) for sizes in zip(declared, inferred, strict=True))
-
-
-def _merged_size(declared: int, inferred: int) -> int:
-    if inferred in (declared, -1):
-        return declared
-    return inferred if declared == -1 else -1
+def _is_onnx_installed() -> bool:
+    return find_spec("onnx") is not None
 
 
 # The model without its weights.
@@ -170,25 +87,30 @@ def _skeleton(message: MessageReader) -> bytes:
     """Copy a model without the elements of large tensors.
 
     Raises:
-        TooLargeError: the copy has more than 64 MiB, or messages are nested more than 100 deep.
+        OverBudgetError: the copy has more than 32 MiB, or messages are nested more than 100 deep.
     """
-    content = b"".join(_copied(message, each, _MODEL, 0) for each in message)
-    if len(content) > _LARGEST_SKELETON_BYTES:
-        raise TooLargeError(f"the graph has {len(content)} bytes without its weights")
-    return content
+    return _copied_message(message, _MODEL, 0)
 
 
 def _copied(message: MessageReader, each: Field, schema: Mapping[int, Any], depth: int) -> bytes:
-    if not each.is_bytes:
-        return message.encoded(each)
-    if schema is _TENSOR and each.number in _ELEMENTS and each.end - each.start > _LARGEST_KEPT_BYTES:
+    length = each.end - each.start
+    if schema is _TENSOR and each.number in _ELEMENTS and length > _LARGEST_KEPT_BYTES:
         return b""
     below = schema.get(each.number)
-    content = message.raw(each) if below is None else _copied_message(message.message(each), below, depth + 1)
+    if below is None or length <= _LARGEST_KEPT_BYTES:  # it contains no elements of a large tensor
+        return message.encoded(each)
+    content = _copied_message(message.message(each), below, depth + 1)
     return encode_varint(each.number << 3 | 2) + encode_varint(len(content)) + content
 
 
 def _copied_message(message: MessageReader, schema: Mapping[int, Any], depth: int) -> bytes:
     if depth > _MOST_MESSAGES_DEEP:
-        raise TooLargeError(f"messages are nested more than {_MOST_MESSAGES_DEEP} deep")
-    return b"".join([_copied(message, each, schema, depth) for each in message])
+        raise OverBudgetError(f"messages are nested more than {_MOST_MESSAGES_DEEP} deep")
+    content = bytearray()
+    for each in message:
+        content += _copied(message, each, schema, depth)
+        if len(content) > _LARGEST_SKELETON_BYTES:
+            raise OverBudgetError(
+                f"the graph has more than {_LARGEST_SKELETON_BYTES >> 20} MiB without its weights"
+            )
+    return bytes(content)

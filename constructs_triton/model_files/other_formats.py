@@ -20,6 +20,7 @@ __all__ = [
 
 _HEAD_BYTES = 4096
 _CHUNK_BYTES = 1 << 20
+_LARGEST_XML_BYTES = 64 << 20
 _CONTENT = ("content not checked",)
 _AGAIN = "export or copy the model to this file again"
 _WANTED: dict[ModelFormat, str] = {
@@ -62,10 +63,10 @@ def describe_openvino(path: Path, file: BinaryIO) -> ModelFile:
 
 
 def _has_constants(file: BinaryIO) -> bool:
-    """Whether a layer reads weights; a model without one needs no other file."""
+    """Whether a layer in the first 64 MiB reads weights; a model without one needs no other file."""
     wanted, before = b'type="Const"', b""
     file.seek(0)
-    while chunk := file.read(_CHUNK_BYTES):
+    while file.tell() < _LARGEST_XML_BYTES and (chunk := file.read(_CHUNK_BYTES)):
         if wanted in before + chunk:
             return True
         before = chunk[-len(wanted) :]

@@ -10,25 +10,25 @@ import os
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
-__all__ = ["Field", "MessageFile", "MessageReader", "TooLargeError", "WireError", "encode_varint", "signed"]
+from constructs_triton.untrusted.budget import Budget, OverBudgetError
+
+__all__ = ["Field", "MessageFile", "MessageReader", "WireError", "encode_varint", "signed"]
 
 _BLOCK_BYTES = 64 * 1024
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LARGEST_VARINT_BYTES = 10
 _LONG_VARINT = 0x80
 _FIRST_TAG = 8
-MAXIMUM_FIELDS = 20_000_000
-"""Fields that are read of one file: a bound on the time that a hostile file takes."""
-LARGEST_VALUE_BYTES = 16 << 20
-"""Bytes of one field that are read: a bound on the memory that a hostile file takes."""
+_STEPS, _BYTES_PER_STEP, _MOST_STEPS = 250_000, 20, 1_000_000
+"""The fields and values that are read of one file: 250,000, and one more for each 20 bytes of the file, up to
+a million. Exporters write more than 20 bytes for each."""
+_TEXT_BYTES_PER_STEP = 64
+_LARGEST_TEXT_BYTES = 64 << 10
+_LARGEST_VALUE_BYTES = 16 << 20
 
 
 class WireError(ValueError):
     """The bytes are not a protobuf message."""
-
-
-class TooLargeError(ValueError):
-    """The message may be correct, but it is too large to be read."""
 
 
 class Field(NamedTuple):
@@ -56,9 +56,10 @@ class MessageFile:
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self.size = os.fstat(file.fileno()).st_size
-        self._block = b""
-        self._block_start = 0
-        self._fields_left = MAXIMUM_FIELDS
+        self.block = b""
+        self.block_start = 0
+        steps = min(_STEPS + self.size // _BYTES_PER_STEP, _MOST_STEPS)
+        self.budget = Budget(steps, "fields and values")
 
     def root(self) -> MessageReader:
         """Return the whole file as a message."""
@@ -69,15 +70,15 @@ class MessageFile:
 
         Raises:
             WireError: the file ends before.
-            TooLargeError: more than 16 MiB are requested.
+            OverBudgetError: more than 16 MiB are requested.
         """
-        if length > LARGEST_VALUE_BYTES:
-            raise TooLargeError(f"a field has {length} bytes")
-        offset = start - self._block_start
-        if offset < 0 or offset + length > len(self._block):
-            self._block = os.pread(self._file.fileno(), max(length, _BLOCK_BYTES), start)
-            self._block_start, offset = start, 0
-        data = self._block[offset : offset + length]
+        if length > _LARGEST_VALUE_BYTES:
+            raise OverBudgetError(f"a field has {length} bytes")
+        offset = start - self.block_start
+        if offset < 0 or offset + length > len(self.block):
+            self.block = os.pread(self._file.fileno(), max(length, _BLOCK_BYTES), start)
+            self.block_start, offset = start, 0
+        data = self.block[offset : offset + length]
         if len(data) < length:
             raise WireError("the file ends in the middle of a field")
         return data
@@ -96,38 +97,11 @@ class MessageFile:
                 return value & 0xFFFF_FFFF_FFFF_FFFF, start + index + 1
         raise WireError("an integer does not end")
 
-    def short_field(self, first: int, end: int) -> Field | None:
-        """Return the field at ``first`` if its tag and its integer or length have one byte each.
-
-        Most fields do; this is the short way to read them.
-        """
-        offset = first - self._block_start
-        if offset < 0 or offset + 2 > len(self._block) or first + 2 > end:
-            return None
-        tag, value = self._block[offset], self._block[offset + 1]
-        if not _FIRST_TAG <= tag < _LONG_VARINT or value >= _LONG_VARINT:
-            return None
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == _VARINT:
-            return Field(number, value, -1, -1, first, first + 2)
-        after = first + 2 + value
-        return (
-            Field(number, 0, first + 2, after, first, after) if wire_type == _BYTES and after <= end else None
-        )
-
-    def count_field(self) -> None:
-        """Count a field that was read.
-
-        Raises:
-            TooLargeError: the file has more than 20 million fields.
-        """
-        self._fields_left -= 1
-        if self._fields_left < 0:
-            raise TooLargeError(f"it has more than {MAXIMUM_FIELDS} fields")
-
 
 class MessageReader:
     """A message in a range of a file; iterating gives its fields in order."""
+
+    __slots__ = ("_file", "end", "start")
 
     def __init__(self, file: MessageFile, start: int, end: int) -> None:
         self._file = file
@@ -135,12 +109,34 @@ class MessageReader:
         self.end = end
 
     def __iter__(self) -> Iterator[Field]:
-        file, position = self._file, self.start
+        position = self.start
+        spend = self._file.budget.spend
         while position < self.end:
-            file.count_field()
-            field = file.short_field(position, self.end) or self._field(position)
+            spend()
+            field = self._short_field(position) or self._field(position)
             position = field.after
             yield field
+
+    def _short_field(self, first: int) -> Field | None:
+        """Return the field at ``first`` if its tag has one byte, and its integer or length one or two.
+
+        Most fields do; this is the short way to read them.
+        """
+        block, offset = self._file.block, first - self._file.block_start
+        if offset < 0 or offset + 3 > len(block) or first + 2 > self.end:
+            return None
+        tag, value, start = block[offset], block[offset + 1], first + 2
+        if value >= _LONG_VARINT:
+            if block[offset + 2] >= _LONG_VARINT:
+                return None
+            value, start = value & 0x7F | block[offset + 2] << 7, first + 3
+        if not _FIRST_TAG <= tag < _LONG_VARINT:
+            return None
+        if tag & 7 == _VARINT and start <= self.end:
+            return Field(tag >> 3, value, -1, -1, first, start)
+        if tag & 7 != _BYTES or start + value > self.end:
+            return None
+        return Field(tag >> 3, 0, start, start + value, first, start + value)
 
     def _field(self, first: int) -> Field:
         file = self._file
@@ -182,14 +178,34 @@ class MessageReader:
         return MessageReader(self._file, field.start, field.end)
 
     def text(self, field: Field) -> str:
-        """Return a field as a string."""
+        """Return a field as a string.
+
+        Raises:
+            OverBudgetError: it has more than 64 KiB.
+        """
+        length = field.end - field.start
+        if length > _LARGEST_TEXT_BYTES:
+            raise OverBudgetError(f"a name has {length} bytes")
+        if length > _TEXT_BYTES_PER_STEP:
+            self.keep(length // _TEXT_BYTES_PER_STEP)
         return self.raw(field).decode("utf-8", "replace")
 
     def raw(self, field: Field) -> bytes:
         """Return the bytes of a field."""
-        if not field.is_bytes:
+        if field.end < 0:
             raise WireError(f"field {field.number} must have bytes")
+        block, offset = self._file.block, field.start - self._file.block_start
+        if 0 <= offset <= len(block) - field.end + field.start:
+            return block[offset : offset + field.end - field.start]
         return self._file.read(field.start, field.end - field.start)
+
+    def keep(self, values: int) -> None:
+        """Count values that the caller keeps in memory.
+
+        Raises:
+            OverBudgetError: the file has too many.
+        """
+        self._file.budget.spend(values)
 
 
 def signed(value: int) -> int:

@@ -7,6 +7,8 @@ in it are read. Source of the rules: pytorch_backend r24.10 to r26.05, ModelInst
 
 from __future__ import annotations
 
+import io
+import os
 import pickletools
 import re
 import zipfile
@@ -19,12 +21,18 @@ from typing import BinaryIO
 
 from constructs_triton.model_files.model_file import FileFault, ModelFile, ModelTensor
 from constructs_triton.model_files.wrong_content import PICKLE, ZIP, recognize
+from constructs_triton.untrusted.budget import OverBudgetError
 
 __all__ = ["describe_torchscript"]
 
 _LARGEST_MEMBER_BYTES = 8 << 20
-_LARGEST_CODE_BYTES = 64 << 20
+_LARGEST_CODE_BYTES = 32 << 20
+_LARGEST_LIST_BYTES = 4 << 20
+"""The list of the members. zipfile keeps about 15 times its size; a model of 10,000 tensors has 1 MiB."""
+_LONGEST_ARGUMENTS = 16 << 10
 _MOST_CODE_FILES = 2_000
+# PyTorch reads no others; Python's readers of bzip2 and LZMA expand a small member to any size.
+_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # The class of the model is named at the beginning.
 _READ_PICKLE_BYTES = 1 << 16
 _FORWARD = "\n  def forward(self: "
@@ -38,6 +46,7 @@ _UNREADABLE = (
     NotImplementedError,
     RuntimeError,
     EOFError,
+    OverflowError,  # a member at an offset beyond 64 bits
 )
 
 _SCRIPT = "save torch.jit.script(model) or torch.jit.trace(model, example) with torch.jit.save"
@@ -47,7 +56,9 @@ _EXPORTED = ("exported_program.json", "archive_format", "models/model.json")
 def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
     """Describe an open TorchScript file: the arguments of ``forward``, and the devices in its code."""
     try:
-        archive = _Archive(zipfile.ZipFile(file))
+        archive = _Archive(zipfile.ZipFile(_ListReader(file)))
+    except OverBudgetError as error:
+        return ModelFile(path, "torchscript", not_checked=(f"content not checked: {error}",))
     except _UNREADABLE:
         return ModelFile(path, "torchscript", faults=(_unreadable(file),))
     if not archive.is_torchscript:
@@ -61,6 +72,25 @@ def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
         faults=tuple(_wrong_arguments(inputs)),
         not_checked=("types and shapes not checked",),
     )
+
+
+class _ListReader(io.RawIOBase):
+    """The file, of which at most 4 MiB are read at once: zipfile reads the list of members in one piece."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._file.read(size if 0 <= size <= _LARGEST_LIST_BYTES else _LARGEST_LIST_BYTES + 1)
+        if len(content) > _LARGEST_LIST_BYTES:
+            raise OverBudgetError(f"its list of files has more than {_LARGEST_LIST_BYTES >> 20} MiB")
+        return content
 
 
 # Files that are not TorchScript.
@@ -123,12 +153,15 @@ class _Archive:
         return texts
 
     def read(self, member: str, max_bytes: int = _LARGEST_MEMBER_BYTES) -> bytes:
-        """Return the content of a member, or ``b""`` if it is absent, large or damaged."""
-        name = self.members.get(member)
-        if name is None or self.archive.getinfo(name).file_size > min(max_bytes, _LARGEST_MEMBER_BYTES):
+        """Return the content of a member, or ``b""`` if it is absent, large, damaged or not for PyTorch."""
+        if member not in self.members:
+            return b""
+        entry = self.archive.getinfo(self.members[member])
+        is_large = entry.file_size > min(max_bytes, _LARGEST_MEMBER_BYTES)
+        if is_large or entry.compress_type not in _COMPRESSIONS:
             return b""
         try:
-            return self.archive.read(name)
+            return self.archive.read(entry)
         except _UNREADABLE:
             return b""
 
@@ -150,7 +183,9 @@ def _rest_of_forward(body: str) -> str:
     _, _, rest = body.partition(_FORWARD)
     signature, arrow, _ = rest.partition("->")
     end_of_self = _END_OF_SELF.search(signature)
-    return signature[end_of_self.end() :] if arrow and end_of_self and end_of_self[0] == "," else ""
+    if not arrow or end_of_self is None or end_of_self[0] != ",":
+        return ""
+    return signature[end_of_self.end() :][:_LONGEST_ARGUMENTS]
 
 
 def _outermost_class(content: bytes) -> str:

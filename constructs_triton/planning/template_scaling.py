@@ -1,13 +1,23 @@
-"""Reads what scales a variant from a synthesized CloudFormation template."""
+"""Reads the scaling of a variant from a synthesized CloudFormation template, so that it can be simulated."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
+from constructs_triton.cloud_assembly.endpoints import declared_endpoints, endpoint_names
+from constructs_triton.cloud_assembly.intrinsics import number_of
+from constructs_triton.cloud_assembly.scaling import (
+    DeclaredPolicy,
+    DeclaredTarget,
+    scalable_targets,
+    scaling_policies,
+)
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
@@ -15,15 +25,12 @@ from constructs_triton_client.spelling import quoted
 
 __all__ = ["read_scaling", "scaling_of_resources"]
 
-_TARGET = "AWS::ApplicationAutoScaling::ScalableTarget"
-_POLICY = "AWS::ApplicationAutoScaling::ScalingPolicy"
 # Predefined metrics and the names under which CloudWatch has them.
 _PREDEFINED = {
     "SageMakerVariantInvocationsPerInstance": "InvocationsPerInstance",
     "SageMakerVariantConcurrentRequestsPerModelHighResolution": "ConcurrentRequestsPerModel",
 }
 Policy = TypeVar("Policy", TargetTracking, StepScaling)
-Resources = Mapping[str, Mapping[str, Any]]
 
 
 def read_scaling(
@@ -46,20 +53,13 @@ def read_scaling(
         InvalidValueError: the template cannot be read, not exactly one variant matches, or a policy cannot be
             simulated.
     """
-    try:
-        resources = json.loads(Path(path).read_bytes())["Resources"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidValueError(
-            f"{path}: is not a synthesized template ({error}); "
-            "give a file such as cdk.out/Stack.template.json"
-        ) from None
-    target_id = _find_target(path, resources, endpoint, variant)
-    known = InstanceType.of(instance_type) if instance_type else None
-    return scaling_of_resources(resources, target_id, instance_type=known)
+    stack = SynthesizedStack(str(path), Template.read(Path(path)))
+    target = _find_target(stack, endpoint, variant)
+    return _scaling(stack, target, InstanceType.of(instance_type) if instance_type else None)
 
 
 def scaling_of_resources(
-    resources: Resources, target_id: str, *, instance_type: InstanceType | None = None
+    resources: Mapping[str, Mapping[str, Any]], target_id: str, *, instance_type: InstanceType | None = None
 ) -> Scaling:
     """Return the scaling of one ``ScalableTarget`` of a template's resources.
 
@@ -68,44 +68,45 @@ def scaling_of_resources(
     Raises:
         InvalidValueError: a value is known only at deployment, or a policy cannot be simulated.
     """
-    target = resources[target_id]["Properties"]
-    instance_type = instance_type or _instance_type(resources, target)
-    policies = (
-        _read_policy(resources, policy_id, resource["Properties"], instance_type)
-        for policy_id, resource in resources.items()
-        if resource["Type"] == _POLICY and _reference(resource["Properties"]["ScalingTargetId"]) == target_id
-    )
+    stack = SynthesizedStack(target_id, Template({"Resources": resources}))
+    (target,) = (each for each in scalable_targets(stack) if each.logical_id == target_id)
+    return _scaling(stack, target, instance_type)
+
+
+def _scaling(stack: SynthesizedStack, target: DeclaredTarget, instance_type: InstanceType | None) -> Scaling:
+    instance_type = instance_type or _instance_type(stack, target)
     return Scaling(
-        min_capacity=int(_number(target_id, "MinCapacity", target["MinCapacity"])),
-        max_capacity=int(_number(target_id, "MaxCapacity", target["MaxCapacity"])),
-        policies=tuple(policies),
-        schedules=tuple(map(_read_schedule, target.get("ScheduledActions", ()))),
+        min_capacity=int(_number(target.logical_id, "MinCapacity", target.properties["MinCapacity"])),
+        max_capacity=int(_number(target.logical_id, "MaxCapacity", target.properties["MaxCapacity"])),
+        policies=tuple(
+            _read_policy(policy, instance_type)
+            for policy in scaling_policies(stack)
+            if policy.target.logical_id == target.logical_id
+        ),
+        schedules=tuple(map(_read_schedule, target.properties.get("ScheduledActions", ()))),
     )
 
 
 # --- finding the variant ----------------------------------------------------------------------------------
 
 
-def _find_target(
-    path: str | PathLike[str], resources: Resources, endpoint: str | None, variant: str | None
-) -> str:
-    targets = (logical_id for logical_id, resource in resources.items() if resource["Type"] == _TARGET)
-    found = {target_id: _names(resources, resources[target_id]) for target_id in targets}
+def _find_target(stack: SynthesizedStack, endpoint: str | None, variant: str | None) -> DeclaredTarget:
+    targets = scalable_targets(stack)
     matching = [
-        target_id
-        for target_id, (names, variant_name) in found.items()
-        if (endpoint is None or any(_matches(endpoint, name) for name in names))
-        and variant in (None, variant_name)
+        target
+        for target in targets
+        if (endpoint is None or any(_matches(endpoint, name) for name in _endpoint_names(stack, target)))
+        and variant in (None, target.scaled_name)
     ]
     if len(matching) == 1:
         return matching[0]
-    shown = quoted("/".join([names[0], variant_name]) for names, variant_name in found.values())
-    if not found:
+    if not targets:
         raise InvalidValueError(
-            f"{path}: has no scaled variant; call auto_scale_instance_count on the endpoint"
+            f"{stack.name}: has no scaled variant; call auto_scale_instance_count on the endpoint"
         )
+    shown = quoted(f"{_endpoint_of(target)}/{target.scaled_name}" for target in targets)
     raise InvalidValueError(
-        f"{path}: must have one scaled variant that matches, got {len(matching)} of {shown}; "
+        f"{stack.name}: must have one scaled variant that matches, got {len(matching)} of {shown}; "
         "set --endpoint and --variant to one of them"
     )
 
@@ -114,60 +115,38 @@ def _matches(wanted: str, name: str) -> bool:
     return wanted == name or (not name.islower() and name.startswith(wanted))
 
 
-def _names(resources: Resources, target: Mapping[str, Any]) -> tuple[list[str], str]:
-    """The names of a target's endpoint (logical id, endpoint name), and that of its variant."""
-    parts = _join(target["Properties"]["ResourceId"]).split("/")
-    endpoint, variant = parts[1], parts[-1]
-    properties = resources.get(endpoint, {}).get("Properties", {})
-    name = properties.get("EndpointName")
-    return [*([name] if isinstance(name, str) else []), endpoint], variant
+def _endpoint_of(target: DeclaredTarget) -> str:
+    """Return the name in a resource ID such as ``endpoint/digits/variant/AllTraffic``."""
+    return [*target.resource_id.split("/"), ""][1]
 
 
-def _join(value: Any) -> str:
-    """A resource id as one string, with logical ids in place of references."""
-    if isinstance(value, str):
-        return value
-    if "Fn::Join" in value:
-        separator, parts = value["Fn::Join"]
-        return str(separator).join(map(_join, parts))
-    return _reference(value)
+def _endpoint_names(stack: SynthesizedStack, target: DeclaredTarget) -> list[str]:
+    """Return the name of a target's endpoint, and its logical ID if the stack has it."""
+    name = _endpoint_of(target)
+    return [name, *(logical_id for logical_id, each in endpoint_names(stack).items() if each == name)]
 
 
-def _reference(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    target = value.get("Ref") or value.get("Fn::GetAtt", ["unknown"])[0]
-    return str(target)
-
-
-def _instance_type(resources: Resources, target: Mapping[str, Any]) -> InstanceType | None:
-    """The instance type of the variant, where the template has it: needed for utilization."""
-    parts = _join(target["ResourceId"]).split("/")
-    for variant in _variants(resources, parts[1]):
-        name = variant.get("InstanceType")
-        if variant.get("VariantName") == parts[-1] and isinstance(name, str):
-            return InstanceType.of(name)
+def _instance_type(stack: SynthesizedStack, target: DeclaredTarget) -> InstanceType | None:
+    """Return the instance type of the variant, where the template has it: needed for utilization."""
+    for endpoint in declared_endpoints(stack, _endpoint_of(target), is_complete=False):
+        for variant in endpoint.variants:
+            if variant.name == target.scaled_name and isinstance(variant.instance_type, str):
+                return InstanceType.of(variant.instance_type)
     return None
-
-
-def _variants(resources: Resources, endpoint: str) -> Iterator[Mapping[str, Any]]:
-    for logical_id, resource in resources.items():
-        properties = resource.get("Properties", {})
-        is_endpoint = resource["Type"] == "AWS::SageMaker::Endpoint"
-        if is_endpoint and endpoint in (logical_id, properties.get("EndpointName")):
-            config = resources.get(_reference(properties.get("EndpointConfigName", "")), {})
-            yield from config.get("Properties", {}).get("ProductionVariants", ())
 
 
 # --- policies ---------------------------------------------------------------------------------------------
 
 
-def _read_policy(
-    resources: Resources, id: str, policy: Mapping[str, Any], instance_type: InstanceType | None
-) -> TargetTracking | StepScaling:
-    if "TargetTrackingScalingPolicyConfiguration" in policy:
-        return _read_tracking(id, policy["TargetTrackingScalingPolicyConfiguration"], instance_type)
-    return _read_steps(id, policy["StepScalingPolicyConfiguration"], _alarm_of(resources, id), instance_type)
+def _read_policy(policy: DeclaredPolicy, instance_type: InstanceType | None) -> TargetTracking | StepScaling:
+    if policy.tracking is not None:
+        return _read_tracking(policy.logical_id, policy.tracking, instance_type)
+    if not policy.alarms:
+        raise InvalidValueError(
+            f"{policy.logical_id}: no alarm triggers this policy; add an alarm, or remove the policy"
+        )
+    steps = policy.properties["StepScalingPolicyConfiguration"]
+    return _read_steps(policy.logical_id, steps, policy.alarms[0], instance_type)
 
 
 def _read_tracking(id: str, config: Mapping[str, Any], instance_type: InstanceType | None) -> TargetTracking:
@@ -193,16 +172,6 @@ def _tracked_metric(config: Mapping[str, Any]) -> str:
     if predefined is not None:
         return _PREDEFINED.get(predefined, str(predefined))
     return str(config.get("CustomizedMetricSpecification", {}).get("MetricName", "metric math"))
-
-
-def _alarm_of(resources: Resources, policy_id: str) -> Mapping[str, Any]:
-    for resource in resources.values():
-        properties: Mapping[str, Any] = resource.get("Properties", {})
-        if resource["Type"] == "AWS::CloudWatch::Alarm" and policy_id in map(
-            _reference, properties.get("AlarmActions", ())
-        ):
-            return properties
-    raise InvalidValueError(f"{policy_id}: no alarm triggers this policy; add an alarm, or remove the policy")
 
 
 def _read_steps(
@@ -266,7 +235,8 @@ def _read_schedule(action: Mapping[str, Any]) -> ScheduledAction:
     )
 
 
-def _number(id: str, name: str, value: Any) -> float:
+def _number(id: str, name: str, declared: Any) -> float:
+    value = number_of(declared)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidValueError(
             f"{id}.{name}: must be a number to be simulated, got {json.dumps(value)}, which is known only at "

@@ -16,9 +16,9 @@ from constructs_triton.cdk.repository.archive_assets import (
     REQUESTS_LABEL,
     SMALL_FILES_LABEL,
 )
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import content_name
-from constructs_triton.testing.synthesized_stack import SynthesizedStack
 
 __all__ = ["StableNames"]
 
@@ -91,11 +91,11 @@ class StableNames:
 
 def _digests_of_resources(stack: SynthesizedStack) -> Iterator[str]:
     """Yield digests in logical IDs, and in the folders of models that are served without an archive."""
-    for logical_id in stack.template.get("Resources", {}):
+    for logical_id in stack.template.resources:
         if found := _LOGICAL_ID_DIGEST.search(logical_id):
             yield found[0]
-    for resource in stack.resources(FILES_RESOURCE_TYPE).values():
-        yield str(resource["Properties"]["DestinationFolder"]).rstrip("/")
+    for resource in stack.template.resources_of_type(FILES_RESOURCE_TYPE).values():
+        yield str(resource.properties["DestinationFolder"]).rstrip("/")
 
 
 def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
@@ -109,9 +109,12 @@ def _shortened_places(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
 def _named_assets(stack: SynthesizedStack) -> Iterator[tuple[str, str]]:
     """Yield a unique name for each object key and image tag; the stages of an app may share an asset."""
     named = [
-        (_name(each.display_name), key) for each in stack.file_assets() for key in each.destinations.values()
+        (_name(asset.display_name), place["objectKey"])
+        for asset in stack.file_assets()
+        for place in asset.destinations.values()
     ]
-    named += [(f"image:{_without_ending(label)}", tag) for label, tags in stack.images() for tag in tags]
+    images = (image for manifest in stack.manifests for image in manifest.images())
+    named += [(f"image:{_without_ending(label)}", tag) for label, tags in images for tag in tags]
     keys_of: dict[str, list[str]] = {}
     for name, key in named:
         keys = keys_of.setdefault(name, [])

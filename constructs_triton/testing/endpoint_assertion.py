@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from aws_cdk import Stack
 
+from constructs_triton.cloud_assembly.endpoints import (
+    DeclaredContainer,
+    DeclaredEndpoint,
+    declared_endpoints,
+    model_syncs,
+)
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
+from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.testing.differences import differing_names, differing_values, listed
-from constructs_triton.testing.endpoints_of_stack import DeclaredEndpoint, EndpointReader
-from constructs_triton.testing.synthesized_stack import SynthesizedStack
+from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 __all__ = ["assert_endpoint"]
+
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+# The CDK appends 8 digits to the path of a construct.
+_LOGICAL_ID = re.compile(r"(.*?)([0-9A-F]{8})?")
 
 
 def assert_endpoint(
@@ -45,16 +58,17 @@ def assert_endpoint(
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     _check_version(image_version)
-    synthesized = SynthesizedStack.of(stack)
+    synthesized = synthesized_stack(stack)
     expected = _Expected(
+        synthesized,
         image_version,
         _names(instance_types),
         environment,
         variants if isinstance(variants, Mapping) else _names(variants),
         _names(models),
     )
-    endpoints = EndpointReader.of(synthesized).endpoints()
-    chosen = [each for each in endpoints if name is None or each.is_called(name)]
+    endpoints = list(declared_endpoints(synthesized, is_complete=False))
+    chosen = [each for each in endpoints if name is None or _is_called(name, each)]
     if not chosen:
         wanted = "no endpoint" if name is None else f'no endpoint "{name}"'
         known = listed([each.name for each in endpoints])
@@ -80,6 +94,7 @@ def _names(given: str | Collection[str] | None) -> Collection[str] | None:
 
 @dataclass(frozen=True)
 class _Expected:
+    stack: SynthesizedStack
     image_version: str | None
     instance_types: Collection[str] | None
     environment: Mapping[str, object] | None
@@ -90,17 +105,17 @@ class _Expected:
         """Yield a sentence for each difference of an endpoint."""
         yield from self._different_image(endpoint)
         if self.instance_types is not None:
-            found = {each.instance_type for each in endpoint.variants}
+            found = {str(each.instance_type or "serverless") for each in endpoint.variants}
             yield from differing_names("instance_types", set(self.instance_types), found)
         yield from self._different_variants(endpoint)
         yield from self._different_environment(endpoint)
         if self.models is not None:
-            yield from differing_names("models", self.models, _models(endpoint))
+            yield from differing_names("models", self.models, self._models(endpoint))
 
     def _different_image(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.image_version is None:
             return
-        others = {each.image_version for each in endpoint.containers} - {self.image_version}
+        others = {_image_version(each) for each in endpoint.containers} - {self.image_version}
         if others or not endpoint.containers:
             yield f'image_version: expected "{self.image_version}", got {listed(others)}'
 
@@ -123,11 +138,35 @@ class _Expected:
         ]
         yield from dict.fromkeys(sentences)  # variants often differ in the same way
 
+    def _models(self, endpoint: DeclaredEndpoint) -> frozenset[str] | None:
+        """Return the models that a request can reach; ``None`` if the template does not say them."""
+        found: frozenset[str] = frozenset()
+        for container in endpoint.containers:
+            models = self._models_of(container)
+            if models is None:
+                return None
+            found |= models
+        return found
 
-def _models(endpoint: DeclaredEndpoint) -> frozenset[str] | None:
-    found: frozenset[str] = frozenset()
-    for container in endpoint.containers:
-        if container.models is None:
-            return None
-        found |= container.models
-    return found
+    def _models_of(self, container: DeclaredContainer) -> frozenset[str] | None:
+        if not container.is_multi_model:
+            model = container.environment.get(_DEFAULT_MODEL)
+            return None if model is None else frozenset({model})
+        for _, sync in model_syncs(self.stack, RESOURCE_TYPE, container.archive_url or ""):
+            manifest = self.stack.asset(sync.manifest_key)
+            if manifest is not None and manifest.is_file():
+                return frozenset(each.name for each in Manifest.from_json(manifest.read_bytes()).archives)
+        return None
+
+
+def _is_called(name: str, endpoint: DeclaredEndpoint) -> bool:
+    """Return whether ``name`` is its name, its logical ID, or the path of its construct in the stack."""
+    readable = _LOGICAL_ID.fullmatch(endpoint.logical_id)
+    return name in (endpoint.name, endpoint.logical_id) or (
+        readable is not None and re.sub(r"[^A-Za-z0-9]", "", name) == readable[1]
+    )
+
+
+def _image_version(container: DeclaredContainer) -> str:
+    """Return the tag of the image without its suffix: ``26.05`` of ``sagemaker-tritonserver:26.05-py3``."""
+    return container.image.rpartition(":")[2].partition("-")[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from typing import Any
 
 from aws_cdk import Stack
 
+from constructs_triton.cloud_assembly.template import references
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.testing.stable_template import stable_template
 
@@ -20,7 +20,6 @@ __all__ = ["assert_no_replacement"]
 REPLACED_BY_DESIGN = ("AWS::SageMaker::Model", "AWS::SageMaker::EndpointConfig", "AWS::IAM::ManagedPolicy")
 # Which properties cause a replacement is the same in every Region.
 _REGION = "us-east-1"
-_SUB_REFERENCE = re.compile(r"\$\{([A-Za-z0-9]+)(?:\.[^}]*)?\}")
 
 Template = Mapping[str, Any]
 
@@ -123,7 +122,7 @@ class _Change:
             values = [_value_at(each.get("Properties", {}), path) for each in (self.old, self.new)]
             if values[0] != values[1]:
                 yield f"{'.'.join(path)} was {_short(values[0])} and is {_short(values[1])}"
-            elif referred := sorted(_references(values[1]) & set(replaced)):
+            elif referred := sorted(references(values[1]) & set(replaced)):
                 yield f"{'.'.join(path)} refers to {referred[0]}, which would be replaced"
 
 
@@ -152,20 +151,6 @@ def _value_at(value: Any, path: Sequence[str]) -> Any:
     if path[0] == "*":
         return [_value_at(each, path[1:]) for each in value]
     return _value_at(value.get(path[0]), path[1:]) if isinstance(value, Mapping) else None
-
-
-def _references(value: Any) -> set[str]:
-    """Return the logical IDs that a value refers to."""
-    match value:
-        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), *_]}:
-            return {name}
-        case {"Fn::Sub": str(text)} | {"Fn::Sub": [str(text), *_]}:
-            return set(_SUB_REFERENCE.findall(text))
-        case dict():
-            return set().union(*map(_references, value.values()))
-        case list():
-            return set().union(*map(_references, value))
-    return set()
 
 
 def _short(value: Any) -> str:

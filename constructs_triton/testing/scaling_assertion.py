@@ -9,14 +9,12 @@ from typing import Any
 
 from aws_cdk import Stack
 
+from constructs_triton.cloud_assembly.scaling import DeclaredPolicy, scaling_policies
 from constructs_triton.testing.differences import differing, listed
-from constructs_triton.testing.endpoints_of_stack import EndpointReader
-from constructs_triton.testing.synthesized_stack import SynthesizedStack
+from constructs_triton.testing.synthesized_stack import synthesized_stack
 from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["assert_scales"]
-
-_TARGET, _POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
 
 _ADDED_UP = {"GPUUtilization": "GPUs", "GPUMemoryUtilization": "GPUs", "CPUUtilization": "vCPUs"}
 
@@ -47,8 +45,8 @@ def assert_scales(
         InvalidValueError: the stack is in no app, or the template cannot be read.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
-    synthesized = SynthesizedStack.of(stack)
-    policies = list(_policies(EndpointReader.of(synthesized)))
+    synthesized = synthesized_stack(stack)
+    policies = [_Policy.of(each) for each in scaling_policies(synthesized)]
     chosen = [each for each in policies if of is None or each.is_of(of)]
     candidates = [each for each in chosen if on in each.metrics]
     if not candidates:
@@ -70,6 +68,16 @@ class _Policy:
     metrics: frozenset[str]
     target: float | None
     between: tuple[object, object]
+
+    @classmethod
+    def of(cls, policy: DeclaredPolicy) -> _Policy:
+        limits = policy.target.properties
+        return cls(
+            policy.target.resource_id,
+            frozenset([*_tracked(policy.tracking or {}), *_metric_names(policy.alarms)]),
+            (policy.tracking or {}).get("TargetValue"),
+            (limits.get("MinCapacity"), limits.get("MaxCapacity")),
+        )
 
     def is_of(self, name: str) -> bool:
         """Return whether this scales a variant or a component: by its name, or the id of its construct."""
@@ -96,21 +104,6 @@ class _Policy:
         return f"{self.scaled}: {names}{value}, between {smallest} and {largest}"
 
 
-def _policies(reader: EndpointReader) -> Iterator[_Policy]:
-    targets = {each: reader.properties(each) for each in reader.stack.resources(_TARGET)}
-    for logical_id in reader.stack.resources(_POLICY):
-        policy = reader.properties(logical_id)
-        target = targets.get(policy.get("ScalingTargetId", ""), {})
-        tracking = policy.get("TargetTrackingScalingPolicyConfiguration", {})
-        metrics = set(_tracked(tracking)) | set(_of_alarms(reader, logical_id))
-        yield _Policy(
-            str(target.get("ResourceId", policy.get("ResourceId", logical_id))),
-            frozenset(metrics),
-            tracking.get("TargetValue"),
-            (target.get("MinCapacity"), target.get("MaxCapacity")),
-        )
-
-
 def _tracked(tracking: Mapping[str, Any]) -> Iterator[str]:
     """Yield the metrics of a target tracking policy; a predefined one has a short and a long name."""
     for key, specification in tracking.items():
@@ -121,14 +114,6 @@ def _tracked(tracking: Mapping[str, Any]) -> Iterator[str]:
         for prefix in ("", "SageMakerVariant", "SageMakerInferenceComponent"):
             if predefined.startswith(prefix) and predefined:
                 yield predefined.removeprefix(prefix)
-
-
-def _of_alarms(reader: EndpointReader, policy: str) -> Iterator[str]:
-    """Yield the metrics of the alarms that start a step scaling policy."""
-    for alarm in reader.stack.resources("AWS::CloudWatch::Alarm").values():
-        properties = alarm.get("Properties", {})
-        if {"Ref": policy} in properties.get("AlarmActions", ()):
-            yield from _metric_names(properties)
 
 
 def _metric_names(value: Any) -> Iterator[str]:

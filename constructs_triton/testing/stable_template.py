@@ -10,7 +10,7 @@ from typing import Any
 from aws_cdk import Stack
 
 from constructs_triton.testing.asset_names import StableNames
-from constructs_triton.testing.synthesized_stack import SynthesizedStack
+from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 __all__ = ["stable_template"]
 
@@ -42,9 +42,9 @@ def stable_template(stack: Stack | Path | str, *, digests: bool = False) -> dict
     Raises:
         InvalidValueError: the stack is in no app, or the template cannot be read.
     """
-    synthesized = SynthesizedStack.of(stack)
+    synthesized = synthesized_stack(stack)
     names = StableNames.of(synthesized)
-    template: dict[str, Any] = _in_order(names.replace(_without_cdk(synthesized.template)))
+    template: dict[str, Any] = _in_order(names.replace(_without_cdk(synthesized.template.body)))
     if not digests:
         return template
     text = json.dumps(template)

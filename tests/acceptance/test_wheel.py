@@ -1,20 +1,19 @@
-"""The wheel that users install, in an environment that has nothing else."""
+"""The wheels that users install, in environments that have nothing else."""
 
 from __future__ import annotations
 
 import email
 import json
-import os
 import re
-import subprocess
 import sys
 import tarfile
 import zipfile
+from email.message import Message
 from pathlib import Path
 
 import pytest
+from distributions import PROJECT, UV, build, installed, interpreter_of, new_environment, run, wheel_of
 
-PROJECT = Path(__file__).resolve().parents[2]
 BUDGET_MINUTES = 5
 pytestmark = pytest.mark.usefixtures("budget")
 MODELS = PROJECT / "assets" / "model_repositories" / "digits"
@@ -39,92 +38,139 @@ app.synth()
 """
 
 
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command outside the checkout, and return what it prints."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    done = subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout
-    return done.stdout
+CALL = """
+import numpy as np
+
+from constructs_triton_client import InMemoryTransport, TritonClient
+from constructs_triton_client.wire import decode_response
+
+client = TritonClient(InMemoryTransport(lambda inputs: {"Y": inputs["X"] * 2}))
+print(client.infer({"X": np.array([1.0, 2.0])})["Y"].tolist())
+header = b'{"outputs":[{"name":"B","datatype":"BF16","shape":[1],"parameters":{"binary_data_size":2}}]}'
+content_type = f"application/vnd.sagemaker-triton.binary+json;json-header-size={len(header)}"
+print(set(decode_response(header + bytes(2), content_type).bit_patterns))
+"""
 
 
 @pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the source distribution, and the wheel that is built from it as for a release."""
-    folder = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "uv", "build", "--quiet", "--out-dir", folder, PROJECT, cwd=folder)
-    return folder
+    """A folder with the source distributions, and the wheels that are built from them as for a release."""
+    return build(tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def wheel(distributions: Path) -> Path:
-    """The wheel."""
-    (built,) = distributions.glob("*.whl")
-    return built
+def wheels(distributions: Path) -> list[Path]:
+    """The wheels of constructs-triton and of its client."""
+    return [wheel_of(distributions, name) for name in ("constructs_triton", "constructs_triton_client")]
 
 
 @pytest.fixture(scope="module", params=["3.11", "3.12", "3.13"])
-def programs(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of a new environment with the wheel and what it requires, without extras."""
-    interpreter = interpreter_of(request.param)
-    if interpreter is None:
-        pytest.skip(f"Python {request.param} is not installed")
-    folder = tmp_path_factory.mktemp("environment")
-    run(sys.executable, "-m", "uv", "venv", "--quiet", "--python", interpreter, folder / "venv", cwd=folder)
-    python = folder / "venv" / "bin" / "python"
-    install = ("uv", "pip", "install", "--quiet", "--python", python, "-c", PROJECT / "constraints.txt")
-    run(sys.executable, "-m", *install, wheel, cwd=folder)
-    return python.parent
+def programs(
+    request: pytest.FixtureRequest, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The programs of a new environment with the wheels and what they require, without extras."""
+    return new_environment(interpreter_of(request.param), tmp_path_factory.mktemp("environment"), *wheels)
 
 
-def interpreter_of(version: str) -> str | None:
-    """Return the interpreter of a Python version, on the PATH or installed with pyenv."""
-    command = [sys.executable, "-m", "uv", "python", "find", "--no-python-downloads", version]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return found.stdout.strip()
-    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    return next((str(each) for each in sorted(versions.glob(f"{version}.*/bin/python"))), None)
+@pytest.fixture(scope="module", params=["3.11", "3.12", "3.13", "3.14"])
+def client_python(
+    request: pytest.FixtureRequest, wheels: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The Python of a new environment with the client's wheel and what it requires, without extras."""
+    folder = tmp_path_factory.mktemp("client")
+    return new_environment(interpreter_of(request.param), folder, wheels[1]) / "python"
 
 
-def test_wheel_contains_the_package_and_nothing_else(wheel: Path) -> None:
-    """Every file of the package that git knows is in the wheel, and no other."""
-    listed = run("git", "ls-files", "constructs_triton", cwd=PROJECT).split()
-    with zipfile.ZipFile(wheel) as archive:
-        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert packed == set(listed)
+def listed(folder: str) -> set[str]:
+    """Return the files of a package that git knows, relative to the folder above it."""
+    names = run("git", "ls-files", folder, cwd=PROJECT).split()
+    return {Path(name).relative_to(Path(folder).parent).as_posix() for name in names}
 
 
-def test_source_distribution_contains_the_package_and_its_documents(distributions: Path) -> None:
-    """The source distribution has the package, the README, the changelog and the license."""
-    (built,) = distributions.glob("*.tar.gz")
-    listed = run("git", "ls-files", "constructs_triton", cwd=PROJECT).split()
-    documents = {".gitignore", "CHANGELOG.md", "LICENSE", "PKG-INFO", "README.md", "pyproject.toml"}
-    with tarfile.open(built) as archive:
-        packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert packed == {*listed, *documents}
-
-
-def test_metadata_is_complete(wheel: Path) -> None:
-    """The wheel is typed, and its metadata has the license, the Python versions and the extras."""
+def read_metadata(wheel: Path) -> Message:
+    """Return the metadata of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith(".dist-info/METADATA"))
-        metadata = email.message_from_bytes(archive.read(name))
-        assert "constructs_triton/py.typed" in archive.namelist()
-    assert (metadata["Name"], metadata["License-Expression"]) == ("constructs-triton", "Apache-2.0")
-    assert metadata["Requires-Python"] == "<3.14,>=3.11"
-    assert {"all", "client", "local", "onnx", "load", "plots"} <= set(
-        metadata.get_all("Provides-Extra") or ()
-    )
+        assert f"{wheel.name.partition('-')[0]}/py.typed" in archive.namelist()
+        return email.message_from_bytes(archive.read(name))
+
+
+@pytest.mark.parametrize("folder", ["constructs_triton", "client/constructs_triton_client"])
+def test_wheel_contains_the_package_and_nothing_else(distributions: Path, folder: str) -> None:
+    """Every file of the package that git knows is in the wheel, and no other."""
+    with zipfile.ZipFile(wheel_of(distributions, Path(folder).name)) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert packed == listed(folder)
+
+
+@pytest.mark.parametrize(
+    ("folder", "documents"),
+    [
+        ("constructs_triton", {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml"}),
+        ("client/constructs_triton_client", {"LICENSE", "README.md", "pyproject.toml"}),
+    ],
+)
+def test_source_distribution_contains_the_package_and_its_documents(
+    distributions: Path, folder: str, documents: set[str]
+) -> None:
+    """The source distribution has the package, the README and the license."""
+    (built,) = distributions.glob(f"{Path(folder).name}-*.tar.gz")
+    with tarfile.open(built) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()}
+    assert packed == listed(folder) | documents | {".gitignore", "PKG-INFO"}
+
+
+def test_metadata_is_complete(wheels: list[Path]) -> None:
+    """The wheels are typed, and their metadata has the licenses, the Python versions and the extras."""
+    package, client = (read_metadata(wheel) for wheel in wheels)
+    assert (package["Name"], client["Name"]) == ("constructs-triton", "constructs-triton-client")
+    assert (package["Requires-Python"], client["Requires-Python"]) == ("<3.14,>=3.11", ">=3.11")
+    assert package["License-Expression"] == "Apache-2.0 AND BSD-3-Clause"
+    assert package.get_all("License-File") == [
+        "LICENSE",
+        "constructs_triton/model_config/model_config.LICENSE.txt",
+    ]
+    assert (client["License-Expression"], client["License-File"]) == ("Apache-2.0", "LICENSE")
+    assert {"all", "local", "onnx", "load", "plots"} <= set(package.get_all("Provides-Extra") or ())
+    assert set(client.get_all("Provides-Extra") or ()) == {"aws", "bfloat16", "http"}
     # PyPI refuses a license classifier beside a license expression.
-    assert not [each for each in metadata.get_all("Classifier") or () if each.startswith("License")]
+    classifiers = [*(package.get_all("Classifier") or ()), *(client.get_all("Classifier") or ())]
+    assert not [each for each in classifiers if each.startswith("License")]
+
+
+def test_client_requires_only_numpy(client_python: Path) -> None:
+    """The environment has the client and NumPy, so neither aws-cdk-lib, jsii, protobuf nor grpcio."""
+    assert installed(client_python.parent) == {"constructs-triton-client", "numpy"}
+
+
+def test_client_calls_a_model(client_python: Path, tmp_path: Path) -> None:
+    """In that environment a call is encoded and decoded, and a BF16 output is its bit patterns."""
+    assert run(client_python, "-W", "error", "-c", CALL, cwd=tmp_path).split() == ["[2.0,", "4.0]", "{'B'}"]
+
+
+@pytest.mark.parametrize(
+    ("transport", "extra"),
+    [("SageMakerTransport('digits')", "aws"), ("HttpTransport('http://[::1]:9')", "http")],
+)
+def test_missing_extra_of_the_client_is_named(
+    client_python: Path, tmp_path: Path, transport: str, extra: str
+) -> None:
+    """Without the extra, a call says how to install it."""
+    code = (
+        "import numpy\n"
+        "from constructs_triton_client import HttpTransport, SageMakerTransport, TritonClient\n"
+        "from constructs_triton_client.errors import MissingDependencyError\n"
+        f"try:\n    TritonClient({transport}).infer({{'x': numpy.zeros(1)}})\n"
+        "except MissingDependencyError as error:\n    print(error)"
+    )
+    printed = run(client_python, "-c", code, cwd=tmp_path)
+    assert f"pip install 'constructs-triton-client[{extra}]'" in printed
+
+
+def test_base_install_has_no_client_of_triton(programs: Path) -> None:
+    """constructs-triton without extras installs neither tritonclient, nor grpcio, nor boto3."""
+    others = {"tritonclient", "grpcio", "ml-dtypes", "python-rapidjson", "boto3", "urllib3", "onnx"}
+    assert installed(programs) & others == set()
 
 
 def test_command_line_starts(programs: Path, tmp_path: Path) -> None:
@@ -143,22 +189,18 @@ def test_app_is_synthesized(programs: Path, tmp_path: Path) -> None:
 
 
 def test_missing_extra_is_named(programs: Path, tmp_path: Path) -> None:
-    """Without the extra, an optional command says how to install it."""
-    code = (
-        "import numpy\n"
-        "from constructs_triton_client import TritonClient\n"
-        "try:\n    TritonClient.for_endpoint('digits').infer({'x': numpy.zeros(1)})\n"
-        "except Exception as error:\n    print(error)"
-    )
-    assert "constructs-triton[client]" in run(programs / "python", "-c", code, cwd=tmp_path)
+    """Without boto3, a command that calls AWS says how to install it, and exits with 2."""
+    code = "from constructs_triton.cli import main; print(main(['status', 'digits']))"
+    printed = run(programs / "python", "-c", code, cwd=tmp_path)
+    assert "pip install 'constructs-triton-client[aws]'" in printed
+    assert printed.split()[-1] == "2"
 
 
-def test_new_project_passes_its_own_tests(wheel: Path, tmp_path: Path) -> None:
+def test_new_project_passes_its_own_tests(wheels: list[Path], tmp_path: Path) -> None:
     """In an empty folder, the two commands of a new project's README pass."""
-    uv = (sys.executable, "-m", "uv")
     venv = tmp_path / "venv"
-    run(*uv, "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=tmp_path)
-    run(*uv, "pip", "install", "--quiet", "--python", venv / "bin" / "python", wheel, cwd=tmp_path)
+    run(*UV, "venv", "--quiet", "--seed", "--python", sys.executable, venv, cwd=tmp_path)
+    run(*UV, "pip", "install", "--quiet", "--python", venv / "bin" / "python", *wheels, cwd=tmp_path)
     run(venv / "bin" / "constructs-triton", "project", "new", "shop", cwd=tmp_path)
     shop = tmp_path / "shop"
     commands = re.findall(r"^    (python .*)$", (shop / "README.md").read_text(), re.MULTILINE)

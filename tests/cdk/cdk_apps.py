@@ -9,6 +9,8 @@ from typing import Any
 import aws_cdk as cdk
 
 from constructs_triton import InstanceType, ModelSource, TritonEndpoint, TritonModelRepository
+from constructs_triton.cdk.repository.loaded_models import LocalModels
+from constructs_triton.cdk.repository.model_repository import contents_of
 
 ENVIRONMENT = cdk.Environment(account="123456789012", region="eu-west-1")
 STRICT = {"@aws-cdk/core:validateAgainstDefaultRules": True}
@@ -68,6 +70,18 @@ def make_stack(environment: cdk.Environment | None = ENVIRONMENT) -> cdk.Stack:
 
 def add_repository(scope: cdk.Stack, path: Path, id: str = "Models", **props: Any) -> TritonModelRepository:
     return TritonModelRepository(scope, id, source=ModelSource.from_directory(path), **props)
+
+
+def archive_key(repository: TritonModelRepository, model: str) -> str:
+    """The object key of a model's archive, which becomes an asset of the repository's stack."""
+    return contents_of(repository).locate(model, repository).url.rsplit("/", 1)[1]
+
+
+def archived_models(repository: TritonModelRepository, model: str) -> tuple[str, ...]:
+    """The models in the archive of a model, itself first."""
+    loaded, folder = contents_of(repository).catalog.find(model)
+    assert isinstance(loaded, LocalModels)
+    return loaded.contents_of(folder)
 
 
 def add_endpoint(scope: cdk.Stack, path: Path, id: str = "Endpoint", **props: Any) -> TritonEndpoint:

@@ -83,7 +83,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def without_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the ``onnx`` package."""
-    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
 
 
 def _target(name: str) -> Target:

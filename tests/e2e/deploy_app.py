@@ -24,6 +24,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
+from constructs_triton.cdk.repository.model_repository import contents_of
 
 _CONFIG = """backend: "python"
 max_batch_size: 8
@@ -98,7 +99,7 @@ class ServedStack(cdk.Stack):
         return {
             name: {
                 "target_model": str(target_model),
-                "object_key": self.repository.archive_of(name).object_key,
+                "object_key": contents_of(self.repository).locate(name, self).url.rsplit("/", 1)[1],
             }
             for name, target_model in self.repository.target_models.items()
         }

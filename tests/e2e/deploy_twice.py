@@ -10,7 +10,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopback_aws import Assembly, LoopbackAws
+from loopback_aws import LoopbackAws
+
+from constructs_triton.cloud_assembly.assembly import Assembly
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,9 @@ from typing import Any
 
 from deploy_twice import inventory, put_what_another_team_has_left
 from guard_states import STACK, STATES
-from loopback_aws import Assembly, Behaviour, LoopbackAws, Stack
+from loopback_aws import Behaviour, LoopbackAws, Stack
+
+from constructs_triton.cloud_assembly.assembly import Assembly
 
 __all__ = ["live_as_example", "live_as_guard"]
 

@@ -27,8 +27,9 @@ if __name__ == "__main__":
 
 from deploy_twice import NOT_DEPLOYED, PROJECT, deployable_stacks, project_apps, synthesize_apps
 from guard_states import synthesize_states
-from loopback_aws import Assembly
 from seeded_life import live_as_example, live_as_guard
+
+from constructs_triton.cloud_assembly.assembly import Assembly
 
 __all__ = ["Result", "assemblies", "case_of", "replay_command", "run_in_processes", "run_seeds"]
 

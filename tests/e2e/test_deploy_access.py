@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 from deploy_synth import STACK, Declared, synthesize
-from loopback_aws import LoopbackAws, Stack, Template
+from loopback_aws import LoopbackAws, Stack
 from loopback_aws.access import RoleCredentials
 from stack_view import StackView
+
+from constructs_triton.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 

@@ -16,7 +16,9 @@ from deploy_twice import (
     put_what_another_team_has_left,
     synthesize_apps,
 )
-from loopback_aws import Assembly, LoopbackAws
+from loopback_aws import LoopbackAws
+
+from constructs_triton.cloud_assembly.assembly import Assembly
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_examples")]
 

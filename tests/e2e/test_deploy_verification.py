@@ -1,4 +1,4 @@
-"""``verification`` on a loopback AWS whose endpoints answer as the test says."""
+"""``verify_responses`` on a loopback AWS whose endpoints answer as the test says."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from constructs_triton import (
     TritonEndpoint,
     TritonModelRepository,
     TritonMultiModelEndpoint,
-    Verification,
 )
 from constructs_triton_client.recorded_requests import (
     ExpectedOutput,
@@ -54,7 +53,7 @@ class VerifiedStack(cdk.Stack):
             model="alpha",
             instance_type=instance_type,
             endpoint_name="single",
-            verification=Verification(requests / "single.json"),
+            verify_responses=requests / "single.json",
         )
         TritonMultiModelEndpoint(
             self,
@@ -62,7 +61,7 @@ class VerifiedStack(cdk.Stack):
             model_repository=repository,
             instance_type=instance_type,
             endpoint_name="many",
-            verification=Verification(requests / "many.json"),
+            verify_responses=requests / "many.json",
         )
 
 

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from check_twins.torch_and_plan import plan, torchscript, zipped
 
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
 from constructs_triton.errors import ConstructsTritonError
 from constructs_triton.local.server.unpacking import unpack
 from constructs_triton.model_config.folder import ModelFolder

@@ -14,6 +14,9 @@ from constructs_triton.cli import COMMANDS
 
 HEAVY = {"jsii", "aws_cdk", "constructs", "grpc", "gevent", "tritonclient"}
 
+THIRD_PARTY = {"boto3", "botocore", "lazy_loader", "ml_dtypes", "numpy", "urllib3"}
+MODELS = Path(__file__).resolve().parents[2] / "assets" / "model_repositories" / "digits"
+
 REPORT = "import json, sys; print(json.dumps(sorted(sys.modules)))"
 
 
@@ -60,6 +63,26 @@ except SystemExit as stop:
 """
     heavy = _loaded(code) & (HEAVY | _late_modules())
     assert not heavy
+
+
+def test_check_loads_no_numpy() -> None:
+    """``check`` reads and checks models without the CDK, grpc, boto3 and NumPy."""
+    code = f"""
+from constructs_triton.cli import main
+assert main(["check", {str(MODELS)!r}]) == 0
+"""
+    loaded = _loaded(code)
+    assert not loaded & (HEAVY | {"boto3", "botocore", "numpy"})
+    assert "google" in loaded
+
+
+def test_client_is_lazy() -> None:
+    """Importing the client loads no other package, and its first transport no boto3 and no urllib3."""
+    assert not _loaded("import constructs_triton_client") & THIRD_PARTY
+    code = (
+        "from constructs_triton_client import HttpTransport, SageMakerTransport; SageMakerTransport('digits')"
+    )
+    assert not _loaded(code) & (THIRD_PARTY - {"numpy"})
 
 
 def test_pytest_plugin_starts_nothing() -> None:

@@ -35,6 +35,22 @@ class _Documented:
     """
 
 
+class _DocumentedTree:
+    """Types::
+
+        _DocumentedTree
+
+    Then a tree.
+
+    ::
+
+        A
+        └── B
+
+    Then ``text``.
+    """
+
+
 class _DocumentedToo(_Documented):
     """Another.
 
@@ -57,6 +73,12 @@ def test_docstring_is_text_entries_and_errors() -> None:
     assert found.errors == [("ValueError", "it is wrong in two lines.")]
 
 
+def test_indented_lines_after_two_colons_are_a_code_block() -> None:
+    """A literal block becomes a fenced one; a paragraph of two colons disappears."""
+    tree = "Then a tree.\n\n```python\nA\n└── B\n```\n\nThen `text`."
+    assert read_docstring(_DocumentedTree).text == f"Types:\n\n```python\n_DocumentedTree\n```\n\n{tree}"
+
+
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("api")
@@ -68,9 +90,12 @@ def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
     """Each name that a package exports has a section on the page of the package."""
     names = {name for page in api for name in constructs_triton.__all__ if f"\n## {name} {{" in api[page]}
     assert names == set(constructs_triton.__all__)
-    for package in (each for each in PACKAGES if each in api):
-        public = importlib.import_module(f"constructs_triton.{package}").__all__
-        assert [name for name in public if f"\n## {name} {{" not in api[package]] == []
+    text = "".join(api.values())
+    for module in PACKAGES.values():
+        public = importlib.import_module(module).__all__
+        assert [name for name in public if f"\n## {name} {{" not in text] == []
+    assert "from constructs_triton_client.errors import InvocationError" in api["client_errors"]
+    assert "## InvocationError" not in api["errors"]
 
 
 def test_pages_are_the_same_in_each_build(api: dict[str, str]) -> None:

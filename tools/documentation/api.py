@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-import importlib.util
+import importlib
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,21 +22,24 @@ TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "options": ("Options of endpoints and variants", ("cdk.options", "cdk.metrics")),
     "scaling": ("Scaling", ("cdk.scaling",)),
     "monitoring": ("Alarms and dashboards", ("cdk.monitoring",)),
-    "errors": ("Errors, findings and facts", ("errors", "findings", "facts")),
+    "findings": ("Findings and facts", ("findings", "facts")),
 }
-PACKAGES = (
-    "client",
-    "load_test",
-    "local",
-    "model_config",
-    "model_files",
-    "model_repository",
-    "operations",
-    "planning",
-    "plots",
-    "testing",
-    "wire",
-)
+#: Pages of the modules that have names of their own.
+PACKAGES: Mapping[str, str] = {
+    "client": "constructs_triton_client",
+    "client_errors": "constructs_triton_client.errors",
+    "wire": "constructs_triton_client.wire",
+    "errors": "constructs_triton.errors",
+    "load_test": "constructs_triton.measuring.load_test",
+    "local": "constructs_triton.local",
+    "model_config": "constructs_triton.model_config",
+    "model_files": "constructs_triton.model_files",
+    "model_repository": "constructs_triton.model_repository",
+    "operations": "constructs_triton.operations",
+    "planning": "constructs_triton.planning",
+    "plots": "constructs_triton.measuring.plots",
+    "testing": "constructs_triton.testing",
+}
 #: Public names that are more often the name of a parameter of AWS's API.
 PARAMETERS = {"TargetModel"}
 _CODE = re.compile(r"(?<!\[)`(?P<name>[A-Z]\w+)(?P<member>\.\w+)?(?:\(\))?`(?!\])")
@@ -60,12 +63,21 @@ def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
         prefixes = tuple(f"constructs_triton.{folder}" for folder in folders)
         names = {name: value for name, value in top.items() if value.__module__.startswith(prefixes)}
         yield page, (title, "constructs_triton", names)
-    for package in PACKAGES:
-        source = f"constructs_triton.{package}"
-        if importlib.util.find_spec(source) is not None:
-            module = importlib.import_module(source)
-            public = {name: getattr(module, name) for name in sorted(module.__all__)}
-            yield package, (source, source, public)
+    for page, source in PACKAGES.items():
+        yield page, (source, source, _own_names(source))
+
+
+def _own_names(source: str) -> dict[str, Any]:
+    """Return the public names of a module; the client's errors are on the client's page alone."""
+    module = importlib.import_module(source)
+    public = {name: getattr(module, name) for name in sorted(module.__all__)}
+    if source.startswith(PACKAGES["client"]):
+        return public
+    return {name: value for name, value in public.items() if not _is_of_client(value)}
+
+
+def _is_of_client(value: Any) -> bool:
+    return str(getattr(value, "__module__", "")).startswith(PACKAGES["client"])
 
 
 def _index(pages: Mapping[str, tuple[str, str, dict[str, Any]]]) -> str:

@@ -69,7 +69,7 @@ def _read_own(value: object) -> Docstring:
             entries.update(dict.fromkeys(re.findall(r"``\*{0,2}(\w+)``", lines[0]), entry))
         else:
             text.append("\n".join(lines))
-    return Docstring(markdown(_literal_blocks("\n\n".join(text))), entries, errors)
+    return Docstring(_literal_blocks(markdown("\n\n".join(text))), entries, errors)
 
 
 def markdown(text: str) -> str:
@@ -117,6 +117,8 @@ def _literal_blocks(text: str) -> str:
 
     def fence(found: re.Match[str]) -> str:
         code = inspect.cleandoc(found["code"])
-        return f"{found['before']}\n\n```python\n{code}\n```\n" if code else found[0]
+        # A paragraph of two colons is only the mark of the block.
+        before = "" if text[: found.start()].endswith("\n") else f"{found['before']}\n\n"
+        return f"{before}```python\n{code}\n```\n\n" if code else found[0]
 
     return pattern.sub(fence, text)

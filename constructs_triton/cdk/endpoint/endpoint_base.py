@@ -1,25 +1,23 @@
-"""The methods of every endpoint, new or imported: grants, metrics, scaling and outputs."""
+"""The methods of every endpoint with models, new or imported: grants, metrics, scaling and outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Unpack
 
 import jsii
-from aws_cdk import CfnOutput, Duration, Resource, Stack
+from aws_cdk import CfnOutput, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
-from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
 
 from constructs_triton.cdk.endpoint.log_group import log_group_name
-from constructs_triton.cdk.endpoint.operating import operating_statements, warming_statements
-from constructs_triton.cdk.metrics.metrics import VariantMetrics
+from constructs_triton.cdk.endpoint.operating import warming_statements
+from constructs_triton.cdk.endpoint.sagemaker_endpoint import SageMakerEndpoint
 from constructs_triton.cdk.monitoring.alarms import AlarmThresholds, TritonAlarms
 from constructs_triton.cdk.monitoring.dashboard import TritonDashboard
-from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
-from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
-from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig, async_caller_statements
+from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
 from constructs_triton.cdk.scaling.scalable_instance_count import TritonScalableInstanceCount
 from constructs_triton.cdk.scaling.targets import CapacityPlan
@@ -31,40 +29,23 @@ __all__ = ["EndpointBase"]
 
 
 @jsii.implements(sagemaker.IEndpoint)
-class EndpointBase(VariantMetrics, Resource):
-    """An endpoint with a name, an ARN and variants, which the subclasses set.
+class EndpointBase(SageMakerEndpoint):
+    """An endpoint with models and variants, which the subclasses set.
 
     ``_serves_many`` is whether each request names its model, or ``None`` if that is not known.
-    ``_repository`` contains the models, or is ``None`` for an imported endpoint.
+    ``_contents`` are the models, or ``None`` for an imported endpoint.
     """
 
-    _endpoint_name: str
-    _endpoint_arn: str
     _variants: tuple[EndpointVariant, ...]
     _serves_many: bool | None
     _async_inference: AsyncInferenceConfig | None
     _is_asynchronous: bool | None
-    _repository: TritonModelRepository | None
-
-    @property
-    def endpoint_name(self) -> str:
-        """The endpoint's name, a token until the deployment."""
-        return self._endpoint_name
+    _contents: RepositoryContents | None
 
     @property
     def log_group_name(self) -> str:
         """The name of the CloudWatch log group that the containers write to."""
         return log_group_name(self._endpoint_name)
-
-    @property
-    def endpoint_arn(self) -> str:
-        """The endpoint's ARN."""
-        return self._endpoint_arn
-
-    @property
-    def endpoint_ref(self) -> sagemaker_references.EndpointReference:
-        """The reference that other constructs of the CDK use."""
-        return sagemaker_references.EndpointReference(endpoint_arn=self._endpoint_arn)
 
     @property
     def variants(self) -> tuple[EndpointVariant, ...]:
@@ -97,15 +78,6 @@ class EndpointBase(VariantMetrics, Resource):
         raise InvalidValueError(f'{self.node.path}: has no variant "{variant_name}"; use one of {names}')
 
     # Permissions.
-
-    def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
-        """Allow a principal some actions on this endpoint.
-
-        Args:
-            grantee: Who gets the permission.
-            *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
-        """
-        return self._grant(grantee, list(actions), {})
 
     def grant_invoke(
         self, grantee: iam.IGrantable, *, target_models: Sequence[str] | None = None
@@ -145,7 +117,7 @@ class EndpointBase(VariantMetrics, Resource):
             )
         grant = self._grant(grantee, ["sagemaker:InvokeEndpointAsync"], {})
         if self._async_inference is not None:
-            for statement in self._async_inference.caller_statements():
+            for statement in async_caller_statements(self._async_inference):
                 grantee.grant_principal.add_to_principal_policy(statement)
         return grant
 
@@ -167,24 +139,8 @@ class EndpointBase(VariantMetrics, Resource):
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
         return self._grant(grantee, actions, {})
 
-    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow a principal what ``constructs-triton status``, ``diagnose``, ``logs`` and ``warm`` need.
-
-        These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
-        a call loads the model. The stack of an imported endpoint is not known, so its events are not granted.
-
-        Args:
-            grantee: Who gets the permission.
-        """
-        stack = Stack.of(self)
-        is_imported = self.node.default_child is None
-        statements = operating_statements(
-            stack, self._endpoint_name, self._endpoint_arn, is_imported=is_imported
-        )
-        warming = warming_statements(self._repository, self._endpoint_arn) if self._serves_many else ()
-        for statement in (*statements, *warming):
-            grantee.grant_principal.add_to_principal_policy(statement)
-        return self._grant(grantee, ["sagemaker:DescribeEndpoint"], {})
+    def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
+        return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()
 
     def _grant(
         self, grantee: iam.IGrantable, actions: list[str], conditions: Mapping[str, Mapping[str, object]]
@@ -211,8 +167,8 @@ class EndpointBase(VariantMetrics, Resource):
         for name in target_models:
             check_name("target_models", name, limits.TARGET_MODEL)
         # AWS documentation: invoke a multi-model endpoint, security.
-        repository = self._repository
-        allowed = list(target_models) if repository is None else repository.grant_patterns(target_models)
+        contents = self._contents
+        allowed = list(target_models) if contents is None else contents.prefix.grant_patterns(target_models)
         return {"StringLike": {"sagemaker:TargetModel": [str(each) for each in allowed]}}
 
     # Scaling, metrics, outputs.
@@ -300,11 +256,6 @@ class EndpointBase(VariantMetrics, Resource):
         for what, value in values.items():
             export = None if export_name_prefix is None else f"{export_name_prefix}-endpoint-{what}"
             CfnOutput(self, f"Endpoint{what.capitalize()}", value=value, export_name=export)
-
-    def _metric_endpoint_name(self) -> str:
-        # An alarm on the literal name does not refer to the endpoint, so it can be created first.
-        literal_name = literal_endpoint_name(self)
-        return self._endpoint_name if literal_name is None else literal_name
 
     def _metric_variant_name(self) -> str:
         return self._only_variant().variant_name

@@ -8,29 +8,51 @@ from dataclasses import dataclass
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
+from constructs_triton.cdk.endpoint.container import SettledContainer
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
+from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.options.image import ContainerImage
+from constructs_triton.cdk.metrics.metrics_config import render_metrics_config
+from constructs_triton.cdk.options.async_inference import render_async_inference
+from constructs_triton.cdk.options.capacity_reservation import render_capacity_reservation
+from constructs_triton.cdk.options.core_dump import render_core_dump
+from constructs_triton.cdk.options.data_capture import render_data_capture
+from constructs_triton.cdk.options.image import ContainerImage, bind_image
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
 
-__all__ = ["BoundVariant", "make_endpoint_config", "make_model"]
+__all__ = ["BoundContainer", "BoundVariant", "bind_container", "make_endpoint_config", "make_model"]
 
 
 @dataclass(frozen=True, slots=True)
-class BoundVariant:
-    """A variant with its image and models. ``scope`` is the parent of its resources."""
+class BoundContainer:
+    """A container with its image and its models in the stack. ``scope`` is the parent of its resources."""
 
-    resolved: ResolvedVariant
+    settled: SettledContainer
     scope: Construct
     image: ContainerImage
     location: ModelLocation
     sizing: Sizing
 
 
+@dataclass(frozen=True, slots=True)
+class BoundVariant:
+    """A variant and its container in the stack."""
+
+    settled: SettledVariant
+    container: BoundContainer
+
+
+def bind_container(
+    settled: SettledContainer, scope: Construct, location: ModelLocation, sizing: Sizing
+) -> BoundContainer:
+    """Add what the image of a container needs to the stack."""
+    image = bind_image(settled.image, scope, settled.instance_type)
+    return BoundContainer(settled, scope, image, location, sizing)
+
+
 def make_model(
-    variant: BoundVariant,
+    container: BoundContainer,
     *,
     execution_role_arn: str,
     permissions: IDependable | None,
@@ -39,33 +61,32 @@ def make_model(
 ) -> sagemaker.CfnModel:
     """Create the model after the role's permissions. It has no name, since changes replace it."""
     model = sagemaker.CfnModel(
-        variant.scope,
+        container.scope,
         "Model",
         execution_role_arn=execution_role_arn,
-        primary_container=_container(variant),
+        primary_container=_container(container),
         enable_network_isolation=enable_network_isolation,
         vpc_config=vpc_config,
     )
     if permissions is not None:
         model.node.add_dependency(permissions)
-    for dependency in variant.location.dependencies:
+    for dependency in container.location.dependencies:
         model.node.add_dependency(dependency)
     return model
 
 
-def _container(variant: BoundVariant) -> sagemaker.CfnModel.ContainerDefinitionProperty:
-    models = variant.resolved.models
-    package, environment = variant.location.model_package_name, variant.resolved.settings.environment
-    if package is not None:
+def _container(container: BoundContainer) -> sagemaker.CfnModel.ContainerDefinitionProperty:
+    models, location = container.settled.models, container.location
+    environment, cache = container.settled.environment, models.model_cache_setting
+    if location.model_package_name is not None:
         return sagemaker.CfnModel.ContainerDefinitionProperty(
-            model_package_name=package, environment=environment or None
+            model_package_name=location.model_package_name, environment=environment or None
         )
-    cache = models.model_cache_setting
     return sagemaker.CfnModel.ContainerDefinitionProperty(
-        image=variant.image.uri,
+        image=container.image.uri,
         mode="MultiModel" if models.serves_many else "SingleModel",
-        model_data_url=variant.location.url if variant.location.is_compressed else None,
-        model_data_source=None if variant.location.is_compressed else _uncompressed(variant.location.url),
+        model_data_url=location.url if location.is_compressed else None,
+        model_data_source=None if location.is_compressed else _uncompressed(location.url),
         environment=environment,
         multi_model_config=None
         if cache is None
@@ -87,52 +108,57 @@ def make_endpoint_config(
     models: Sequence[sagemaker.CfnModel],
 ) -> sagemaker.CfnEndpointConfig:
     """Create the endpoint configuration. It has no name, since changes replace it."""
-    rendered = [_production_variant(each, model) for each, model in zip(variants, models, strict=True)]
-    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.resolved.is_shadow]
     capture, asynchronous = options["data_capture"], options["async_inference"]
     metrics, key = options["metrics_config"], options["encryption_key"]
+    rendered = [
+        _production_variant(each, model, is_asynchronous=asynchronous is not None)
+        for each, model in zip(variants, models, strict=True)
+    ]
+    shadows = [part for part, each in zip(rendered, variants, strict=True) if each.settled.is_shadow]
     return sagemaker.CfnEndpointConfig(
         scope,
         "EndpointConfig",
         production_variants=rendered[: len(rendered) - len(shadows)],
         shadow_production_variants=shadows or None,
         kms_key_id=None if key is None else key.key_arn,
-        data_capture_config=None if capture is None else capture.render(),
-        async_inference_config=None if asynchronous is None else asynchronous.render(),
-        metrics_config=None if metrics is None else metrics.render(),
+        data_capture_config=None if capture is None else render_data_capture(capture),
+        async_inference_config=None if asynchronous is None else render_async_inference(asynchronous),
+        metrics_config=None if metrics is None else render_metrics_config(metrics),
     )
 
 
 def _production_variant(
-    variant: BoundVariant, model: sagemaker.CfnModel
+    variant: BoundVariant, model: sagemaker.CfnModel, *, is_asynchronous: bool
 ) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    options, sizing = variant.resolved.options, variant.sizing
+    settled, sizing = variant.settled, variant.container.sizing
+    options, container = settled.options, settled.container
     core_dump, reservation = options["core_dump"], options["capacity_reservation"]
     return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-        variant_name=variant.resolved.variant_name,
+        variant_name=settled.variant_name,
         model_name=model.attr_model_name,
-        instance_type=options["instance_type"].name,
-        initial_instance_count=variant.resolved.initial_instance_count,
+        instance_type=container.instance_type.name,
+        initial_instance_count=settled.initial_instance_count,
         initial_variant_weight=options["initial_variant_weight"],
-        inference_ami_version=variant.resolved.settings.inference_ami_version,
+        inference_ami_version=container.inference_ami_version,
         volume_size_in_gb=sizing.volume_size_gib,
         container_startup_health_check_timeout_in_seconds=sizing.container_startup_health_check_timeout,
         model_data_download_timeout_in_seconds=sizing.model_data_download_timeout,
         variant_instance_provision_timeout_in_seconds=seconds(options["variant_instance_provision_timeout"]),
-        routing_config=_routing(variant.resolved),
+        routing_config=_routing(
+            options["routing_strategy"], uses_queue=is_asynchronous, serves_many=container.models.serves_many
+        ),
         enable_ssm_access=options["enable_ssm_access"],
-        core_dump_config=None if core_dump is None else core_dump.render(),
-        capacity_reservation_config=None if reservation is None else reservation.render(),
+        core_dump_config=None if core_dump is None else render_core_dump(core_dump),
+        capacity_reservation_config=None if reservation is None else render_capacity_reservation(reservation),
     )
 
 
 def _routing(
-    resolved: ResolvedVariant,
+    strategy: str | None, *, uses_queue: bool, serves_many: bool
 ) -> sagemaker.CfnEndpointConfig.RoutingConfigProperty | None:
-    strategy = resolved.options["routing_strategy"]
     if strategy is None:
         # A multi-model endpoint uses the instances that have loaded the model; an asynchronous one, a queue.
-        if resolved.models.serves_many or resolved.options["async_inference"] is not None:
+        if serves_many or uses_queue:
             return None
         strategy = "LEAST_OUTSTANDING_REQUESTS"
     return sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy=strategy)

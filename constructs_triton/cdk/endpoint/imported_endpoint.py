@@ -9,15 +9,13 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.endpoint_base import EndpointBase
-from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.validation.limit_checks import check_name
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ImportedTritonEndpoint", "name_and_arn"]
+__all__ = ["ImportedTritonEndpoint"]
 
 _DEFAULT_VARIANTS: Mapping[str, InstanceType | None] = {"AllTraffic": None}
 _UNKNOWN = InstanceType("the unknown type of an imported endpoint", is_known=False)
@@ -48,7 +46,6 @@ class ImportedTritonEndpoint(EndpointBase):
         serves_many: bool | None,
         is_asynchronous: bool | None,
     ) -> None:
-        check_name("endpoint_name", endpoint_name, limits.ENDPOINT_NAME)
         variants = _DEFAULT_VARIANTS if variants is None else variants
         for name in variants:
             check_name("variants", name, limits.VARIANT_NAME)
@@ -58,7 +55,7 @@ class ImportedTritonEndpoint(EndpointBase):
         self._serves_many = serves_many
         self._async_inference = None
         self._is_asynchronous = is_asynchronous
-        self._repository = None
+        self._contents = None
         owner = VariantOwner(self, endpoint_name, None, bool(is_asynchronous))
         self._variants = tuple(
             _variant(owner, position, name, instance_type)
@@ -75,22 +72,3 @@ def _variant(
         instance_type=_UNKNOWN if instance_type is None else instance_type,
         construct_name=name if not is_token(name) else f"Variant{position}",
     )
-
-
-def name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[str, str]:
-    """Return name and ARN of an endpoint by one of the two.
-
-    Raises:
-        InvalidValueError: both or neither are given, or the ARN is not that of an endpoint.
-    """
-    if (name is None) == (arn is None):
-        problem = (
-            "is required; set it, or set endpoint_arn"
-            if name is None
-            else "cannot be combined with endpoint_arn; remove one of them"
-        )
-        raise InvalidValueError(f"endpoint_name: {problem}")
-    if name is not None:
-        return name, arn_of(scope, "endpoint", name)
-    assert arn is not None
-    return name_in_arn(scope, "endpoint", arn), arn

@@ -1,13 +1,10 @@
-"""The CloudWatch log group of an endpoint."""
+"""The CloudWatch log groups of endpoints and of inference components."""
 
 from __future__ import annotations
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import CfnResource, RemovalPolicy
 from aws_cdk import aws_logs as logs
-from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
-
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
 
 __all__ = ["component_log_group_name", "log_group_name", "make_log_group"]
 
@@ -25,17 +22,23 @@ def component_log_group_name(inference_component_name: str) -> str:
     return f"/aws/sagemaker/InferenceComponents/{inference_component_name}"
 
 
-def make_log_group(scope: Construct, options: EndpointOptions, endpoint: sagemaker.CfnEndpoint) -> None:
-    """Create the log group with its retention before the endpoint, because SageMaker sets no retention."""
-    retention, name = options["log_retention"], options["endpoint_name"]
-    if retention is None or name is None:
+def make_log_group(
+    scope: Construct,
+    log_group_name: str,
+    *,
+    retention: logs.RetentionDays | None,
+    removal_policy: RemovalPolicy | None,
+    writer: CfnResource,
+) -> None:
+    """Create a log group with a retention before ``writer``, because SageMaker sets no retention."""
+    if retention is None:
         return
     group = logs.LogGroup(
         scope,
         "LogGroup",
-        log_group_name=log_group_name(name),
+        log_group_name=log_group_name,
         retention=retention,
-        # A log group that is kept would fail the next deployment of an endpoint of the same name.
-        removal_policy=options["removal_policy"] or RemovalPolicy.DESTROY,
+        # A log group that is kept would fail the next deployment of a resource of the same name.
+        removal_policy=removal_policy or RemovalPolicy.DESTROY,
     )
-    endpoint.node.add_dependency(group)
+    writer.node.add_dependency(group)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
 from constructs_triton.cdk.endpoint.served_models import CACHE_SETTINGS
+from constructs_triton.cdk.endpoint.settled_variant import SettledVariant
+from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
+from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.capacity_reservation import PREFERENCES
-from constructs_triton.cdk.options.variant_options import STRATEGIES
+from constructs_triton.cdk.options.data_capture import DataCapture, unknown_capture_modes
+from constructs_triton.cdk.options.deployment import Deployment
+from constructs_triton.cdk.options.variant_options import STRATEGIES, TritonVariant
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import unknown_value
 from constructs_triton.errors import InvalidValueError
@@ -21,36 +25,35 @@ __all__ = ["check_deployment", "check_mode"]
 _MATRIX = "AWS documentation: model deployment, feature matrix (multi-model endpoints)"
 
 
-def check_deployment(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
+def check_deployment(deployment: Deployment | None, instance_counts: Iterable[float]) -> list[Finding]:
     """Return a warning for each variant that has too few instances for a deployment in steps.
 
     A step is at least one instance and at most half of a variant's instances.
     """
-    deployment = options["deployment"]
     if deployment is None or deployment.size is None:
         return []
     size = deployment.size
     is_count = size.type == "INSTANCE_COUNT" and not is_token(size.value)
     needed = max(2, math.ceil(2 * size.value)) if is_count else 2
-    return [
-        _too_few(count, needed)
-        for count in (variant.initial_instance_count for variant in variants)
-        if not is_token(count) and count < needed
-    ]
+    return [_too_few(count, needed) for count in instance_counts if not is_token(count) and count < needed]
 
 
-def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> list[Finding]:
+def check_mode(options: EndpointOptions, variants: Sequence[SettledVariant]) -> list[Finding]:
     """Return warnings for properties that AWS does not list as supported.
 
     Raises:
         InvalidValueError: AWS excludes a property.
     """
-    unknown = list(_unknown_values(options, variants))
-    _check_verification(options, serves_many=variants[0].models.serves_many)
-    if variants[0].models.serves_many:
-        _refuse_on_multi_model(options)
-        return [*unknown, *_multi_model_warnings(options, variants)]
-    if options["shadow_variant"] is not None and options["async_inference"] is not None:
+    capture, asynchronous, shadow = (
+        options["data_capture"],
+        options["async_inference"],
+        options["shadow_variant"],
+    )
+    unknown = list(_unknown_values(capture, variants))
+    if variants[0].container.models.serves_many:
+        _refuse_on_multi_model(options["compression_type"], shadow, options["metrics_config"])
+        return [*unknown, *_multi_model_warnings(capture, asynchronous, variants)]
+    if shadow is not None and asynchronous is not None:
         # AWS documentation: shadow tests, exclusions.
         raise InvalidValueError(
             "shadow_variant: not supported together with async_inference; remove one of them"
@@ -58,12 +61,12 @@ def check_mode(options: EndpointOptions, variants: Sequence[ResolvedVariant]) ->
     return unknown
 
 
-def _unknown_values(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> Iterator[Finding]:
+def _unknown_values(capture: DataCapture | None, variants: Sequence[SettledVariant]) -> Iterator[Finding]:
     """Yield warnings for values that the service may have added after this library was released."""
     model = "botocore sagemaker service model: "
-    if options["data_capture"] is not None:
-        yield from options["data_capture"].findings()
-    settings = {each.models.model_cache_setting for each in variants}
+    if capture is not None:
+        yield from unknown_capture_modes(capture)
+    settings = {each.container.models.model_cache_setting for each in variants}
     for setting in settings:
         yield from unknown_value("model_cache_setting", setting, CACHE_SETTINGS, f"{model}ModelCacheSetting")
     for strategy in dict.fromkeys(each.options["routing_strategy"] for each in variants):
@@ -79,36 +82,15 @@ def _unknown_values(options: EndpointOptions, variants: Sequence[ResolvedVariant
             )
 
 
-def _check_verification(options: EndpointOptions, *, serves_many: bool) -> None:
-    verification = options["verification"]
-    if verification is None:
-        return
-    if options["async_inference"] is not None:
-        raise InvalidValueError(
-            "verification: not supported together with async_inference, whose responses are queued; remove "
-            "one of them"
-        )
-    for number, target_model in enumerate(verification.target_models(), start=1):
-        if serves_many and target_model is None:
-            raise InvalidValueError(
-                f"verification: request {number} needs a target_model on a multi-model endpoint; add it to "
-                f"{verification.requests}"
-            )
-        if not serves_many and target_model is not None:
-            raise InvalidValueError(
-                f"verification: request {number} must not have a target_model on an endpoint of one model, "
-                f'got "{target_model}"; remove it from {verification.requests}'
-            )
-
-
-def _refuse_on_multi_model(options: EndpointOptions) -> None:
-    if options["compression_type"] is CompressionType.NONE:
+def _refuse_on_multi_model(
+    compression_type: CompressionType | None, shadow: TritonVariant | None, metrics: MetricsConfig | None
+) -> None:
+    if compression_type is CompressionType.NONE:
         # SageMaker API reference: ContainerDefinition, ModelDataSource.
         raise InvalidValueError(
             "compression_type: not supported on multi-model endpoints, which load archives only, got "
             "CompressionType.NONE; remove it, or serve the model with TritonEndpoint"
         )
-    shadow, metrics = options["shadow_variant"], options["metrics_config"]
     if shadow is not None:
         raise InvalidValueError(
             f'shadow_variant: not supported on multi-model endpoints, got "{shadow.variant_name}"; '
@@ -121,10 +103,14 @@ def _refuse_on_multi_model(options: EndpointOptions) -> None:
         )
 
 
-def _multi_model_warnings(options: EndpointOptions, variants: Sequence[ResolvedVariant]) -> Iterator[Finding]:
-    if options["data_capture"] is not None:
+def _multi_model_warnings(
+    capture: DataCapture | None,
+    asynchronous: AsyncInferenceConfig | None,
+    variants: Sequence[SettledVariant],
+) -> Iterator[Finding]:
+    if capture is not None:
         yield _unlisted("data-capture", "data_capture", "Model Monitor cannot read the captured data")
-    if options["async_inference"] is not None:
+    if asynchronous is not None:
         yield _unlisted("async", "async_inference", "requests may not reach their models")
     if len(variants) > 1:
         yield _unlisted("variants", "variants", "each variant loads its own copy of the models")

@@ -11,7 +11,6 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.validation.limit_checks import check_count
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 
@@ -20,7 +19,6 @@ __all__ = [
     "check_network",
     "make_connections",
     "network_ids",
-    "require_connections",
     "selected_subnets",
 ]
 
@@ -61,19 +59,6 @@ def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections 
     if groups is None:
         groups = [ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)]
     return ec2.Connections(security_groups=list(groups))
-
-
-def require_connections(endpoint: Construct, connections: ec2.Connections | None) -> ec2.Connections:
-    """Return the connections of an endpoint.
-
-    Raises:
-        InvalidValueError: the endpoint has no ``vpc``.
-    """
-    if connections is None:
-        raise InvalidValueError(
-            f"{endpoint.node.path}: has no network connections without a VPC; set vpc on the endpoint"
-        )
-    return connections
 
 
 def network_ids(options: HostOptions, connections: ec2.Connections | None) -> NetworkIds | None:

@@ -8,7 +8,7 @@ from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_iam as iam
 
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name, log_group_name
-from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
 
 __all__ = ["component_log_statement", "operating_statements", "warming_statements"]
@@ -45,19 +45,17 @@ def component_log_statement(stack: Stack, inference_component_name: str) -> iam.
 
 
 def warming_statements(
-    repository: TritonModelRepository | None, endpoint_arn: str
+    contents: RepositoryContents | None, endpoint_arn: str
 ) -> Iterator[iam.PolicyStatement]:
     """Yield the permissions to call the models of a multi-model endpoint and to read their names."""
     yield _allow(None, ["InvokeEndpoint"], [endpoint_arn])
-    if repository is None:
+    if contents is None:
         return
-    index = repository.bucket.arn_for_objects(f"{repository.prefix}{INDEX_FILE}")
+    bucket = contents.prefix.bucket
+    index = bucket.arn_for_objects(f"{contents.prefix.prefix}{INDEX_FILE}")
     yield iam.PolicyStatement(actions=["s3:GetObject"], resources=[index])
-    if repository.bucket.encryption_key is not None:
-        yield iam.PolicyStatement(
-            actions=["kms:Decrypt"],
-            resources=[repository.bucket.encryption_key.key_arn],
-        )
+    if bucket.encryption_key is not None:
+        yield iam.PolicyStatement(actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn])
 
 
 def _allow(sid: str | None, actions: list[str], resources: list[str]) -> iam.PolicyStatement:

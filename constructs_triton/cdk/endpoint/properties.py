@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Required, cast
 
 from aws_cdk import RemovalPolicy
@@ -12,7 +13,6 @@ from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
-from constructs_triton.cdk.options.environment_layers import EnvironmentLayers
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
@@ -21,7 +21,6 @@ from constructs_triton.cdk.options.variant_options import (
     VariantOptions,
     check_variant_options,
 )
-from constructs_triton.cdk.options.verification import Verification
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
@@ -29,7 +28,7 @@ from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["EndpointOptions", "checked_options", "variant_options"]
+__all__ = ["EndpointOptions", "checked_options"]
 
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'
 
@@ -143,13 +142,15 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
             example="True",
         ),
     ]
-    verification: Annotated[
-        Verification | None,
+    verify_responses: Annotated[
+        str | Path | None,
         Property(
-            "Recorded requests that each deployment sends to the endpoint. A response that differs from the "
+            "File of recorded requests that each deployment sends to the endpoint, at most 100 requests and "
+            "20 MiB; ``constructs-triton invoke --record`` writes it. A response that differs from the "
             "recorded one fails the deployment, and CloudFormation rolls it back. Traffic has shifted by "
-            "then. Not supported together with ``async_inference``.",
-            example='Verification("requests.json")',
+            "then. To compare before traffic shifts, use a shadow variant, or a canary deployment with "
+            "alarms. Not supported together with ``async_inference``.",
+            example='"requests.json"',
         ),
     ]
     removal_policy: Annotated[
@@ -185,20 +186,6 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     _check_log_retention(options)
     _check_variants(options)
     return options
-
-
-def variant_options(endpoint: EndpointOptions, variant: TritonVariant) -> EndpointOptions:
-    """Return the endpoint's properties with those that a variant sets itself."""
-    merged = {
-        **endpoint,
-        **variant.options,
-        "variant_name": variant.variant_name,
-        "instance_type": variant.instance_type or endpoint["instance_type"],
-    }
-    if endpoint["environment"] is not None and variant.options.get("environment") is not None:
-        # The variant's variables are added to those of the endpoint.
-        merged["environment"] = EnvironmentLayers.of(endpoint["environment"], variant.options["environment"])
-    return cast(EndpointOptions, merged)
 
 
 def _check_serverless(given: Mapping[str, object]) -> None:

@@ -7,11 +7,13 @@ import re
 from aws_cdk import ArnFormat, Stack
 from constructs import Construct
 
+from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
-__all__ = ["arn_of", "name_in_arn"]
+__all__ = ["arn_of", "endpoint_name_and_arn", "name_in_arn"]
 
 
 def arn_of(scope: Construct, resource: str, name: str) -> str:
@@ -43,6 +45,28 @@ def name_in_arn(scope: Construct, resource: str, arn: str) -> str:
     name = Stack.of(scope).split_arn(arn, ArnFormat.SLASH_RESOURCE_NAME).resource_name
     assert name is not None  # the format says that there is one
     return name
+
+
+def endpoint_name_and_arn(scope: Construct, name: str | None, arn: str | None) -> tuple[str, str]:
+    """Return name and ARN of an endpoint by one of the two.
+
+    Raises:
+        InvalidValueError: both or neither are given, or one of them is not that of an endpoint.
+    """
+    if (name is None) == (arn is None):
+        problem = (
+            "is required; set it, or set endpoint_arn"
+            if name is None
+            else "cannot be combined with endpoint_arn; remove one of them"
+        )
+        raise InvalidValueError(f"endpoint_name: {problem}")
+    if arn is None:
+        assert name is not None
+        arn = arn_of(scope, "endpoint", name)
+    else:
+        name = name_in_arn(scope, "endpoint", arn)
+    check_name("endpoint_name", name, limits.ENDPOINT_NAME)
+    return name, arn
 
 
 def _is_arn(resource: str, value: object) -> bool:

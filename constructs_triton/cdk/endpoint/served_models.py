@@ -11,8 +11,9 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.contents import RepositoryContents
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
-from constructs_triton.cdk.repository.model_repository import TritonModelRepository
+from constructs_triton.cdk.repository.model_repository import TritonModelRepository, contents_of
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.property_types import PropertyType, check_type, shown
 from constructs_triton.errors import InvalidValueError
@@ -33,6 +34,11 @@ class ServedModels(ABC):
     repository: TritonModelRepository
     mode: Literal["single", "multi-model"]
     model_cache_setting: str | None
+
+    @property
+    def contents(self) -> RepositoryContents:
+        """The models of the repository."""
+        return contents_of(self.repository)
 
     @property
     def serves_many(self) -> bool:
@@ -93,11 +99,16 @@ class SingleModel(ServedModels):
         model: str | None,
         compression_type: CompressionType | None = None,
     ) -> SingleModel:
-        """Any model of the repository; ``None`` is its only one."""
+        """A model of the repository that is not an ensemble; ``None`` is its only one."""
         if model is None:
             _check_repository(repository)
-            model = repository.only_model()
+            model = contents_of(repository).catalog.only_name()
         _check_model("model", repository, model)
+        if contents_of(repository).is_ensemble(model):
+            raise InvalidValueError(
+                f'model: must not be an ensemble, got "{model}"; set ensemble="{model}", on a '
+                "TritonEnsembleEndpoint or a TritonInferenceComponent"
+            )
         return cls(repository, model, compression_type=compression_type)
 
     @classmethod
@@ -106,7 +117,11 @@ class SingleModel(ServedModels):
     ) -> SingleModel:
         """An ensemble of the repository."""
         _check_model("ensemble", repository, ensemble)
-        repository.refuse_no_ensemble(ensemble)
+        if contents_of(repository).is_ensemble(ensemble) is False:
+            raise InvalidValueError(
+                f'ensemble: must be a model with platform "ensemble", got "{ensemble}"; '
+                "serve it with TritonEndpoint(model=...)"
+            )
         return cls(repository, ensemble, compression_type=compression_type)
 
     def check_scope(self, scope: Construct) -> None:
@@ -114,22 +129,24 @@ class SingleModel(ServedModels):
             _check_environment(self.repository, scope, "endpoint with CompressionType.NONE")
 
     def check(self, target: Target) -> list[Finding]:
-        found = self.repository.check(target, self.model)
-        return [*found, *self.repository.check_files(self.model, self.compression_type)]
+        found = self.contents.check(target, self.model)
+        return [*found, *self.contents.check_files(self.model, self.compression_type)]
 
     def of_variant(self, repository: TritonModelRepository | None, model: str | None) -> SingleModel:
-        return SingleModel.of_model(repository or self.repository, model or self.model, self.compression_type)
+        chosen = replace(self, repository=repository or self.repository, model=model or self.model)
+        _check_model("model", chosen.repository, chosen.model)
+        return chosen
 
     @property
     def default_model(self) -> str:
-        return self.repository.served_model(self.model)
+        return self.contents.folder_of(self.model)
 
     @property
     def called_models(self) -> tuple[str, ...]:
-        return self.repository.called_models(self.model)
+        return self.contents.called_models(self.model)
 
     def bind(self, scope: Construct) -> ModelLocation:
-        return self.repository.location_of(self.model, scope=scope, compression_type=self.compression_type)
+        return self.contents.locate(self.model, scope, self.compression_type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +162,7 @@ class MultipleModels(ServedModels):
         check_spelling("model_cache_setting", self.model_cache_setting, CACHE_SETTINGS)
 
     def check(self, target: Target) -> list[Finding]:
-        return self.repository.check(target)
+        return self.contents.check(target)
 
     def check_scope(self, scope: Construct) -> None:
         _check_environment(self.repository, scope, "multi-model endpoint")
@@ -163,13 +180,7 @@ class MultipleModels(ServedModels):
         return None
 
     def bind(self, scope: Construct) -> ModelLocation:  # noqa: ARG002 - one prefix serves every endpoint
-        repository = self.repository
-        sync = repository.sync()
-        return ModelLocation(
-            repository.model_data_url,
-            tuple(repository.read_statements()),
-            dependencies=() if sync is None else (sync,),
-        )
+        return self.contents.locate_all()
 
 
 def _check_repository(repository: TritonModelRepository | None) -> None:
@@ -180,7 +191,7 @@ def _check_repository(repository: TritonModelRepository | None) -> None:
 
 def _check_environment(repository: TritonModelRepository, scope: Construct, endpoint: str) -> None:
     # The CDK's own error at synth names the bucket's logical id, and no way to fix it.
-    if not repository.creates_bucket:
+    if not contents_of(repository).prefix.creates_bucket:
         _check_region(repository.bucket, Stack.of(scope), endpoint)
         return
     there, here = Stack.of(repository).environment, Stack.of(scope).environment
@@ -207,6 +218,6 @@ def _check_model(property: str, repository: TritonModelRepository, model: str) -
             f"{property}: must be a string, got {shown(model)}; write the name of a model of the repository"
         )
     try:
-        repository.served_model(model)
+        contents_of(repository).folder_of(model)
     except InvalidValueError as error:
         raise InvalidValueError(f"{property}: {error}") from None

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
+from aws_cdk import Size
+
+from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.facts import limits
+from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
 
 __all__ = ["Sizing"]
@@ -34,14 +37,20 @@ class Sizing:
     findings: tuple[Finding, ...] = ()
 
     @classmethod
-    def of(cls, options: EndpointOptions, location: ModelLocation) -> Sizing:
+    def of(
+        cls,
+        location: ModelLocation,
+        instance_type: InstanceType,
+        options: ContainerOptions,
+        volume_size: Size | None = None,
+    ) -> Sizing:
         """Return the values that are set, and derive the others from the size of the archive.
 
         Each timeout is 10 minutes, plus one for each 3 GB: of the archive for the download, of its content
         for the start. The volume size is set if archive and content do not fit on the default volume.
         Instance types with local NVMe storage have no volume. Multi-model endpoints get no timeouts.
         """
-        volume, findings = _volume(options, location)
+        volume, findings = _volume(location, instance_type, volume_size)
         download = seconds(options["model_data_download_timeout"])
         startup = seconds(options["container_startup_health_check_timeout"])
         return cls(
@@ -59,11 +68,12 @@ def _timeout(size_bytes: int | None) -> float | None:
     return min(60 * (_LEAST_MINUTES + size_bytes // _BYTES_A_MINUTE), most)
 
 
-def _volume(options: EndpointOptions, location: ModelLocation) -> tuple[float | None, tuple[Finding, ...]]:
-    volume_size = options["volume_size"]
+def _volume(
+    location: ModelLocation, instance_type: InstanceType, volume_size: Size | None
+) -> tuple[float | None, tuple[Finding, ...]]:
     if volume_size is not None:
         return volume_size.to_gibibytes(), ()
-    if options["instance_type"].supports_volume_size is not True or location.unpacked_size_bytes is None:
+    if instance_type.supports_volume_size is not True or location.unpacked_size_bytes is None:
         return None, ()
     # While an archive is unpacked, the volume holds archive and content; a tenth more for everything else.
     archive = (location.size_bytes or 0) if location.is_compressed else 0

@@ -6,32 +6,38 @@ import hashlib
 import json
 from typing import Unpack
 
-from aws_cdk import Fn, RemovalPolicy, Stack
+from aws_cdk import Fn, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.endpoint_config import BoundVariant, make_model
-from constructs_triton.cdk.endpoint.log_group import component_log_group_name
-from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
+from constructs_triton.cdk.endpoint.container import SettledContainer
+from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
+from constructs_triton.cdk.endpoint.log_group import component_log_group_name, make_log_group
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
-from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
-from constructs_triton.cdk.inference_component.component_models import component_models, resolve_component
+from constructs_triton.cdk.inference_component.component_endpoint_base import (
+    ComponentEndpointBase,
+    host_of,
+)
+from constructs_triton.cdk.inference_component.component_host import PlacedComponent
+from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.endpoint_checks import check_endpoint, check_environment
 from constructs_triton.cdk.inference_component.fleet import ComponentCopies
-from constructs_triton.cdk.inference_component.fleet_warnings import PlacedComponent
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
     checked_component_options,
 )
 from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
-from constructs_triton.cdk.options.component_deployment import ComponentDeployment
+from constructs_triton.cdk.options.component_deployment import (
+    ComponentDeployment,
+    batch_size,
+    render_component_deployment,
+)
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
@@ -84,31 +90,37 @@ class TritonInferenceComponent(InferenceComponentBase):
         check_endpoint(endpoint)
         check_environment(scope, endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
-        requirements = ComputeRequirements.of(checked, endpoint.instance_type)
-        image = checked["image"] or endpoint.image
-        reserved = requirements.part_of(endpoint.instance_type)
-        resolved = resolve_component(scope, models, checked, image=image, instance_type=reserved)
+        host = host_of(endpoint)
+        requirements = ComputeRequirements.of(checked, host.instance_type)
+        container = settle_component(
+            scope,
+            models,
+            checked,
+            image=checked["image"] or host.image,
+            instance_type=requirements.part_of(host.instance_type),
+        )
         initial = ComponentCopies(id, requirements, checked["copy_count"] or 1)
-        endpoint.check_component(initial)
+        host.check(initial)
         deployment = checked["deployment"] or ComponentDeployment.rolling()
         alarm_names = [alarm_name(alarm) for alarm in deployment.alarms]
-        shared_role = endpoint.shared_role
+        shared_role = host.role
         # What is checked above leaves nothing in the tree after an error.
         super().__init__(scope, id)
         self._endpoint = endpoint
+        self._host = host
         self._options = checked
         self._requirements = requirements
         self._deployment = deployment
         self._alarm_names = alarm_names
-        self._bound = self._bind(resolved)
+        self._bound = self._bind(container)
         self._cfn_model = self._make_model(shared_role.role)
         self._cfn_inference_component = self._make_component()
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
         apply_removal_policy(policy, component, needed=[self._cfn_model, *self._own_policies()])
-        placed = PlacedComponent(initial, deployment.batch_of(initial.copies), self)
-        endpoint.add_component(placed, resolved.settings.image)
-        annotate(self, [*self._warnings(), *resolved.findings])
+        placed = PlacedComponent(initial, batch_size(deployment, initial.copies), self)
+        host.add(placed, container.image)
+        annotate(self, [*self._warnings(), *container.findings])
 
     # Components that exist already.
 
@@ -183,29 +195,30 @@ class TritonInferenceComponent(InferenceComponentBase):
         check_count("alarms", alarms, limits.AUTO_ROLLBACK_ALARMS)
         names = list(dict.fromkeys([*self._alarm_names, *(alarm_name(alarm) for alarm in alarms)]))
         check_count("alarms", names, limits.AUTO_ROLLBACK_ALARMS)
-        self._endpoint.shared_role.permit(self, [read_alarms_statement(self, alarms)])
+        self._host.role.permit(self, [read_alarms_statement(self, alarms)])
         self._alarm_names = names
-        self._cfn_inference_component.deployment_config = self._deployment.render(names)
+        self._cfn_inference_component.deployment_config = render_component_deployment(self._deployment, names)
 
     # Creation.
 
     def _warnings(self) -> list[Finding]:
-        found = self._requirements.warnings(self._endpoint.instance_type)
+        found = self._requirements.warnings(self._host.instance_type)
         name = self._options["inference_component_name"]
         return found if name is None else [*found, _fixed_name(name)]
 
-    def _bind(self, resolved: ResolvedVariant) -> BoundVariant:
-        location = resolved.models.bind(self)
-        image = resolved.settings.image.bind(self, resolved.instance_type)
-        return BoundVariant(resolved, self, image, location, Sizing.of(resolved.options, location))
+    def _bind(self, container: SettledContainer) -> BoundContainer:
+        location = container.models.bind(self)
+        sizing = Sizing.of(location, container.instance_type, self._options)
+        return bind_container(container, self, location, sizing)
 
     def _make_model(self, role: iam.IRole) -> sagemaker.CfnModel:
+        ids = self._host.network_ids
         return make_model(
             self._bound,
             permissions=self._permit(),
             execution_role_arn=role.role_arn,
-            enable_network_isolation=self._endpoint.has_network_isolation,
-            vpc_config=self._endpoint.model_vpc_config,
+            enable_network_isolation=self._host.enable_network_isolation,
+            vpc_config=None if ids is None else ids.of_model(),
         )
 
     def _own_policies(self) -> list[iam.CfnManagedPolicy]:
@@ -215,7 +228,7 @@ class TritonInferenceComponent(InferenceComponentBase):
 
     def _permit(self) -> RolePermissions | None:
         try:
-            return self._endpoint.shared_role.permit(self, self._statements())
+            return self._host.role.permit(self, self._statements())
         except InvalidValueError:
             # The size of the permissions is known only now; the id can be used again.
             assert self.node.scope is not None
@@ -240,7 +253,7 @@ class TritonInferenceComponent(InferenceComponentBase):
             runtime_config=_Component.InferenceComponentRuntimeConfigProperty(
                 copy_count=options["copy_count"]
             ),
-            deployment_config=self._deployment.render(self._alarm_names),
+            deployment_config=render_component_deployment(self._deployment, self._alarm_names),
         )
         self.node.default_child = component
         self._inference_component_arn = component.attr_inference_component_arn
@@ -261,7 +274,7 @@ class TritonInferenceComponent(InferenceComponentBase):
         parts = [
             # The id of an imported endpoint says nothing about the endpoint.
             None if is_imported else self._endpoint.node.path,
-            stack.resolve(self._endpoint.identity),
+            stack.resolve(self._host.identity),
             stack.resolve(self._endpoint.variant_name),
             stack.resolve(self._options["inference_component_name"]),
         ]
@@ -299,18 +312,15 @@ class TritonInferenceComponent(InferenceComponentBase):
         )
 
     def _make_log_group(self) -> None:
-        retention, name = self._options["log_retention"], self._options["inference_component_name"]
-        if retention is None or name is None:
-            return
-        group = logs.LogGroup(
-            self,
-            "LogGroup",
-            log_group_name=component_log_group_name(name),
-            retention=retention,
-            # A log group that is kept would fail the next deployment of a component of the same name.
-            removal_policy=self._options["removal_policy"] or RemovalPolicy.DESTROY,
-        )
-        self._cfn_inference_component.node.add_dependency(group)
+        name = self._options["inference_component_name"]
+        if name is not None:
+            make_log_group(
+                self,
+                component_log_group_name(name),
+                retention=self._options["log_retention"],
+                removal_policy=self._options["removal_policy"],
+                writer=self._cfn_inference_component,
+            )
 
     def _initial_copy_count(self) -> float | None:
         return self._options["copy_count"]

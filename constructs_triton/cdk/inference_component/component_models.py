@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from constructs import Construct
 
-from constructs_triton.cdk.endpoint.container import check_models, container_settings
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
-from constructs_triton.cdk.endpoint.resolved_variant import ResolvedVariant
+from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
 from constructs_triton.cdk.endpoint.served_models import SingleModel
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
 from constructs_triton.cdk.options.image import TritonImage
@@ -17,7 +13,7 @@ from constructs_triton.cdk.repository.model_repository import TritonModelReposit
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["component_models", "resolve_component"]
+__all__ = ["component_models", "settle_component"]
 
 
 def component_models(
@@ -40,14 +36,14 @@ def component_models(
     return SingleModel.of_model(repository, model, compression_type)
 
 
-def resolve_component(
+def settle_component(
     scope: Construct,
     models: SingleModel,
     options: InferenceComponentOptions,
     *,
     image: TritonImage,
     instance_type: InstanceType,
-) -> ResolvedVariant:
+) -> SettledContainer:
     """Check models, image and variables of a component as those of an endpoint's variant.
 
     ``instance_type`` has the GPUs of one copy.
@@ -56,18 +52,11 @@ def resolve_component(
         InvalidValueError: SageMaker would refuse a value.
         RepositoryError: Triton would not load the models.
     """
-    container = {
-        "image": None if models.repository.is_model_package else image,
-        "environment": options["environment"],
-        "instance_type": instance_type,
-        "inference_ami_version": None,  # the endpoint chooses it for all components
-        "volume_size": None,
-        "container_startup_health_check_timeout": options["container_startup_health_check_timeout"],
-        "model_data_download_timeout": options["model_data_download_timeout"],
-    }
-    # The other properties of endpoints are not about the container.
-    variant = cast(EndpointOptions, container)
-    models.check_scope(scope)
-    settings = container_settings(scope, models, variant)
-    findings = tuple(check_models(models, settings, variant))
-    return ResolvedVariant(variant, models, settings, findings)
+    return settle_container(
+        scope,
+        models,
+        instance_type,
+        image=None if models.contents.is_model_package else image,
+        environment=options["environment"],
+        inference_ami_version=None,  # the endpoint chooses it for all components
+    )

@@ -2,72 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
 import jsii
 from aws_cdk import IAspect, Stack
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
-from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
-from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.inference_component.component_host import CreatedHost, PlacedComponent
 from constructs_triton.cdk.repository.model_repository import annotate
-from constructs_triton.facts.inference_ami import default_inference_ami
 from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
-from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
 
-__all__ = ["FleetWarnings", "PlacedComponent", "ami_findings", "region_warnings"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedComponent:
-    """A component that was created on the endpoint.
-
-    ``initial`` has the copies of the first deployment. ``batch`` is how many copies an update adds.
-    """
-
-    initial: ComponentCopies
-    batch: float
-    construct: IInferenceComponent
-
-    @property
-    def at_maximum(self) -> ComponentCopies:
-        """The component with the copies that scaling may reach."""
-        scalable = self.construct.scalable_copy_count
-        return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
-
-    @property
-    def reaches_zero(self) -> bool:
-        """Whether scaling may remove the last copy."""
-        scalable = self.construct.scalable_copy_count
-        return scalable is not None and scalable.reaches_zero
+__all__ = ["FleetWarnings", "region_warnings"]
 
 
 @jsii.implements(IAspect)
 class FleetWarnings:
     """Annotates an endpoint with what its components need together."""
 
-    def __init__(
-        self,
-        endpoint: Construct,
-        fleet: Fleet,
-        min_instance_count: float,
-        components: Sequence[PlacedComponent],
-        ami_findings: Callable[[], Iterable[Finding]],
-    ) -> None:
+    def __init__(self, endpoint: Construct, host: CreatedHost, min_instance_count: float) -> None:
         self._endpoint = endpoint
-        self._path = endpoint.node.path
-        self._fleet = fleet
+        self._host = host
         self._min_instance_count = min_instance_count
-        self._components = components
-        self._ami_findings = ami_findings
 
     def visit(self, node: IConstruct) -> None:
         """Annotate the endpoint; other constructs below it are ignored."""
-        if node.node.path == self._path and self._components:
+        if node.node.path == self._host.path and self._host.components:
             annotate(self._endpoint, list(self.findings()))
 
     def findings(self) -> Iterator[Finding]:
@@ -75,10 +37,10 @@ class FleetWarnings:
         yield from self._too_many_copies()
         yield from self._no_room_for_an_update()
         yield from self._never_empty()
-        yield from self._ami_findings()
+        yield from self._host.ami_findings()
 
     def _too_many_copies(self) -> Iterator[Finding]:
-        shortage = self._fleet.shortage([each.at_maximum for each in self._components])
+        shortage = self._host.fleet.shortage([each.at_maximum for each in self._host.components])
         if shortage is not None:
             yield Finding(
                 "component-copies-exceed-fleet",
@@ -90,7 +52,7 @@ class FleetWarnings:
             )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
-        names = [each.initial.name for each in self._components if not self._has_room_to_update(each)]
+        names = [each.initial.name for each in self._host.components if not self._has_room_to_update(each)]
         if names:
             yield Finding(
                 "component-update-without-room",
@@ -105,11 +67,11 @@ class FleetWarnings:
 
     def _has_room_to_update(self, updated: PlacedComponent) -> bool:
         during_update = replace(updated.initial, copies=updated.initial.copies + updated.batch)
-        copies = [during_update if each is updated else each.initial for each in self._components]
-        return self._fleet.shortage(copies) is None
+        copies = [during_update if each is updated else each.initial for each in self._host.components]
+        return self._host.fleet.shortage(copies) is None
 
     def _never_empty(self) -> Iterator[Finding]:
-        names = [each.initial.name for each in self._components if not each.reaches_zero]
+        names = [each.initial.name for each in self._host.components if not each.reaches_zero]
         if self._min_instance_count == 0 and names:
             yield Finding(
                 "component-keeps-instances",
@@ -118,27 +80,6 @@ class FleetWarnings:
                 f"0 instances are never reached, because {', '.join(names)} always has a copy",
                 "call auto_scale_copy_count(min_capacity=0) on each component, or set min_instance_count=1",
                 source="SageMaker developer guide: scale an endpoint to zero instances",
-            )
-
-
-def ami_findings(
-    images: Iterable[TritonImage], instance_type: InstanceType, chosen: str | None
-) -> Iterator[Finding]:
-    """Yield a warning for each release that needs another AMI than the chosen one, or none that is known."""
-    default = "that SageMaker chooses"
-    for version in sorted({image.version or "" for image in images}):
-        choice = default_inference_ami(version or None, instance_type)
-        if choice.finding is not None:
-            yield choice.finding
-        if choice.finding is None and choice.version != chosen:
-            yield Finding(
-                "component-images-need-different-amis",
-                Severity.WARNING,
-                "image",
-                f"image {version} needs the inference AMI {choice.version or default}, and "
-                f"another component needs {chosen}, but all components of an endpoint have the same",
-                "use images of the same CUDA version, or a second TritonComponentEndpoint",
-                source="constructs_triton/facts/inference_ami.json: AMIs by image version",
             )
 
 

@@ -10,9 +10,9 @@ from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.endpoint.network import make_connections, network_ids
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.component_host import ComponentHost
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
-from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.validation.limit_checks import check_name
 from constructs_triton.cdk.validation.properties import check_options, with_defaults
 from constructs_triton.cdk.validation.property_types import check_type, shown
@@ -21,8 +21,6 @@ from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = ["ImportedComponentEndpoint", "ImportedInferenceComponent"]
-
-_UNKNOWN = InstanceType("", is_known=False)
 
 
 @jsii.implements(sagemaker_references.IEndpointRef)
@@ -50,7 +48,6 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
         instance_type: InstanceType | None,
         host: HostOptions,
     ) -> None:
-        check_name("endpoint_name", endpoint_name, limits.ENDPOINT_NAME)
         check_name("variant_name", variant_name, limits.VARIANT_NAME)
         check_type("instance_type", instance_type, (InstanceType, 'InstanceType.of("ml.g5.xlarge")'))
         check_options("from_endpoint_attributes()", host, HostOptions)
@@ -59,28 +56,17 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
         super().__init__(scope, id, environment_from_arn=endpoint_arn)
         self._endpoint_name = endpoint_name
         self._endpoint_arn = endpoint_arn
-        self._variant_name = variant_name
-        self._instance_type = _UNKNOWN if instance_type is None else instance_type
-        self._image = TritonImage.dlc()
-        self._has_network_isolation = options["enable_network_isolation"]
-        self._network_ids = network_ids(options, make_connections(self, options))
         role = options["role"]
-        # The permissions of each component are added with the component.
-        self._shared_role = None if role is None else SharedRole(self, ExecutionRole(role, None))
-
-    @property
-    def instance_type(self) -> InstanceType:
-        """The type of the instances.
-
-        Raises:
-            InvalidValueError: it is not known.
-        """
-        if self._instance_type is _UNKNOWN:
-            raise InvalidValueError(
-                f"{self.node.path}: the instance type decides what fits, and is not known; set instance_type "
-                "in TritonComponentEndpoint.from_endpoint_attributes"
-            )
-        return self._instance_type
+        self._host = ComponentHost(
+            path=self.node.path,
+            variant_name=variant_name,
+            identity=endpoint_name,
+            known_type=instance_type,
+            # The permissions of each component are added with the component.
+            known_role=None if role is None else SharedRole(self, ExecutionRole(role, None)),
+            network_ids=network_ids(options, make_connections(self, options)),
+            enable_network_isolation=options["enable_network_isolation"],
+        )
 
 
 class ImportedInferenceComponent(InferenceComponentBase):

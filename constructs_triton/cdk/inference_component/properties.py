@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Literal, Required, TypedDict
+from typing import Annotated, Literal, Required
 
-from aws_cdk import Duration, RemovalPolicy, Size
+from aws_cdk import RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
 
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
-from constructs_triton.cdk.options.environment import TritonEnvironment
-from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.enum_values import check_spelling
@@ -23,13 +21,12 @@ from constructs_triton.tokens import is_token
 
 __all__ = ["InferenceComponentOptions", "checked_component_options"]
 
-_TEN_MINUTES = "Duration.minutes(10)"
 # The other keyword arguments of the construct.
 _OTHERS = ("endpoint", "model_repository", "model", "ensemble")
 _STRATEGIES = ("SPREAD", "BINPACK")
 
 
-class InferenceComponentOptions(TypedDict, total=False):
+class InferenceComponentOptions(ContainerOptions, total=False):
     """The properties of an inference component besides its endpoint and its models."""
 
     min_memory: Required[
@@ -86,41 +83,6 @@ class InferenceComponentOptions(TypedDict, total=False):
             "further copies start sooner: nothing is unpacked.",
             default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
             example="CompressionType.NONE",
-        ),
-    ]
-    image: Annotated[
-        TritonImage | None,
-        Property(
-            "The container image. Components of one endpoint may have different images.",
-            default_text="that of the endpoint",
-            example='TritonImage.dlc("26.05")',
-        ),
-    ]
-    environment: Annotated[
-        TritonEnvironment | Mapping[str, str] | None,
-        Property(
-            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
-            "strings.",
-            example="TritonEnvironment(thread_count=16)",
-        ),
-    ]
-    container_startup_health_check_timeout: Annotated[
-        Duration | None,
-        Property(
-            "How long the container may take until its health check succeeds: 60 seconds to 1 hour. A "
-            "deployment of a container that does not start waits for it.",
-            default_text="derived from the size of the models",
-            example=_TEN_MINUTES,
-            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
-        ),
-    ]
-    model_data_download_timeout: Annotated[
-        Duration | None,
-        Property(
-            "How long the download of the models may take: 60 seconds to 1 hour.",
-            default_text="derived from the size of the archive",
-            example=_TEN_MINUTES,
-            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
         ),
     ]
     enable_caching: Annotated[

@@ -10,7 +10,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs_triton.cdk.validation.durations import seconds
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["MetricsConfig"]
+__all__ = ["MetricsConfig", "render_metrics_config"]
 
 # botocore sagemaker service model: MetricsConfig.
 _FREQUENCIES_SECONDS = (10, 30, 60, 120, 180, 240, 300)
@@ -50,10 +50,11 @@ class MetricsConfig:
                 f"got {frequency.to_seconds():g}; choose one of them"
             )
 
-    def render(self) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty:
-        """Return the property of the endpoint configuration."""
-        return sagemaker.CfnEndpointConfig.MetricsConfigProperty(
-            metric_publish_frequency_in_seconds=seconds(self.metric_publish_frequency),
-            enable_enhanced_metrics=self.enable_enhanced_metrics,
-            enable_detailed_observability=self.enable_detailed_observability,
-        )
+
+def render_metrics_config(metrics: MetricsConfig) -> sagemaker.CfnEndpointConfig.MetricsConfigProperty:
+    """Return the property of the endpoint configuration."""
+    return sagemaker.CfnEndpointConfig.MetricsConfigProperty(
+        metric_publish_frequency_in_seconds=seconds(metrics.metric_publish_frequency),
+        enable_enhanced_metrics=metrics.enable_enhanced_metrics,
+        enable_detailed_observability=metrics.enable_detailed_observability,
+    )

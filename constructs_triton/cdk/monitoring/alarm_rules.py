@@ -9,9 +9,9 @@ from typing import TypedDict
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
-from constructs import Construct
 
 from constructs_triton.cdk.metrics.metrics import instance_count_metric, variant_metric
+from constructs_triton.cdk.monitoring.alarm_set import PERCENT, AlarmRule, error_rules, latency_rules
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
@@ -19,11 +19,10 @@ from constructs_triton.cdk.scaling.targets import microseconds, not_multiplied, 
 from constructs_triton.cdk.validation.limit_checks import check_range
 from constructs_triton.facts.limits import RangeLimit
 
-__all__ = ["AlarmRule", "AlarmThresholds", "default_thresholds", "endpoint_rules", "variant_rules"]
+__all__ = ["AlarmThresholds", "default_thresholds", "endpoint_rules", "variant_rules"]
 
 _Comparison = cloudwatch.ComparisonOperator
 _Missing = cloudwatch.TreatMissingData
-_PERCENT = RangeLimit(0, 100, "percent")
 # CloudWatch API reference, PutMetricAlarm: a week for periods of an hour, a day for shorter ones.
 _WINDOW_SECONDS = RangeLimit(60, 7 * 86400, "seconds")
 
@@ -84,39 +83,6 @@ def default_thresholds() -> AlarmThresholds:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlarmRule:
-    """One alarm before it is created.
-
-    ``rolls_back`` is whether the alarm detects a bad deployment within minutes.
-    """
-
-    name: str
-    description: str
-    metric: cloudwatch.IMetric
-    threshold: float
-    comparison: cloudwatch.ComparisonOperator = _Comparison.GREATER_THAN_THRESHOLD
-    evaluation_periods: float = 5
-    datapoints_to_alarm: float = 5
-    missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
-    rolls_back: bool = False
-
-    def create(self, scope: Construct, id: str, alarm_name: str | None) -> cloudwatch.Alarm:
-        """Create the alarm."""
-        return cloudwatch.Alarm(
-            scope,
-            id,
-            metric=self.metric,
-            alarm_name=alarm_name,
-            alarm_description=self.description,
-            threshold=self.threshold,
-            comparison_operator=self.comparison,
-            evaluation_periods=self.evaluation_periods,
-            datapoints_to_alarm=self.datapoints_to_alarm,
-            treat_missing_data=self.missing,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class _Source:
     """Creates the metrics of one variant."""
@@ -140,8 +106,8 @@ def variant_rules(
 ) -> Iterator[AlarmRule]:
     """Yield the alarms of one variant, errors and latency first."""
     source = _Source(endpoint, variant, endpoint_name)
-    yield from _error_rules(source, thresholds["error_rate_percent"])
-    yield from _latency_rules(source, thresholds["model_latency_objective"])
+    yield from error_rules(source.metric, thresholds["error_rate_percent"], _error_causes(endpoint))
+    yield from latency_rules(source.metric, thresholds["model_latency_objective"])
     yield from _memory_rules(source, thresholds["gpu_memory_percent"])
     yield from _disk_rules(source, thresholds["disk_percent"])
     if endpoint.is_multi_model:
@@ -168,45 +134,17 @@ def endpoint_rules(
         )
 
 
-def _error_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
-    if percent is None:
-        return
-    check_range("error_rate_percent", percent, _PERCENT)
-    causes = {
-        "ServerErrors": ("Invocation5XXErrors", "The endpoint responds with 5xx."),
-        "ModelErrors": ("InvocationModelErrors", "The container does not respond with 2xx."),
-    }
-    if source.endpoint.is_asynchronous:
-        del causes["ModelErrors"]  # not published
-    for name, (metric_name, description) in causes.items():
-        yield AlarmRule(
-            name=name,
-            description=description,
-            # Each error counts 1 and each other request 0, so the average is the error rate.
-            metric=source.metric(metric_name, "Average"),
-            threshold=product("error_rate_percent", percent, 0.01),
-            datapoints_to_alarm=3,
-            rolls_back=True,
-        )
-
-
-def _latency_rules(source: _Source, objective: Duration | None) -> Iterator[AlarmRule]:
-    if objective is not None:
-        yield AlarmRule(
-            name="ModelLatency",
-            description="More than one request in a hundred takes longer than the latency objective.",
-            metric=source.metric("ModelLatency", "p99"),
-            threshold=microseconds("model_latency_objective", objective),
-            datapoints_to_alarm=3,
-            rolls_back=True,
-        )
+def _error_causes(endpoint: ITritonEndpoint) -> Iterator[tuple[str, str, str]]:
+    yield "ServerErrors", "Invocation5XXErrors", "The endpoint responds with 5xx."
+    if not endpoint.is_asynchronous:  # not published
+        yield "ModelErrors", "InvocationModelErrors", "The container does not respond with 2xx."
 
 
 def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
     gpus = metric_units(source.variant, "GPUMemoryUtilization")
     if percent is None or gpus is None:
         return
-    check_range("gpu_memory_percent", percent, _PERCENT)
+    check_range("gpu_memory_percent", percent, PERCENT)
     yield AlarmRule(
         name="GpuMemory",
         description="GPU memory is almost full: models are unloaded, or fail to load.",
@@ -217,7 +155,7 @@ def _memory_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]
 
 def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
-        check_range("disk_percent", percent, _PERCENT)
+        check_range("disk_percent", percent, PERCENT)
         yield AlarmRule(
             name="Disk",
             description="The disk is almost full: models can no longer be downloaded.",
@@ -228,7 +166,7 @@ def _disk_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
 
 def _cache_rules(source: _Source, percent: float | None) -> Iterator[AlarmRule]:
     if percent is not None:
-        check_range("model_cache_hit_percent", percent, _PERCENT)
+        check_range("model_cache_hit_percent", percent, PERCENT)
         yield AlarmRule(
             name="ModelCacheHit",
             description="Too many requests find their model not loaded: memory is too small for the models.",

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import MappingProxyType
 from typing import TypedDict, Unpack
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from constructs_triton.cdk.monitoring.alarm_rules import AlarmRule
-from constructs_triton.cdk.monitoring.alarms import check_alarm_options, create_alarms
+from constructs_triton.cdk.monitoring.alarm_set import (
+    PERCENT,
+    AlarmRule,
+    AlarmSet,
+    check_alarm_options,
+    check_thresholds,
+    error_rules,
+    latency_rules,
+)
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
-from constructs_triton.cdk.scaling.targets import microseconds, product
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.cdk.validation.property_types import check_known
 from constructs_triton.facts.limits import RangeLimit
 
 __all__ = ["ComponentAlarmThresholds", "TritonComponentAlarms"]
 
-_PERCENT = RangeLimit(0, 100, "percent")
+_ERROR_CAUSES = (
+    ("ServerErrors", "Invocation5XXErrors", "The component responds with 5xx."),
+    ("ModelErrors", "InvocationModelErrors", "The container does not respond with 2xx."),
+)
 
 
 class ComponentAlarmThresholds(TypedDict, total=False):
@@ -54,7 +61,7 @@ _DEFAULTS: ComponentAlarmThresholds = {
 }
 
 
-class TritonComponentAlarms(Construct):
+class TritonComponentAlarms(AlarmSet):
     """Alarms on errors, latency, GPU memory and missing copies of an inference component.
 
     ``component``
@@ -82,65 +89,27 @@ class TritonComponentAlarms(Construct):
         **thresholds: Unpack[ComponentAlarmThresholds],
     ) -> None:
         check_alarm_options(actions, alarm_name_prefix)
-        check_known(thresholds, ComponentAlarmThresholds.__annotations__, "add_alarms()")
+        check_thresholds(thresholds, ComponentAlarmThresholds)
         rules = {rule.name: rule for rule in _rules(component, {**_DEFAULTS, **thresholds})}
-        super().__init__(scope, id)
-        self._rules = rules
-        self._alarms = create_alarms(self, rules, actions, alarm_name_prefix)
-
-    @property
-    def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
-        """The alarms by the names of their rules, such as ``alarms["ServerErrors"]``."""
-        return MappingProxyType(self._alarms)
-
-    @property
-    def rollback_alarms(self) -> tuple[cloudwatch.Alarm, ...]:
-        """The alarms that detect a bad update, for ``component.add_rollback_alarms``."""
-        return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
+        super().__init__(scope, id, rules, actions, alarm_name_prefix)
 
 
 def _rules(component: IInferenceComponent, thresholds: ComponentAlarmThresholds) -> Iterator[AlarmRule]:
-    yield from _error_rules(component, thresholds["error_rate_percent"])
-    objective = thresholds["model_latency_objective"]
-    if objective is not None:
-        yield AlarmRule(
-            name="ModelLatency",
-            description="More than one request in a hundred takes longer than the latency objective.",
-            metric=component.metric("ModelLatency", statistic="p99"),
-            threshold=microseconds("model_latency_objective", objective),
-            datapoints_to_alarm=3,
-            rolls_back=True,
-        )
+    def metric(name: str, statistic: str) -> cloudwatch.Metric:
+        return component.metric(name, statistic=statistic)
+
+    yield from error_rules(metric, thresholds["error_rate_percent"], _ERROR_CAUSES)
+    yield from latency_rules(metric, thresholds["model_latency_objective"])
     percent = thresholds["gpu_memory_percent"]
     if percent is not None and component.uses_gpus is not False:
-        check_range("gpu_memory_percent", percent, _PERCENT)
+        check_range("gpu_memory_percent", percent, PERCENT)
         yield AlarmRule(
             name="GpuMemory",
             description="The memory of the component's GPUs is almost full.",
-            metric=component.metric("GPUMemoryUtilizationNormalized", statistic="Maximum"),
+            metric=metric("GPUMemoryUtilizationNormalized", "Maximum"),
             threshold=percent,
         )
     yield from _capacity_rules(component, thresholds["no_capacity_minutes"])
-
-
-def _error_rules(component: IInferenceComponent, percent: float | None) -> Iterator[AlarmRule]:
-    if percent is None:
-        return
-    check_range("error_rate_percent", percent, _PERCENT)
-    causes = {
-        "ServerErrors": ("Invocation5XXErrors", "The component responds with 5xx."),
-        "ModelErrors": ("InvocationModelErrors", "The container does not respond with 2xx."),
-    }
-    for name, (metric_name, description) in causes.items():
-        yield AlarmRule(
-            name=name,
-            description=description,
-            # Each error counts 1 and each other request 0, so the average is the error rate.
-            metric=component.metric(metric_name, statistic="Average"),
-            threshold=product("error_rate_percent", percent, 0.01),
-            datapoints_to_alarm=3,
-            rolls_back=True,
-        )
 
 
 def _capacity_rules(component: IInferenceComponent, minutes: float | None) -> Iterator[AlarmRule]:

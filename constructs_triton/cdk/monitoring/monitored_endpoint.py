@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Node
 
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
@@ -17,7 +20,15 @@ _UNITS = {
 }
 
 
-def literal_endpoint_name(endpoint: ITritonEndpoint) -> str | None:
+class _NamedEndpoint(Protocol):
+    @property
+    def node(self) -> Node: ...
+
+    @property
+    def endpoint_name(self) -> str: ...
+
+
+def literal_endpoint_name(endpoint: _NamedEndpoint) -> str | None:
     """Return the endpoint's name if it is set in the code, so using it does not refer to the resource."""
     resource = endpoint.node.default_child
     name = resource.endpoint_name if isinstance(resource, sagemaker.CfnEndpoint) else endpoint.endpoint_name

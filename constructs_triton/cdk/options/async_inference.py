@@ -18,7 +18,13 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["AsyncInferenceConfig", "NotificationTopic"]
+__all__ = [
+    "AsyncInferenceConfig",
+    "NotificationTopic",
+    "async_caller_statements",
+    "async_inference_statements",
+    "render_async_inference",
+]
 
 NotificationTopic = Literal["SUCCESS_NOTIFICATION_TOPIC", "ERROR_NOTIFICATION_TOPIC"]
 
@@ -87,53 +93,6 @@ class AsyncInferenceConfig:
                     f"set {keyword}, or remove the entry"
                 )
 
-    def statements(self) -> list[iam.PolicyStatement]:
-        """Permissions of the execution role: read requests, write responses, publish to the topics."""
-        return [
-            iam.PolicyStatement(
-                sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[self._input.objects_arn]
-            ),
-            *_key_statement("DecryptAsyncInput", ["kms:Decrypt"], self._input.bucket.encryption_key),
-            *self._output.write_statements("AsyncOutput"),
-            *Destination(self.bucket, self.failure_prefix).write_statements("AsyncFailure")[:1],
-            *self._publish_statements(),
-        ]
-
-    def caller_statements(self) -> list[iam.PolicyStatement]:
-        """Permissions of a caller besides ``InvokeEndpointAsync``: write requests, read responses."""
-        results = [
-            self._output.objects_arn,
-            Destination(self.bucket, self.failure_prefix).objects_arn,
-        ]
-        output_keys = (self.bucket.encryption_key, self.encryption_key)
-        # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.
-        upload = ["s3:AbortMultipartUpload", "s3:PutObject"]
-        encrypt = ["kms:Decrypt", "kms:GenerateDataKey"]
-        return [
-            iam.PolicyStatement(actions=upload, resources=[self._input.objects_arn]),
-            iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
-            *_key_statement(None, encrypt, self._input.bucket.encryption_key),
-            *(each for key in output_keys for each in _key_statement(None, ["kms:Decrypt"], key)),
-        ]
-
-    def render(self) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
-        """Return the property of the endpoint configuration."""
-        config = sagemaker.CfnEndpointConfig
-        concurrency = self.max_concurrent_invocations_per_instance
-        return config.AsyncInferenceConfigProperty(
-            output_config=config.AsyncInferenceOutputConfigProperty(
-                s3_output_path=self._output.uri,
-                s3_failure_path=Destination(self.bucket, self.failure_prefix).uri,
-                kms_key_id=self._output.key_arn,
-                notification_config=self._notifications(),
-            ),
-            client_config=None
-            if concurrency is None
-            else config.AsyncInferenceClientConfigProperty(
-                max_concurrent_invocations_per_instance=concurrency
-            ),
-        )
-
     @property
     def _input(self) -> Destination:
         return Destination(self.bucket if self.input_bucket is None else self.input_bucket, self.input_prefix)
@@ -174,3 +133,53 @@ def _key_statement(sid: str | None, actions: list[str], key: kms.IKey | None) ->
     if key is None:
         return []
     return [iam.PolicyStatement(sid=sid, actions=actions, resources=[key.key_arn])]
+
+
+def async_inference_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
+    """Permissions of the execution role: read requests, write responses, publish to the topics."""
+    return [
+        iam.PolicyStatement(
+            sid="ReadAsyncInput", actions=["s3:GetObject"], resources=[config._input.objects_arn]
+        ),
+        *_key_statement("DecryptAsyncInput", ["kms:Decrypt"], config._input.bucket.encryption_key),
+        *config._output.write_statements("AsyncOutput"),
+        *Destination(config.bucket, config.failure_prefix).write_statements("AsyncFailure")[:1],
+        *config._publish_statements(),
+    ]
+
+
+def async_caller_statements(config: AsyncInferenceConfig) -> list[iam.PolicyStatement]:
+    """Permissions of a caller besides ``InvokeEndpointAsync``: write requests, read responses."""
+    results = [
+        config._output.objects_arn,
+        Destination(config.bucket, config.failure_prefix).objects_arn,
+    ]
+    output_keys = (config.bucket.encryption_key, config.encryption_key)
+    # boto3 uploads large files in parts, which needs kms:Decrypt and the permission to abort.
+    upload = ["s3:AbortMultipartUpload", "s3:PutObject"]
+    encrypt = ["kms:Decrypt", "kms:GenerateDataKey"]
+    return [
+        iam.PolicyStatement(actions=upload, resources=[config._input.objects_arn]),
+        iam.PolicyStatement(actions=["s3:GetObject"], resources=results),
+        *_key_statement(None, encrypt, config._input.bucket.encryption_key),
+        *(each for key in output_keys for each in _key_statement(None, ["kms:Decrypt"], key)),
+    ]
+
+
+def render_async_inference(
+    given: AsyncInferenceConfig,
+) -> sagemaker.CfnEndpointConfig.AsyncInferenceConfigProperty:
+    """Return the property of the endpoint configuration."""
+    config = sagemaker.CfnEndpointConfig
+    concurrency = given.max_concurrent_invocations_per_instance
+    return config.AsyncInferenceConfigProperty(
+        output_config=config.AsyncInferenceOutputConfigProperty(
+            s3_output_path=given._output.uri,
+            s3_failure_path=Destination(given.bucket, given.failure_prefix).uri,
+            kms_key_id=given._output.key_arn,
+            notification_config=given._notifications(),
+        ),
+        client_config=None
+        if concurrency is None
+        else config.AsyncInferenceClientConfigProperty(max_concurrent_invocations_per_instance=concurrency),
+    )

@@ -11,7 +11,7 @@ from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["PREFERENCES", "CapacityReservationConfig"]
+__all__ = ["PREFERENCES", "CapacityReservationConfig", "render_capacity_reservation"]
 
 PREFERENCES = ("capacity-reservations-only",)
 # botocore sagemaker service model: MlReservationArn.
@@ -48,9 +48,12 @@ class CapacityReservationConfig:
         name = "capacity_reservation.capacity_reservation_preference"
         check_spelling(name, self.capacity_reservation_preference, PREFERENCES)
 
-    def render(self) -> sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty:
-        """Return the property of the production variant."""
-        return sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty(
-            capacity_reservation_preference=self.capacity_reservation_preference,
-            ml_reservation_arn=self.ml_reservation_arn,
-        )
+
+def render_capacity_reservation(
+    reservation: CapacityReservationConfig,
+) -> sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty:
+    """Return the property of the production variant."""
+    return sagemaker.CfnEndpointConfig.CapacityReservationConfigProperty(
+        capacity_reservation_preference=reservation.capacity_reservation_preference,
+        ml_reservation_arn=reservation.ml_reservation_arn,
+    )

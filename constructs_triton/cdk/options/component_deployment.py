@@ -18,7 +18,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
-__all__ = ["ComponentDeployment", "CopySize"]
+__all__ = ["ComponentDeployment", "CopySize", "batch_size", "render_component_deployment"]
 
 _COPIES = limits.RangeLimit(1, None, "copies")
 _Component = sagemaker.CfnInferenceComponent
@@ -54,24 +54,6 @@ class CopySize:
         """
         return cls("COPY_COUNT", count)
 
-    def check(self, property: str, percent: limits.RangeLimit) -> None:
-        """Check the value.
-
-        Args:
-            property: Name of the property in the error.
-            percent: Allowed percentages.
-
-        Raises:
-            InvalidValueError: a percentage outside the limit, or less than one copy.
-        """
-        check_range(property, self.value, percent if self.type == "CAPACITY_PERCENT" else _COPIES)
-        if not is_token(self.value) and self.value != int(self.value):
-            raise InvalidValueError(f"{property}: must be a whole number, got {self.value:g}; round it")
-
-    def render(self) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
-        """Return the property of the component."""
-        return _Component.InferenceComponentCapacitySizeProperty(type=self.type, value=self.value)
-
 
 def _listed(alarms: Sequence[cloudwatch.IAlarm]) -> tuple[cloudwatch.IAlarm, ...]:
     check_type("deployment.alarms", alarms, (Sequence, "[Alarm.from_alarm_arn(...)]"))
@@ -86,8 +68,8 @@ class ComponentDeployment:
     deployment, and change it only together with the model, the image or another property.
 
     Args:
-        maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. ``None`` replaces all at
-            once.
+        maximum_batch_size: Copies that are replaced at a time, 5 to 50 percent. ``None`` replaces them
+            together.
         rollback_maximum_batch_size: Copies that a rollback replaces at a time. Default: 100 percent.
         wait_interval: How long the alarms are monitored after each batch, at most 1 hour.
         maximum_execution_timeout: Time after which the update has failed, 10 minutes to 8 hours. Default:
@@ -142,10 +124,14 @@ class ComponentDeployment:
         for name in ("maximum_batch_size", "rollback_maximum_batch_size"):
             check_type(f"deployment.{name}", getattr(self, name), (CopySize, "CopySize.percent(50)"))
         if self.maximum_batch_size is not None:
-            self.maximum_batch_size.check("deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT)
+            _check_size(
+                self.maximum_batch_size, "deployment.maximum_batch_size", limits.COPIES_BATCH_SIZE_PERCENT
+            )
         if self.rollback_maximum_batch_size is not None:
-            self.rollback_maximum_batch_size.check(
-                "deployment.rollback_maximum_batch_size", limits.RangeLimit(1, 100, "percent of the copies")
+            _check_size(
+                self.rollback_maximum_batch_size,
+                "deployment.rollback_maximum_batch_size",
+                limits.RangeLimit(1, 100, "percent of the copies"),
             )
         check_duration("deployment.wait_interval", self.wait_interval, limits.WAIT_INTERVAL_SECONDS)
         check_duration(
@@ -155,37 +141,42 @@ class ComponentDeployment:
         )
         check_count("deployment.alarms", self.alarms, limits.RangeLimit(0, 10, "alarms"))
 
-    def batch_of(self, copies: float) -> float:
-        """Return how many copies an update starts beside the running ones, at least 1.
 
-        Args:
-            copies: Copies that run.
-        """
-        size = self.maximum_batch_size
-        if size is None or is_token(copies) or is_token(size.value):
-            return copies
-        return size.value if size.type == "COPY_COUNT" else math.ceil(copies * size.value / 100)
+def _check_size(size: CopySize, property: str, percent: limits.RangeLimit) -> None:
+    check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _COPIES)
+    if not is_token(size.value) and size.value != int(size.value):
+        raise InvalidValueError(f"{property}: must be a whole number, got {size.value:g}; round it")
 
-    def render(
-        self, alarm_names: Sequence[str]
-    ) -> sagemaker.CfnInferenceComponent.InferenceComponentDeploymentConfigProperty | None:
-        """Return the property of the component, with the names of the alarms that roll an update back.
 
-        Args:
-            alarm_names: Names of the alarms.
-        """
-        size, rollback_size = self.maximum_batch_size, self.rollback_maximum_batch_size
-        if size is None:
-            return None
-        alarms = [_Component.AlarmProperty(alarm_name=name) for name in alarm_names]
-        return _Component.InferenceComponentDeploymentConfigProperty(
-            rolling_update_policy=_Component.InferenceComponentRollingUpdatePolicyProperty(
-                maximum_batch_size=size.render(),
-                wait_interval_in_seconds=seconds(self.wait_interval),
-                rollback_maximum_batch_size=None if rollback_size is None else rollback_size.render(),
-                maximum_execution_timeout_in_seconds=seconds(self.maximum_execution_timeout),
-            ),
-            auto_rollback_configuration=_Component.AutoRollbackConfigurationProperty(alarms=alarms)
-            if alarms
-            else None,
-        )
+def _render_size(size: CopySize) -> sagemaker.CfnInferenceComponent.InferenceComponentCapacitySizeProperty:
+    """Return the property of the component."""
+    return _Component.InferenceComponentCapacitySizeProperty(type=size.type, value=size.value)
+
+
+def batch_size(deployment: ComponentDeployment, copies: float) -> float:
+    """Return how many copies an update starts beside the running ones, at least 1."""
+    size = deployment.maximum_batch_size
+    if size is None or is_token(copies) or is_token(size.value):
+        return copies
+    return size.value if size.type == "COPY_COUNT" else math.ceil(copies * size.value / 100)
+
+
+def render_component_deployment(
+    deployment: ComponentDeployment, alarm_names: Sequence[str]
+) -> sagemaker.CfnInferenceComponent.InferenceComponentDeploymentConfigProperty | None:
+    """Return the property of the component, with the names of the alarms that roll an update back."""
+    size, rollback_size = deployment.maximum_batch_size, deployment.rollback_maximum_batch_size
+    if size is None:
+        return None
+    alarms = [_Component.AlarmProperty(alarm_name=name) for name in alarm_names]
+    return _Component.InferenceComponentDeploymentConfigProperty(
+        rolling_update_policy=_Component.InferenceComponentRollingUpdatePolicyProperty(
+            maximum_batch_size=_render_size(size),
+            wait_interval_in_seconds=seconds(deployment.wait_interval),
+            rollback_maximum_batch_size=None if rollback_size is None else _render_size(rollback_size),
+            maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
+        ),
+        auto_rollback_configuration=_Component.AutoRollbackConfigurationProperty(alarms=alarms)
+        if alarms
+        else None,
+    )

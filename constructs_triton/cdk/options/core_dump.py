@@ -11,7 +11,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 
 from constructs_triton.cdk.options.s3_destination import Destination, check_places, check_prefix
 
-__all__ = ["CoreDump"]
+__all__ = ["CoreDump", "core_dump_statements", "render_core_dump"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +38,19 @@ class CoreDump:
         check_places("core_dump", self.bucket, self.encryption_key)
         check_prefix("core_dump.prefix", self.prefix)
 
-    def statements(self) -> list[iam.PolicyStatement]:
-        """Permissions of the execution role."""
-        return Destination(self.bucket, self.prefix, self.encryption_key).write_statements("CoreDump")
 
-    def render(self) -> sagemaker.CfnEndpointConfig.CoreDumpConfigProperty:
-        """Return the property of the production variant."""
-        destination = Destination(self.bucket, self.prefix, self.encryption_key)
-        return sagemaker.CfnEndpointConfig.CoreDumpConfigProperty(
-            destination_s3_uri=destination.uri, kms_key_id=destination.key_arn
-        )
+def core_dump_statements(core_dump: CoreDump) -> list[iam.PolicyStatement]:
+    """Permissions of the execution role."""
+    return _destination(core_dump).write_statements("CoreDump")
+
+
+def render_core_dump(core_dump: CoreDump) -> sagemaker.CfnEndpointConfig.CoreDumpConfigProperty:
+    """Return the property of the production variant."""
+    destination = _destination(core_dump)
+    return sagemaker.CfnEndpointConfig.CoreDumpConfigProperty(
+        destination_s3_uri=destination.uri, kms_key_id=destination.key_arn
+    )
+
+
+def _destination(core_dump: CoreDump) -> Destination:
+    return Destination(core_dump.bucket, core_dump.prefix, core_dump.encryption_key)

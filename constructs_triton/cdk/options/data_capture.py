@@ -20,7 +20,13 @@ from constructs_triton.facts import limits
 from constructs_triton.findings import Finding
 from constructs_triton.tokens import is_token
 
-__all__ = ["CaptureMode", "DataCapture"]
+__all__ = [
+    "CaptureMode",
+    "DataCapture",
+    "data_capture_statements",
+    "render_data_capture",
+    "unknown_capture_modes",
+]
 
 CaptureMode = Literal["Input", "Output", "InputAndOutput"]
 _MODES = ("Input", "Output", "InputAndOutput")
@@ -76,27 +82,6 @@ class DataCapture:
         for name in ("json_content_types", "csv_content_types"):
             _check_content_types(f"data_capture.{name}", getattr(self, name))
 
-    def findings(self) -> list[Finding]:
-        """Return a warning for each value that this library does not know."""
-        name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
-        return [found for mode in self.capture_modes for found in unknown_value(name, mode, _MODES, source)]
-
-    def statements(self) -> list[iam.PolicyStatement]:
-        """Permissions of the execution role."""
-        return self._destination.write_statements("DataCapture")
-
-    def render(self) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
-        """Return the property of the endpoint configuration."""
-        config = sagemaker.CfnEndpointConfig
-        return config.DataCaptureConfigProperty(
-            enable_capture=self.enable_capture,
-            initial_sampling_percentage=self.initial_sampling_percentage,
-            destination_s3_uri=self._destination.uri,
-            kms_key_id=self._destination.key_arn,
-            capture_options=[config.CaptureOptionProperty(capture_mode=mode) for mode in self.capture_modes],
-            capture_content_type_header=self._content_types(),
-        )
-
     @property
     def _destination(self) -> Destination:
         return Destination(self.bucket, self.prefix, self.encryption_key)
@@ -118,3 +103,27 @@ def _check_content_types(property: str, values: Sequence[str]) -> None:
                 f'{property}: must be a content type without parameters, got "{value}"; '
                 'write for example "application/json"'
             )
+
+
+def unknown_capture_modes(capture: DataCapture) -> list[Finding]:
+    """Return a warning for each value that this library does not know."""
+    name, source = "data_capture.capture_modes", "botocore sagemaker service model: CaptureMode"
+    return [found for mode in capture.capture_modes for found in unknown_value(name, mode, _MODES, source)]
+
+
+def data_capture_statements(capture: DataCapture) -> list[iam.PolicyStatement]:
+    """Permissions of the execution role."""
+    return capture._destination.write_statements("DataCapture")
+
+
+def render_data_capture(capture: DataCapture) -> sagemaker.CfnEndpointConfig.DataCaptureConfigProperty:
+    """Return the property of the endpoint configuration."""
+    config = sagemaker.CfnEndpointConfig
+    return config.DataCaptureConfigProperty(
+        enable_capture=capture.enable_capture,
+        initial_sampling_percentage=capture.initial_sampling_percentage,
+        destination_s3_uri=capture._destination.uri,
+        kms_key_id=capture._destination.key_arn,
+        capture_options=[config.CaptureOptionProperty(capture_mode=mode) for mode in capture.capture_modes],
+        capture_content_type_header=capture._content_types(),
+    )

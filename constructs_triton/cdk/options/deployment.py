@@ -17,7 +17,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.tokens import is_token
 
-__all__ = ["CapacitySize", "Deployment"]
+__all__ = ["CapacitySize", "Deployment", "render_deployment"]
 
 _INSTANCES = limits.RangeLimit(1, None, "instances")
 
@@ -51,22 +51,6 @@ class CapacitySize:
             count: The number, at least 1.
         """
         return cls("INSTANCE_COUNT", count)
-
-    def check(self, property: str, percent: limits.RangeLimit) -> None:
-        """Check the value.
-
-        Args:
-            property: Name of the property in the error.
-            percent: Allowed percentages.
-
-        Raises:
-            InvalidValueError: a percentage outside the limit, or less than one instance.
-        """
-        check_range(property, self.value, percent if self.type == "CAPACITY_PERCENT" else _INSTANCES)
-
-    def render(self) -> sagemaker.CfnEndpoint.CapacitySizeProperty:
-        """Return the property of the endpoint."""
-        return sagemaker.CfnEndpoint.CapacitySizeProperty(type=self.type, value=self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +89,7 @@ class Deployment:
         maximum_execution_timeout: Duration | None = None,
         alarms: Sequence[cloudwatch.IAlarm] = (),
     ) -> Deployment:
-        """Blue/green: shift all traffic at once."""
+        """Blue/green: shift all traffic in one step."""
         return cls(
             strategy="ALL_AT_ONCE",
             termination_wait=termination_wait,
@@ -200,10 +184,12 @@ class Deployment:
         }
         if self.size is not None:
             name, limit = sizes[self.strategy]
-            self.size.check(f"deployment.{name}", limit)
+            _check_size(self.size, f"deployment.{name}", limit)
         if self.rollback_size is not None:
-            self.rollback_size.check(
-                "deployment.rollback_maximum_batch_size", limits.RangeLimit(1, 100, "percent of the fleet")
+            _check_size(
+                self.rollback_size,
+                "deployment.rollback_maximum_batch_size",
+                limits.RangeLimit(1, 100, "percent of the fleet"),
             )
         self._check_durations()
 
@@ -249,43 +235,56 @@ class Deployment:
             return None
         return self._wait_count() * interval + termination
 
-    def render(self, alarm_names: Sequence[str]) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
-        """Return the property of the endpoint, with the names of the alarms that roll it back.
 
-        Args:
-            alarm_names: Names of the alarms.
-        """
-        endpoint = sagemaker.CfnEndpoint
-        rollback = endpoint.AutoRollbackConfigProperty(
-            alarms=[endpoint.AlarmProperty(alarm_name=name) for name in alarm_names]
-        )
-        is_rolling = self.strategy == "ROLLING"
-        return endpoint.DeploymentConfigProperty(
-            auto_rollback_configuration=rollback if alarm_names else None,
-            rolling_update_policy=self._rolling() if is_rolling else None,
-            blue_green_update_policy=None if is_rolling else self._blue_green(),
-        )
+def _check_size(size: CapacitySize, property: str, percent: limits.RangeLimit) -> None:
+    check_range(property, size.value, percent if size.type == "CAPACITY_PERCENT" else _INSTANCES)
 
-    def _rolling(self) -> sagemaker.CfnEndpoint.RollingUpdatePolicyProperty:
-        assert self.size is not None  # the class methods set both
-        assert self.wait_interval is not None
-        return sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
-            maximum_batch_size=self.size.render(),
-            wait_interval_in_seconds=self.wait_interval.to_seconds(),
-            rollback_maximum_batch_size=None if self.rollback_size is None else self.rollback_size.render(),
-            maximum_execution_timeout_in_seconds=seconds(self.maximum_execution_timeout),
-        )
 
-    def _blue_green(self) -> sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty:
-        size = None if self.size is None else self.size.render()
-        return sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
-            traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
-                type=self.strategy,
-                canary_size=size if self.strategy == "CANARY" else None,
-                linear_step_size=size if self.strategy == "LINEAR" else None,
-                # The API requires it, although nothing waits when all traffic shifts at once.
-                wait_interval_in_seconds=0 if self.wait_interval is None else seconds(self.wait_interval),
-            ),
-            termination_wait_in_seconds=seconds(self.termination_wait),
-            maximum_execution_timeout_in_seconds=seconds(self.maximum_execution_timeout),
-        )
+def _render_size(size: CapacitySize) -> sagemaker.CfnEndpoint.CapacitySizeProperty:
+    """Return the property of the endpoint."""
+    return sagemaker.CfnEndpoint.CapacitySizeProperty(type=size.type, value=size.value)
+
+
+def render_deployment(
+    deployment: Deployment, alarm_names: Sequence[str]
+) -> sagemaker.CfnEndpoint.DeploymentConfigProperty:
+    """Return the property of the endpoint, with the names of the alarms that roll it back."""
+    endpoint = sagemaker.CfnEndpoint
+    rollback = endpoint.AutoRollbackConfigProperty(
+        alarms=[endpoint.AlarmProperty(alarm_name=name) for name in alarm_names]
+    )
+    is_rolling = deployment.strategy == "ROLLING"
+    return endpoint.DeploymentConfigProperty(
+        auto_rollback_configuration=rollback if alarm_names else None,
+        rolling_update_policy=_rolling(deployment) if is_rolling else None,
+        blue_green_update_policy=None if is_rolling else _blue_green(deployment),
+    )
+
+
+def _rolling(deployment: Deployment) -> sagemaker.CfnEndpoint.RollingUpdatePolicyProperty:
+    assert deployment.size is not None  # the class methods set both
+    assert deployment.wait_interval is not None
+    rollback_size = deployment.rollback_size
+    return sagemaker.CfnEndpoint.RollingUpdatePolicyProperty(
+        maximum_batch_size=_render_size(deployment.size),
+        wait_interval_in_seconds=deployment.wait_interval.to_seconds(),
+        rollback_maximum_batch_size=None if rollback_size is None else _render_size(rollback_size),
+        maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
+    )
+
+
+def _blue_green(deployment: Deployment) -> sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty:
+    size = None if deployment.size is None else _render_size(deployment.size)
+    return sagemaker.CfnEndpoint.BlueGreenUpdatePolicyProperty(
+        traffic_routing_configuration=sagemaker.CfnEndpoint.TrafficRoutingConfigProperty(
+            type=deployment.strategy,
+            canary_size=size if deployment.strategy == "CANARY" else None,
+            linear_step_size=size if deployment.strategy == "LINEAR" else None,
+            # The API requires it, although nothing waits when all traffic shifts in one step.
+            wait_interval_in_seconds=0
+            if deployment.wait_interval is None
+            else seconds(deployment.wait_interval),
+        ),
+        termination_wait_in_seconds=seconds(deployment.termination_wait),
+        maximum_execution_timeout_in_seconds=seconds(deployment.maximum_execution_timeout),
+    )

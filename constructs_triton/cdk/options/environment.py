@@ -114,8 +114,8 @@ class TritonEnvironment:
         check_values(self)
         _check_extra(self.extra)
 
-    def overlaid_with(self, other: TritonEnvironment) -> TritonEnvironment:
-        """Return the settings of both.
+    def merged_with(self, other: TritonEnvironment) -> TritonEnvironment:
+        """Return the settings of both environments; ``extra`` has the variables of both.
 
         Args:
             other: Settings that replace those of the same name.

@@ -1,18 +1,22 @@
-"""The environment of a container in layers: the endpoint's, and the variant's over it."""
+"""The environment of a container: the endpoint's, the variant's over it, and what the models need."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from constructs_triton.cdk.options.environment import TritonEnvironment
+from constructs_triton.cdk.options.environment import TritonEnvironment, check_limits, check_variables
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.environment import variables
+from constructs_triton.findings import Finding
 
-__all__ = ["Environment", "EnvironmentLayers", "flatten"]
+__all__ = ["Environment", "EnvironmentLayers", "settle_environment"]
 
 Environment = TritonEnvironment | Mapping[str, str]
 _SERVER_PING_MODE = "SAGEMAKER_TRITON_PING_MODE"
+_DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
+_ADDITIONAL_ARGS = "SAGEMAKER_TRITON_ADDITIONAL_ARGS"
+_LOAD_MODEL = "--load-model="
 
 
 class EnvironmentLayers(tuple[Environment, ...]):
@@ -31,7 +35,39 @@ class EnvironmentLayers(tuple[Environment, ...]):
         return all(isinstance(layer, TritonEnvironment) for layer in self)
 
 
-def flatten(layers: Sequence[Environment]) -> tuple[TritonEnvironment, dict[str, str]]:
+def settle_environment(
+    given: Environment | None,
+    *,
+    image_version: str | None,
+    multi_model: bool,
+    default_model: str | None,
+    called_models: Sequence[str],
+) -> tuple[dict[str, str], list[Finding]]:
+    """Return the variables of a container of one of our images, and what the checks find in them.
+
+    ``called_models`` are loaded at the start of the server, because others call them.
+
+    Raises:
+        InvalidValueError: the image or SageMaker would refuse a value.
+    """
+    layers = given if isinstance(given, EnvironmentLayers) else EnvironmentLayers.of(given)
+    environment, overrides = _flatten(layers)
+    environment = _with_default_model(environment, overrides, default_model)
+    environment = _with_called_models(environment, overrides, called_models)
+    rendered = environment.to_variables(image_version=image_version, multi_model=multi_model)
+    rendered |= overrides
+    check_limits(rendered)
+    found = environment.check(image_version=image_version, multi_model=multi_model)
+    if not layers.is_typed:
+        # The variables of a mapping without a keyword were put in ``extra``.
+        found = [
+            replace(each, path=each.path.replace("environment.extra[", "environment[")) for each in found
+        ]
+    found += check_variables(overrides, image_version=image_version, multi_model=multi_model)
+    return rendered, found
+
+
+def _flatten(layers: Sequence[Environment]) -> tuple[TritonEnvironment, dict[str, str]]:
     """Return one environment, and variables with a keyword that a mapping sets over it.
 
     Raises:
@@ -40,7 +76,7 @@ def flatten(layers: Sequence[Environment]) -> tuple[TritonEnvironment, dict[str,
     typed, overrides = TritonEnvironment(), dict[str, str]()
     for layer in layers:
         if isinstance(layer, TritonEnvironment):
-            typed = typed.overlaid_with(layer)
+            typed = typed.merged_with(layer)
             set_again = {row.name for keyword, row in variables().items() if _sets(layer, keyword)}
             overrides = {name: value for name, value in overrides.items() if name not in set_again}
         else:
@@ -65,3 +101,35 @@ def _split(given: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     keywords = {row.name for row in variables().values()} | {_SERVER_PING_MODE}
     others = {name: value for name, value in given.items() if name not in keywords}
     return others, {name: value for name, value in given.items() if name in keywords}
+
+
+def _with_default_model(
+    environment: TritonEnvironment, overrides: Mapping[str, str], default_model: str | None
+) -> TritonEnvironment:
+    if default_model is None:
+        return environment
+    given = overrides.get(_DEFAULT_MODEL, environment.default_model_name)
+    if given is not None and given != default_model:
+        raise InvalidValueError(
+            f'environment: {_DEFAULT_MODEL} must be the model of this endpoint, "{default_model}", '
+            f'got "{given}"; remove the variable'
+        )
+    return replace(environment, default_model_name=default_model)
+
+
+def _with_called_models(
+    environment: TritonEnvironment, overrides: dict[str, str], called: Sequence[str]
+) -> TritonEnvironment:
+    """Load the models that others call at the start of the server."""
+    if not called:
+        return environment
+    given = overrides.pop(_ADDITIONAL_ARGS, "").split()
+    loaded = {*environment.additional_models, *(word.removeprefix(_LOAD_MODEL) for word in given)}
+    return replace(
+        environment,
+        additional_models=(
+            *environment.additional_models,
+            *(name for name in called if name not in loaded),
+        ),
+        additional_args=(*environment.additional_args, *given),
+    )

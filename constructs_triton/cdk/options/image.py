@@ -19,7 +19,15 @@ from constructs_triton.facts import images, limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ContainerImage", "TritonImage"]
+__all__ = [
+    "ContainerImage",
+    "DlcImage",
+    "PackageImage",
+    "TritonImage",
+    "bind_image",
+    "check_image",
+    "is_cpu_image",
+]
 
 _PULL_ACTIONS = ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"]
 
@@ -48,13 +56,10 @@ class TritonImage(ABC):
     """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*`` function.
 
     ``version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not known. The
-    checks of the models and the default ``inference_ami_version`` depend on it. ``is_prebuilt`` is whether
-    AWS provides the image.
+    checks of the models and the default ``inference_ami_version`` depend on it.
     """
 
     version: str | None
-    is_prebuilt = False
-    is_of_package = False
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
@@ -76,7 +81,7 @@ class TritonImage(ABC):
                 'write TritonImage.dlc("26.05"), or use TritonImage.from_registry'
             )
         images.image_version(version)
-        return _DlcImage(version)
+        return DlcImage(version)
 
     @staticmethod
     def from_ecr_repository(
@@ -128,48 +133,55 @@ class TritonImage(ABC):
             )
         return _AssetImage(triton_version, fspath(directory))
 
-    @staticmethod
-    def of_model_package() -> TritonImage:
-        """Return the image of a model package, which ``ModelSource.from_model_package`` uses."""
-        return _PackageImage()
-
-    def check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
+    def _check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
         """Check the image before the endpoint is added to the stack of ``scope``."""
 
-    def is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
-        """Whether the image has no CUDA; ``None`` if that is not known.
-
-        Args:
-            instance_type: Type of the instances.
-        """
+    def _is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
+        """Whether the image has no CUDA; ``None`` if that is not known."""
         return None
 
     @abstractmethod
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
-        """Return the image for an endpoint.
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+        """Return the image for an endpoint with instances of a type."""
 
-        Args:
-            instance_type: Type of the instances.
-        """
+
+def check_image(image: TritonImage, scope: Construct) -> None:
+    """Check an image before the endpoint is added to the stack of ``scope``.
+
+    Raises:
+        InvalidValueError: the image is not in the Region of the stack.
+    """
+    image._check(scope)
+
+
+def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None:
+    """Whether an image has no CUDA on instances of a type; ``None`` if that is not known."""
+    return image._is_cpu_image(instance_type)
+
+
+def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+    """Return the image for an endpoint with instances of a type, below which its assets are created."""
+    return image._bind(scope, instance_type)
 
 
 @dataclass(frozen=True, slots=True)
-class _DlcImage(TritonImage):
-    version: str
-    is_prebuilt = True
+class DlcImage(TritonImage):
+    """A prebuilt image of AWS."""
 
-    def is_cpu_image(self, instance_type: InstanceType) -> bool:
+    version: str
+
+    def _is_cpu_image(self, instance_type: InstanceType) -> bool:
         # If the instance type is a token, the GPU image is used, which also starts without a GPU.
         return not is_token(instance_type.name) and not instance_type.has_gpu
 
-    def check(self, scope: Construct) -> None:
+    def _check(self, scope: Construct) -> None:
         region = Stack.of(scope).region
         if not is_token(region):
             images.account(region, self.version)
         else:
             images.require_regions(self.version)
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region
         if not is_token(region):
             account, suffix = images.account(region, self.version), images.dns_suffix(region)
@@ -177,7 +189,7 @@ class _DlcImage(TritonImage):
             account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.version).tag(cpu=self.is_cpu_image(instance_type)),
+            images.image_version(self.version).tag(cpu=self._is_cpu_image(instance_type)),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
@@ -191,7 +203,7 @@ class _EcrImage(TritonImage):
     repository: ecr.IRepository
     tag_or_digest: str
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         uri = self.repository.repository_uri_for_tag_or_digest(self.tag_or_digest)
         return ContainerImage(uri, self.repository.repository_arn)
 
@@ -201,7 +213,7 @@ class _RegistryImage(TritonImage):
     version: str | None
     uri: str
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         return ContainerImage(self.uri)
 
 
@@ -210,7 +222,7 @@ class _AssetImage(TritonImage):
     version: str | None
     directory: str
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         # Built for the processor of the instance, not for that of this machine.
         is_arm = instance_type.architecture == "arm64"
         platform = ecr_assets.Platform.LINUX_ARM64 if is_arm else ecr_assets.Platform.LINUX_AMD64
@@ -219,11 +231,12 @@ class _AssetImage(TritonImage):
 
 
 @dataclass(frozen=True, slots=True)
-class _PackageImage(TritonImage):
-    version: str | None = None
-    is_of_package = True
+class PackageImage(TritonImage):
+    """The image of a model package, which ``ModelSource.from_model_package`` uses."""
 
-    def bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
+    version: str | None = None
+
+    def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         return ContainerImage("")
 
 

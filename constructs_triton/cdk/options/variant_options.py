@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, TypedDict, Unpack
+from typing import Annotated, Literal, Unpack
 
 from aws_cdk import Duration, Size
 
 from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
+from constructs_triton.cdk.options.container_options import TEN_MINUTES, ContainerOptions
 from constructs_triton.cdk.options.core_dump import CoreDump
-from constructs_triton.cdk.options.environment import TritonEnvironment
-from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.limit_checks import check_name
@@ -36,32 +34,14 @@ RoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM"]
 STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
 INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 _INSTANCE_TYPE: PropertyType = (InstanceType, INSTANCE_TYPE_EXAMPLE)
-_TEN_MINUTES = "Duration.minutes(10)"
 
 
-class VariantOptions(TypedDict, total=False):
+class VariantOptions(ContainerOptions, total=False):
     """The properties that an endpoint and its variants share.
 
     A variant takes from its endpoint what it does not set itself.
     """
 
-    image: Annotated[
-        TritonImage | None,
-        Property(
-            "The container image. The instance type decides between its GPU and its CPU version.",
-            default_text="``TritonImage.dlc()``",
-            example='TritonImage.dlc("26.05")',
-        ),
-    ]
-    environment: Annotated[
-        TritonEnvironment | Mapping[str, str] | None,
-        Property(
-            "Environment variables of the container: a ``TritonEnvironment``, or a mapping of names to "
-            "strings. The variables of a variant are added to those of its endpoint and replace variables of "
-            "the same name.",
-            example="TritonEnvironment(thread_count=16)",
-        ),
-    ]
     initial_instance_count: Annotated[
         float | None,
         Property(
@@ -100,30 +80,12 @@ class VariantOptions(TypedDict, total=False):
             limit=limits.VOLUME_SIZE_GB,
         ),
     ]
-    container_startup_health_check_timeout: Annotated[
-        Duration | None,
-        Property(
-            "How long the container may take until its health check succeeds: 60 seconds to 1 hour.",
-            default_text="derived from the size of the models",
-            example=_TEN_MINUTES,
-            limit=limits.CONTAINER_STARTUP_HEALTH_CHECK_TIMEOUT_SECONDS,
-        ),
-    ]
-    model_data_download_timeout: Annotated[
-        Duration | None,
-        Property(
-            "How long the download of the models may take: 60 seconds to 1 hour.",
-            default_text="derived from the size of the archive",
-            example=_TEN_MINUTES,
-            limit=limits.MODEL_DATA_DOWNLOAD_TIMEOUT_SECONDS,
-        ),
-    ]
     variant_instance_provision_timeout: Annotated[
         Duration | None,
         Property(
             "How long SageMaker tries to find instances: 5 minutes to 1 hour.",
             default_text="SageMaker's",
-            example=_TEN_MINUTES,
+            example=TEN_MINUTES,
             limit=limits.VARIANT_INSTANCE_PROVISION_TIMEOUT_SECONDS,
         ),
     ]

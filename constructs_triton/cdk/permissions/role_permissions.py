@@ -51,7 +51,7 @@ class RolePermissions(Construct):
     are used.
 
     Raises:
-        InvalidValueError: the role cannot have that many policies at once.
+        InvalidValueError: the role cannot have that many policies.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class RolePermissions(Construct):
         """Add statements, in further policies if they do not fit.
 
         Raises:
-            InvalidValueError: the role cannot have that many policies at once.
+            InvalidValueError: the role cannot have that many policies.
         """
         parts = _resolved_parts(Stack.of(self), statements)
         _check_count(self.node.path, self._role, self._statements, parts)

@@ -26,7 +26,7 @@ from constructs_triton.cdk.repository.sync_permissions import (
     read_statement,
 )
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
 from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
 from constructs_triton.model_repository.uncompressed.staging import LARGE_SUFFIX, StagedModel
 
@@ -128,7 +128,7 @@ class _Assets:
 
 
 def _find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
-    """Allow to list what is in place already."""
+    """Statement to list the files that are in place already."""
     return iam.PolicyStatement(
         sid="FindFiles",
         actions=["s3:ListBucket"],

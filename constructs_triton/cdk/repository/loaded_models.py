@@ -314,7 +314,7 @@ class PackagedModel(UnreadModels):
 
 
 def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatement, ...]:
-    """Allow to decrypt objects that S3 reads in this Region; no statement without a key."""
+    """Statements to decrypt objects that S3 reads in this Region; none without a key."""
     if key is None:
         return ()
     return (

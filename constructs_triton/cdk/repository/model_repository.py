@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from types import MappingProxyType
 
 from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackAssets, asset_directory
-from constructs_triton.cdk.repository.compression_type import CompressionType
-from constructs_triton.cdk.repository.loaded_models import (
-    ArchivePrefix,
-    LoadedModels,
-    LocalModels,
-    ModelLocation,
-    PackagedModel,
-    decrypt_statements,
-)
-from constructs_triton.cdk.repository.model_catalog import ModelCatalog
-from constructs_triton.cdk.repository.model_source import ModelSource
-from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
-from constructs_triton.cdk.repository.prefixed_construct import PrefixedConstruct
+from constructs_triton.cdk.repository.contents import RepositoryContents, check_source_models
+from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
+from constructs_triton.cdk.repository.model_source import ModelSource, load_source
 from constructs_triton.cdk.repository.properties import (
     DEFAULT_PREFIX,
     check_source,
     refuse_with_archive_prefix,
 )
 from constructs_triton.cdk.repository.repository_check import RepositoryCheck
-from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
-from constructs_triton.cdk.repository.target_model import TargetModelNaming
+from constructs_triton.cdk.repository.served_prefix import PrefixOptions
+from constructs_triton.cdk.repository.target_model import TargetModel, TargetModelNaming
 from constructs_triton.cdk.validation.property_types import check_type
-from constructs_triton.errors import InvalidValueError, RepositoryError
+from constructs_triton.custom_resource_handlers.model_sync.properties import INDEX_FILE
+from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
-from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository
 from constructs_triton.model_repository.composition import CompositionOptions
 
-__all__ = ["TritonModelRepository", "annotate"]
+__all__ = ["TritonModelRepository", "annotate", "contents_of"]
 
 
-class TritonModelRepository(PrefixedConstruct):
+class TritonModelRepository(Construct):
     """Checked Triton models, ready to be served.
 
     The models are checked when they are added, as strictly as Triton checks them: errors raise
@@ -50,7 +40,7 @@ class TritonModelRepository(PrefixedConstruct):
     annotations that can be acknowledged by ``constructs-triton:<code>``.
 
     Archives are created when an endpoint needs them. A single-model endpoint loads its archive from the
-    asset bucket of the CDK (:meth:`archive_of`). A multi-model endpoint needs all archives under one prefix.
+    asset bucket of the CDK. A multi-model endpoint needs all archives under one prefix.
     The first use of :attr:`model_data_url` creates a bucket, unless ``bucket`` is set, and a custom resource
     that copies the archives there and writes ``index.json`` beside them.
 
@@ -62,7 +52,7 @@ class TritonModelRepository(PrefixedConstruct):
         Models that a Python model calls (business logic scripting), by the caller:
         ``{"pipeline": ["scale"]}``. They are packed and loaded with the caller. Needed only where
         ``InferenceRequest(model_name=...)`` does not contain the name as a string.
-    ``serve_alone``
+    ``also_served``
         Models that others need, such as steps of an ensemble, and that get an archive of their own too.
     ``check``
         ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
@@ -96,7 +86,7 @@ class TritonModelRepository(PrefixedConstruct):
         *,
         source: ModelSource | None = None,
         calls: Mapping[str, Sequence[str]] | None = None,
-        serve_alone: Sequence[str] = (),
+        also_served: Sequence[str] = (),
         check: RepositoryCheck | None = None,
         bucket: s3.IBucket | None = None,
         prefix: str = DEFAULT_PREFIX,
@@ -119,18 +109,14 @@ class TritonModelRepository(PrefixedConstruct):
             versioned=versioned,
             removal_policy=removal_policy,
         ).checked()
-        self.repository_check = RepositoryCheck.on() if check is None else check
-        loaded = None if source is None else source.load(CompositionOptions.of(calls, serve_alone))
+        repository_check = RepositoryCheck.on() if check is None else check
+        loaded = None if source is None else load_source(source, CompositionOptions.of(calls, also_served))
         if isinstance(loaded, ArchivePrefix):
             _refuse_options_of_created_prefix(prefix_options)
-        warnings = [] if loaded is None else self._check(loaded, None)
+        warnings = [] if loaded is None else check_source_models(loaded, None, repository_check)
         super().__init__(scope, id)
-        self._catalog = ModelCatalog(loaded)
-        self._prefix = ServedPrefix(self, self._catalog, prefix_options)
-        self._files = PlacedFiles(self, self._prefix, prefix_options)
-        self.asset_encryption_key = asset_encryption_key
-        self._warnings = warnings
-        annotate(self, warnings)
+        self._contents = RepositoryContents(self, loaded, repository_check, prefix_options)
+        self._warn(warnings)
 
     # Models.
 
@@ -152,24 +138,24 @@ class TritonModelRepository(PrefixedConstruct):
                 fill the prefix, or a multi-model endpoint serves the repository already.
             RepositoryError: the checks found errors; it has all of them.
         """
-        if self._prefix.is_filled_by_others:
+        contents = self._contents
+        if contents.prefix.is_filled_by_others:
             raise InvalidValueError(
                 f'{self.node.path}: model "{name}" cannot be added, because other programs fill the prefix; '
                 "add it with constructs_triton.operations.ModelLibrary, or use another repository"
             )
-        if self._prefix.is_synced:
+        if contents.prefix.is_synced:
             raise InvalidValueError(
                 f'{self.node.path}: model "{name}" is added after a multi-model endpoint that serves the '
                 "repository; call add_model before you create the endpoint"
             )
         check_source(source)
-        self._catalog.refuse_name(name)
-        loaded = source.load(CompositionOptions.of(calls))
+        contents.catalog.refuse_name(name)
+        loaded = load_source(source, CompositionOptions.of(calls))
         loaded.only_model(name)
-        warnings = self._check(loaded, None)
-        self._catalog.add(name, loaded)
-        self._warnings = [*self._warnings, *warnings]
-        annotate(self, warnings)
+        warnings = check_source_models(loaded, None, contents.repository_check)
+        contents.catalog.add(name, loaded)
+        self._warn(warnings)
 
     @property
     def models(self) -> ModelRepository:
@@ -178,7 +164,7 @@ class TritonModelRepository(PrefixedConstruct):
         Raises:
             InvalidValueError: there is no source, or it is in S3.
         """
-        source = self._catalog.source
+        source = self._contents.catalog.source
         if isinstance(source, LocalModels):
             return source.repository
         got = "no source" if source is None else source.description
@@ -186,11 +172,6 @@ class TritonModelRepository(PrefixedConstruct):
             f"{self.node.path}: its models cannot be read at synth, got {got}; set source to a folder or an "
             "archive on your machine"
         )
-
-    @property
-    def is_model_package(self) -> bool:
-        """Whether the source is a model package, which contains the image too."""
-        return isinstance(self._catalog.source, PackagedModel)
 
     def called_models(self, model_name: str) -> tuple[str, ...]:
         """Return the models that Python models call when a model is served. The server must load them too.
@@ -201,132 +182,67 @@ class TritonModelRepository(PrefixedConstruct):
         Raises:
             InvalidValueError: there is no such model.
         """
-        loaded, model = self._catalog.find(model_name)
-        return loaded.called_models(model)
+        return self._contents.called_models(model_name)
+
+    # For multi-model endpoints.
 
     @property
-    def warnings(self) -> tuple[Finding, ...]:
-        """The warnings about the models that do not depend on an endpoint."""
-        return tuple(self._warnings)
+    def target_models(self) -> Mapping[str, TargetModel]:
+        """The ``TargetModel`` of each model of a multi-model endpoint, by the model's name.
 
-    def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
-        """Check the models for an endpoint, and return the warnings.
+        Empty for ``ModelSource.from_archive_prefix``, whose archives are not known.
+        """
+        return MappingProxyType(self._contents.prefix.target_models)
+
+    @property
+    def bucket(self) -> s3.IBucket:
+        """The bucket that multi-model endpoints load models from. The first use may create it."""
+        return self._contents.prefix.bucket
+
+    @property
+    def prefix(self) -> str:
+        """The key prefix of the archives in the bucket; it ends with ``/``."""
+        return self._contents.prefix.prefix
+
+    @property
+    def model_data_url(self) -> str:
+        """``s3://<bucket>/<prefix>``: the ``ModelDataUrl`` of a multi-model endpoint."""
+        return self._contents.prefix.url
+
+    @property
+    def index_url(self) -> str:
+        """``s3://<bucket>/<prefix>index.json``: a file from which clients read each model's target model."""
+        return f"{self.model_data_url}{INDEX_FILE}"
+
+    def grant_read_index(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to read ``index.json``, which ``TritonClient`` finds the archive of a model in.
+
+        The grant includes the decryption with the bucket's KMS key.
 
         Args:
-            target: The endpoint.
-            model_name: Model that a single-model endpoint serves; only its source is checked. Default: all.
-
-        Raises:
-            InvalidValueError: there is no model ``model_name``.
-            RepositoryError: the checks found errors; it has all of them.
+            grantee: Who gets the permission.
         """
-        if model_name is not None:
-            return self._check(self._catalog.find(model_name)[0], target)
-        return [finding for loaded in self._catalog.sources() for finding in self._check(loaded, target)]
+        return self._contents.prefix.grant_read_index(grantee)
 
-    def served_model(self, model_name: str) -> str:
-        """Return the folder of a model in its source.
+    def grant_manage_models(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal to list, add and remove models, for example the role of a training job.
+
+        This is what ``constructs_triton.operations.ModelLibrary`` and ``constructs-triton models`` need. The
+        grant includes the bucket's KMS key.
 
         Args:
-            model_name: Name of the model.
-
-        Raises:
-            InvalidValueError: there is no such model.
+            grantee: Who gets the permission.
         """
-        return self._catalog.find(model_name)[1]
+        return self._contents.prefix.grant_manage(grantee)
 
-    def only_model(self) -> str:
-        """Return the name of the only model, or raise ``InvalidValueError`` if there is not exactly one."""
-        return self._catalog.only_name()
+    def _warn(self, warnings: Sequence[Finding]) -> None:
+        self._contents.warnings += warnings
+        annotate(self, warnings)
 
-    def refuse_no_ensemble(self, model_name: str) -> None:
-        """Check that a model is an ensemble, if its configuration can be read.
 
-        Args:
-            model_name: Name of the model.
-
-        Raises:
-            InvalidValueError: the model is not an ensemble, or there is no such model.
-        """
-        loaded, model = self._catalog.find(model_name)
-        if isinstance(loaded, LocalModels) and not loaded.repository.model(model).is_ensemble:
-            raise InvalidValueError(
-                f'ensemble: must be a model with platform "ensemble", got "{model_name}"; '
-                "serve it with TritonEndpoint(model=...)"
-            )
-
-    # For single-model endpoints.
-
-    def archive_of(self, model_name: str, *, scope: Construct | None = None) -> ArchiveAsset:
-        """Add the archive of a model, or of an ensemble with its steps, as a CDK asset, and return it.
-
-        The asset belongs to the stack of ``scope``, by default the stack of this repository.
-
-        Args:
-            model_name: Name of the model.
-
-        Raises:
-            InvalidValueError: the repository has no such model, or the model is in S3 already.
-        """
-        loaded, model = self._catalog.find(model_name)
-        if not isinstance(loaded, LocalModels):
-            raise InvalidValueError(
-                f'{self.node.path}: model "{model_name}" is in S3 already, got {loaded.description}; '
-                "use location_of"
-            )
-        assets = StackAssets(scope or self)
-        return assets.add_archive(loaded.archive(model, asset_directory(self)), loaded.contents_of(model))
-
-    def check_files(self, model_name: str, compression_type: CompressionType | None) -> list[Finding]:
-        """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
-
-        Args:
-            model_name: Name of the model.
-            compression_type: How the model is to be stored. Default: what the source has.
-
-        Raises:
-            InvalidValueError: the source cannot be stored in that way.
-            ArchiveError: SageMaker could not place a file; the message lists all of them.
-        """
-        loaded, model = self._catalog.find(model_name)
-        if not check_compression_type(loaded, compression_type):
-            return []
-        return self._files.check(model_name, loaded, model)
-
-    def location_of(
-        self,
-        model_name: str,
-        *,
-        scope: Construct | None = None,
-        compression_type: CompressionType | None = None,
-    ) -> ModelLocation:
-        """Return where a single-model endpoint loads a model from, and the permissions to read it.
-
-        Args:
-            model_name: Name of the model.
-            compression_type: With ``CompressionType.NONE`` a deployment places the model's files below
-                ``prefix`` of the bucket. Default: an archive, or what the source has in S3 already.
-
-        Raises:
-            InvalidValueError: the repository has no such model, or its source cannot be stored in that way.
-        """
-        loaded, model = self._catalog.find(model_name)
-        if check_compression_type(loaded, compression_type):
-            return self._files.locate(model_name, loaded, model)
-        location = loaded.locate(model, scope or self)
-        if not isinstance(loaded, LocalModels):
-            return location
-        decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)
-        return replace(location, read_statements=(*location.read_statements, *decrypt))
-
-    def _check(self, loaded: LoadedModels, target: Target | None) -> list[Finding]:
-        if not self.repository_check.is_enabled:
-            return []
-        found = loaded.check(target)
-        errors = [error for error in found.errors if self.repository_check.keeps(error)]
-        if errors:
-            raise RepositoryError(loaded.description, errors)
-        return [warning for warning in found.warnings if self.repository_check.keeps(warning)]
+def contents_of(repository: TritonModelRepository) -> RepositoryContents:
+    """Return the part of a repository that endpoints use."""
+    return repository._contents
 
 
 def annotate(construct: Construct, findings: Iterable[Finding]) -> None:

@@ -39,7 +39,7 @@ _PACKAGE = re.compile(
 )
 _PACKAGE_EXAMPLE = "arn:aws:sagemaker:us-east-1:123456789012:model-package/ranking/3"
 
-__all__ = ["ModelSource", "RepositoryBuilder"]
+__all__ = ["ModelSource", "RepositoryBuilder", "load_source"]
 
 
 class RepositoryBuilder(Protocol):
@@ -196,22 +196,24 @@ class ModelSource(ABC):
         return _Stored(PackagedModel(model_package_arn))
 
     @abstractmethod
-    def load(self, composition: CompositionOptions) -> LoadedModels:
-        """Read the models.
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
+        """Read the models; called by :func:`load_source`."""
 
-        Args:
-            composition: What the user declares about the models.
 
-        Raises:
-            ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.
-        """
+def load_source(source: ModelSource, composition: CompositionOptions) -> LoadedModels:
+    """Read the models of a source. ``composition`` is what the user declares about them.
+
+    Raises:
+        ConstructsTritonError: they cannot be read, or there are no models that ``composition`` contains.
+    """
+    return source._load(composition)
 
 
 @dataclass(frozen=True, slots=True)
 class _Directory(ModelSource):
     path: Path
 
-    def load(self, composition: CompositionOptions) -> LoadedModels:
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
         return _packed(self.path, composition)
 
 
@@ -223,7 +225,7 @@ class _ModelFile(ModelSource):
     with_warmup: bool
     fields: Mapping[str, Any]
 
-    def load(self, composition: CompositionOptions) -> LoadedModels:
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
         derived = derive(
             ModelConfig.draft,
             self.path,
@@ -239,7 +241,7 @@ class _ModelFile(ModelSource):
 class _Builder(ModelSource):
     builder: RepositoryBuilder
 
-    def load(self, composition: CompositionOptions) -> LoadedModels:
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
         directory = scratch_directory() / "repository"
         self.builder.write_to(directory)
         return _packed(directory, composition)
@@ -249,10 +251,10 @@ class _Builder(ModelSource):
 class _Archive(ModelSource):
     path: Path
 
-    def load(self, composition: CompositionOptions) -> LoadedModels:
-        if composition.serve_alone:
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
+        if composition.also_served:
             raise InvalidValueError(
-                f"serve_alone: an archive is uploaded unchanged, got {self.path}; use from_directory"
+                f"also_served: an archive is uploaded unchanged, got {self.path}; use from_directory"
             )
         return UploadedArchive.read(self.path, composition)
 
@@ -261,10 +263,10 @@ class _Archive(ModelSource):
 class _Stored(ModelSource):
     models: LoadedModels
 
-    def load(self, composition: CompositionOptions) -> LoadedModels:
+    def _load(self, composition: CompositionOptions) -> LoadedModels:
         if not composition.is_empty:
             raise InvalidValueError(
-                "calls, serve_alone: the models are not read at synth, got "
+                "calls, also_served: the models are not read at synth, got "
                 f"{self.models.description}; remove these properties, and set additional_models of "
                 "TritonEnvironment for models that others call"
             )

@@ -9,7 +9,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.findings import Finding
 from constructs_triton_client.spelling import did_you_mean
 
-__all__ = ["RepositoryCheck"]
+__all__ = ["RepositoryCheck", "kept_findings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,10 @@ class RepositoryCheck:
         """Check nothing. Mistakes in the models are found when the endpoint starts."""
         return cls(is_enabled=False)
 
-    def keeps(self, finding: Finding) -> bool:
-        """Return whether a finding is raised or shown.
 
-        Args:
-            finding: A finding of a check.
-        """
-        return self.is_enabled and finding.code not in self.acknowledged
+def kept_findings(check: RepositoryCheck, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings that are raised or shown."""
+    return [each for each in findings if check.is_enabled and each.code not in check.acknowledged]
 
 
 def _refuse_unknown(codes: frozenset[str]) -> None:

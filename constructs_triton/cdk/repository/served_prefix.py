@@ -25,6 +25,8 @@ from constructs_triton.cdk.repository.properties import (
 from constructs_triton.cdk.repository.target_model import (
     TargetModel,
     TargetModelNaming,
+    archive_name,
+    archive_patterns,
     check_target_model,
     refuse_collisions,
 )
@@ -110,12 +112,17 @@ class ServedPrefix:
         return self._bucket
 
     @property
+    def url(self) -> str:
+        """``s3://<bucket>/<prefix>``."""
+        return f"s3://{self.bucket.bucket_name}/{self.prefix}"
+
+    @property
     def target_models(self) -> dict[str, TargetModel]:
         """The archive of each model by name; empty if other programs fill the prefix."""
         if self.is_filled_by_others:
             return {}
         return {
-            name: self._options.naming.target_model(name, loaded.content_digest(model))
+            name: archive_name(self._options.naming, name, loaded.content_digest(model))
             for name, (loaded, model) in self._catalog.entries().items()
         }
 
@@ -131,9 +138,9 @@ class ServedPrefix:
     def _patterns(self, name: str, known: Mapping[str, TargetModel]) -> list[str]:
         if self.is_filled_by_others:
             is_archive = is_token(name) or name.endswith(".tar.gz") or set("*?") & set(name)
-            return [name] if is_archive else TargetModelNaming.PLAIN.patterns(name)
+            return [name] if is_archive else archive_patterns(TargetModelNaming.PLAIN, name)
         check_target_model(name, known, self._catalog.served_with(name.removesuffix(".tar.gz")))
-        return self._options.naming.patterns(name) if name in known else [name]
+        return archive_patterns(self._options.naming, name) if name in known else [name]
 
     # Its content.
 
@@ -184,13 +191,13 @@ class ServedPrefix:
     # Permissions.
 
     def grant_read_index(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow to read ``index.json``, also if the bucket is encrypted with a KMS key."""
+        """Grant the permissions to read ``index.json`` and to decrypt it."""
         grant = self._grant(grantee, ["s3:GetObject"], [self._arn(INDEX_FILE)])
         key = self.bucket.encryption_key
         return grant if key is None else grant.combine(key.grant_decrypt(grantee))
 
     def grant_manage(self, grantee: iam.IGrantable) -> iam.Grant:
-        """Allow to list, add, replace and delete archives, and to change ``index.json``."""
+        """Grant the permissions to list, add, replace and delete archives, and to change ``index.json``."""
         conditions = {"StringLike": {"s3:prefix": [f"{self.prefix}*"]}}
         grant = self._grant(grantee, _MANAGE_ACTIONS, [self._arn("*")])
         grant = grant.combine(self._grant(grantee, ["s3:ListBucket"], [self.bucket.bucket_arn], conditions))

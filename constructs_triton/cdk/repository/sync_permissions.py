@@ -15,7 +15,7 @@ READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
 
 
 def read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
-    """Allow to read objects of a bucket by their keys or patterns."""
+    """Statement to read objects of a bucket by their keys or patterns."""
     bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
     return iam.PolicyStatement(
         sid="ReadArchives",
@@ -25,7 +25,7 @@ def read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement
 
 
 def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    """Allow to write objects below a prefix, also in parts."""
+    """Statements to write objects under a prefix, including multipart uploads."""
     statements = [
         iam.PolicyStatement(
             sid="PlaceArchives",
@@ -53,14 +53,14 @@ def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatemen
 def deletion_statements(
     bucket: s3.IBucket, prefix: str, *, prune_after: Duration | None, remove_on_delete: bool
 ) -> list[iam.PolicyStatement]:
-    """Allow to delete what is out of use, and everything when the resource is deleted."""
+    """Statements to delete what is out of use, and everything when the resource is deleted."""
     pruning = [_prune_statement(bucket, prefix)] if prune_after is not None else []
     removal = _removal_statements(bucket, prefix) if remove_on_delete else []
     return [*pruning, *removal]
 
 
 def _prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
-    """Allow to delete objects below a prefix."""
+    """Statement to delete objects under a prefix."""
     return iam.PolicyStatement(
         sid="PruneArchives",
         actions=["s3:DeleteObject"],
@@ -69,7 +69,7 @@ def _prune_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
 
 
 def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    """Allow to delete every version of every object below a prefix."""
+    """Statements to delete every version of every object under a prefix."""
     return [
         iam.PolicyStatement(
             sid="RemoveArchives",

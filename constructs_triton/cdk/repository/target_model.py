@@ -15,6 +15,8 @@ from constructs_triton_client.spelling import did_you_mean, quoted
 __all__ = [
     "TargetModel",
     "TargetModelNaming",
+    "archive_name",
+    "archive_patterns",
     "check_target_model",
     "refuse_collisions",
 ]
@@ -30,28 +32,6 @@ class TargetModelNaming(StrEnum):
 
     PLAIN = "plain"
     """``resnet.tar.gz``: an instance that has loaded it keeps serving the old content after a change."""
-
-    def target_model(self, name: str, content_digest: str) -> TargetModel:
-        """Return the name of a model's archive.
-
-        Args:
-            name: Name of the model.
-            content_digest: Digest of the archive's content.
-        """
-        is_plain = self is TargetModelNaming.PLAIN
-        key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
-        return TargetModel(key, model_name=name)
-
-    def patterns(self, name: str) -> list[str]:
-        """Return patterns for the archives that a model has now and after its content has changed.
-
-        ``?`` stands for one character, as in IAM policies.
-
-        Args:
-            name: Name of the model.
-        """
-        changing = archive_pattern(name)
-        return [f"{name}.tar.gz", changing] if self is TargetModelNaming.PLAIN else [changing]
 
 
 class TargetModel(str):
@@ -71,6 +51,22 @@ class TargetModel(str):
         return target_model
 
 
+def archive_name(naming: TargetModelNaming, name: str, content_digest: str) -> TargetModel:
+    """Return the name of a model's archive. ``content_digest`` is that of the archive's content."""
+    is_plain = naming is TargetModelNaming.PLAIN
+    key = f"{name}.tar.gz" if is_plain else content_name(name, content_digest)
+    return TargetModel(key, model_name=name)
+
+
+def archive_patterns(naming: TargetModelNaming, name: str) -> list[str]:
+    """Return patterns for the archives that a model has now and after its content has changed.
+
+    ``?`` stands for one character, as in IAM policies.
+    """
+    changing = archive_pattern(name)
+    return [f"{name}.tar.gz", changing] if naming is TargetModelNaming.PLAIN else [changing]
+
+
 def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: Sequence[str]) -> None:
     """Check what a grant names. CDK tokens and patterns with ``*`` or ``?`` pass.
 
@@ -86,7 +82,7 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
         step = name.removesuffix(".tar.gz")
         raise InvalidValueError(
             f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of its own; '
-            f'grant {quoted(ensembles)}, or serve the step alone with serve_alone=["{step}"]'
+            f'grant {quoted(ensembles)}, or set also_served=["{step}"]'
         )
     listed = f'its models are {quoted(known)}; grant one of them, or use a pattern with "*"'
     fix = did_you_mean(name, [*known, *known.values()], listed)

@@ -209,7 +209,7 @@ class TritonScalableCopyCount(Construct):
             schedule: When the bounds change, such as ``Schedule.cron(hour="20", minute="0")``.
             min_capacity: New minimum number of copies. Default: unchanged.
             max_capacity: New maximum number of copies. Default: unchanged.
-            start_time: Time from which the schedule applies. Default: at once.
+            start_time: Time from which the schedule applies. Default: immediately.
             end_time: Time until which the schedule applies. Default: without end.
             time_zone: Time zone of the schedule. Default: UTC.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endp
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 #: The end of a larger log is read.
@@ -37,9 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     session = open_session(arguments)
     results = [diagnose_endpoint(session, name) for name in endpoint_names(arguments, session)]
     if arguments.json:
-        print(json.dumps({"endpoints": [each.to_dict() for each in results]}, indent=2))
+        print_json({"endpoints": [each.to_dict() for each in results]})
     else:
-        print("\n\n".join(_text(each) for each in results))
+        print_lines(*"\n\n".join(_text(each) for each in results).split("\n"))
     return EXIT_FAILURE if any(each.is_failed for each in results) else EXIT_FINE
 
 
@@ -67,9 +67,9 @@ def _diagnose_file(arguments: argparse.Namespace) -> int:
         raise InvalidValueError("--log-file: cannot be combined with ENDPOINT or --stack; remove one of them")
     found = diagnose_log(_read(arguments.log_file), arguments.log_file, is_log=False)
     if arguments.json:
-        print(json.dumps({"diagnoses": [each.to_dict() for each in found]}, indent=2))
+        print_json({"diagnoses": [each.to_dict() for each in found]})
     else:
-        print(format_diagnoses(found) if found else "no known failure found")
+        print_lines(*(format_diagnoses(found).split("\n") if found else ["no known failure found"]))
     return EXIT_FAILURE if found else EXIT_FINE
 
 

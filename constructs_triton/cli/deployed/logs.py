@@ -9,6 +9,7 @@ from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.aws_reader import describe_denial
 from constructs_triton.operations.cloudwatch_logs import read_logs
+from constructs_triton.untrusted.terminal import print_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
             errors_only=arguments.errors,
             follow=arguments.follow,
         ):
-            print(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}", flush=True)
+            print_lines(f"{line.time:%Y-%m-%d %H:%M:%S} {line.stream} {line.text}")
     except ClientError as error:
         reason = error.response["Error"].get("Message", str(error))
         component = arguments.inference_component

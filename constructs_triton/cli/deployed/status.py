@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.operations.component_state import ComponentState
 from constructs_triton.operations.status import EndpointState, ScalingState, VariantState, read_status
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
 _WATCH_SECONDS = 10.0
@@ -57,9 +57,10 @@ def _is_in_service(state: EndpointState) -> bool:
 
 def _print(states: Sequence[EndpointState], arguments: argparse.Namespace) -> None:
     if arguments.json:
-        print(json.dumps({"endpoints": [state.to_dict() for state in states]}, indent=2), flush=True)
-    else:
-        print("\n\n".join("\n".join(_lines(state)) for state in states), flush=True)
+        print_json({"endpoints": [state.to_dict() for state in states]})
+        return
+    for index, state in enumerate(states):
+        print_lines(*([""] if index else []), *_lines(state))
 
 
 def _lines(state: EndpointState) -> Iterator[str]:

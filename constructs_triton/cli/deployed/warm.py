@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session
@@ -15,6 +14,7 @@ from constructs_triton.operations.warming import (
     expected_instances,
     warm_model,
 )
+from constructs_triton.untrusted.terminal import print_json, print_lines
 from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
@@ -90,12 +90,12 @@ def _print(results: Sequence[WarmedModel], calls: int, instances: int, *, is_jso
     reached = expected_instances(calls, instances)
     if is_json:
         models = {each.target_model: each.error for each in results}
-        print(json.dumps({"calls": calls, "expected_instances": reached, "errors": models}, indent=2))
+        print_json({"calls": calls, "expected_instances": reached, "errors": models})
         return
     for each in results:
-        print(f"{each.target_model}: {each.error or 'loaded'}")
+        print_lines(f"{each.target_model}: {each.error or 'loaded'}")
     called = "call of each model reaches" if calls == 1 else "calls of each model reach"
-    print(
+    print_lines(
         f"{calls} {called} {reached:.1f} of {instances} instances on average, because SageMaker chooses an "
         "instance for each call; it unloads models again when it needs memory"
     )

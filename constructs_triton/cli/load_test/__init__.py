@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from constructs_triton.measuring.load_test.target import describe_target
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.measuring.plots.load_test_plot import plot_load_test
 from constructs_triton.planning.csv_table import parse_measured_type
+from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_client import HttpTransport, SageMakerTransport
 from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
@@ -97,7 +97,7 @@ def _export(arguments: argparse.Namespace, invocations: Any) -> int:
         arguments.endpoint, invocations, endpoint_url=arguments.endpoint_url, region=arguments.region
     )
     arguments.export_locust.write_text(text, encoding="utf-8")
-    print(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
+    print_lines(f"wrote {arguments.export_locust}; run it with `locust -f {arguments.export_locust}`")
     return EXIT_FINE
 
 
@@ -136,7 +136,7 @@ def _describe(arguments: argparse.Namespace, transport: Any, url: str | None) ->
 
     target = describe_target(transport)
     for note in target.notes:
-        print(f"warning: {note}", file=sys.stderr)
+        print_note(f"warning: {note}")
     if target.is_scaled and not arguments.allow_scaling:
         raise InvalidValueError(
             f"{arguments.endpoint}: Application Auto Scaling may change the instance count during the test; "
@@ -239,13 +239,13 @@ class _Test:
 def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
-        print(json.dumps({"best": test.best and test.best.to_dict(), "steps": steps}, indent=2))
+        print_json({"best": test.best and test.best.to_dict(), "steps": steps})
     else:
-        print(test.summary())
+        print_lines(test.summary())
     if arguments.output:
         count = write_results(
             arguments.output, metadata, test.steps, append=arguments.append, started=test.started
         )
-        print(f"wrote {count} rows to {arguments.output}", file=sys.stderr)
+        print_note(f"wrote {count} rows to {arguments.output}")
     if arguments.plot and test.steps:
         plot_load_test(test.steps, arguments.plot, test.limits, title=metadata.configuration)

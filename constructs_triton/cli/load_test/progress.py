@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from constructs_triton.untrusted.terminal import print_lines
+
 if TYPE_CHECKING:
     from constructs_triton.measuring.load_test.open_loop import LiveFigures
     from constructs_triton.measuring.load_test.step import Limits, StepResult
@@ -30,7 +32,7 @@ class Progress:
         """Print the headings of the rows."""
         if not self._quiet:
             name = f"p{self._limits.percentile:g}"
-            print(f"{'rate/s':>9} {'good/s':>9} {'p50 ms':>8} {name + ' ms':>8} {'p99 ms':>8}  result")
+            print_lines(f"{'rate/s':>9} {'good/s':>9} {'p50 ms':>8} {name + ' ms':>8} {'p99 ms':>8}  result")
 
     def print_step(self, step: StepResult) -> None:
         """Print the row of a step."""
@@ -38,10 +40,9 @@ class Progress:
         if self._quiet:
             return
         p99 = "-" if step.p99_ms is None else f"{step.p99_ms:.1f}"
-        print(
+        print_lines(
             f"{step.rate:9.1f} {step.good_per_second:9.1f} {step.p50_ms:8.1f} {step.latency_ms:8.1f} "
-            f"{p99:>8}  {_result(step)}",
-            flush=True,
+            f"{p99:>8}  {_result(step)}"
         )
 
     def show(self, rate: float, seconds: float, live: LiveFigures) -> None:

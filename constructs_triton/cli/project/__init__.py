@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.untrusted.terminal import print_lines
 
 _TEMPLATE = Path(__file__).parent / "template"
 #: The name of the project in the template.
@@ -43,9 +44,11 @@ def run(arguments: argparse.Namespace) -> int:
             content = content.replace(_NAME.encode(), name.encode())
         (directory / target).parent.mkdir(parents=True, exist_ok=True)
         (directory / target).write_bytes(content)
-        print(directory / target)
+        print_lines(str(directory / target))
     folder = shlex.quote(str(directory))
-    print(f"\nnext: cd {folder}\n      python -m pip install -r requirements.txt\n      python -m pytest")
+    print_lines(
+        "", f"next: cd {folder}", "      python -m pip install -r requirements.txt", "      python -m pytest"
+    )
     return 0
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from decimal import Decimal
 from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
-from constructs_triton.cli.numbers import decimal_argument
+from constructs_triton.cli.argument_types import decimal_argument
 from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_simulation
@@ -18,6 +18,7 @@ from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Assumptions, Fleet, Traffic, read_scaling, read_traffic, simulate
 from constructs_triton.planning.scaling import Scaling, ScheduledAction, TargetTracking
 from constructs_triton.planning.simulation_result import Simulation
+from constructs_triton.untrusted.terminal import print_json, print_lines
 
 __all__ = ["add_arguments", "run"]
 
@@ -149,7 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.plot:
         check_path(arguments.plot)
     result = simulate(_traffic(arguments), _scaling(arguments), _fleet(arguments), _assumptions(arguments))
-    print(json.dumps(result.to_dict(), indent=2)) if arguments.json else _print(result)
+    print_json(result.to_dict()) if arguments.json else _print(result)
     if arguments.plot:
         plot_simulation(result, arguments.plot)
     return 0
@@ -239,17 +240,10 @@ def _schedule(text: str) -> Any:
 
 
 def _print(result: Simulation) -> None:
-    from rich.console import Console
-
     width = get_terminal_size().columns if sys.stdout.isatty() else _WIDTH
-    console = Console(width=width, highlight=False, markup=False)
-    for row in draw_simulation(result, width):
-        console.print(row, soft_wrap=True)
-    console.print(f"        {LEGEND}\n")
-    for line in _totals(result):
-        console.print(line)
-    for sentence in result.advice:
-        console.print(sentence, style="bold")
+    print_lines(*draw_simulation(result, width), f"        {LEGEND}", "")
+    print_lines(*(part for line in _totals(result) for part in wrap(line, width)))
+    print_lines(*([(part, "1")] for sentence in result.advice for part in wrap(sentence, width)))
 
 
 def _totals(result: Simulation) -> list[str]:

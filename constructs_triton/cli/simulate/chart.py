@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from itertools import groupby
 
 from constructs_triton.planning.simulation_result import Simulation
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
+from constructs_triton.untrusted.terminal import Line
 
 __all__ = ["draw_simulation"]
 
 _ROWS = 12
 _USED, _IDLE, _MISSING, _EMPTY = "█", "░", "x", " "
-_STYLES = {_USED: "blue", _IDLE: "blue", _MISSING: "bold red"}
+_STYLES = {_USED: "34", _IDLE: "34", _MISSING: "1;31"}
 LEGEND = f"{_USED} in use   {_IDLE} in service, not needed   {_MISSING} above capacity"
 
 
-def draw_simulation(simulation: Simulation, width: int) -> Iterator[Text]:
+def draw_simulation(simulation: Simulation, width: int) -> Iterator[Line]:
     """Yield the lines of a chart of instances over time, at most ``width`` characters wide."""
     columns = list(_columns(simulation, width - 8))
     top = max(max(in_service, needed) for in_service, needed in columns)
@@ -41,29 +38,21 @@ def _columns(simulation: Simulation, width: int) -> Iterator[tuple[int, int]]:
         yield worst[0], int(worst[1])
 
 
-def _row(level: int, step: int, columns: Sequence[tuple[int, int]]) -> Text:
-    from rich.text import Text
-
-    line = Text(f"{level:6} ┤")
-    for in_service, needed in columns:
-        # A row shows the instances from level - step + 1 to level.
-        lowest = level - step
-        mark = (
-            _USED
-            if min(in_service, needed) > lowest
-            else _IDLE
-            if in_service > lowest
-            else _MISSING
-            if needed > lowest
-            else _EMPTY
-        )
-        line.append(mark, style=_STYLES.get(mark, ""))
-    return line
+def _row(level: int, step: int, columns: Sequence[tuple[int, int]]) -> Line:
+    """Return the row that shows the instances from ``level - step + 1`` to ``level``."""
+    marks = (_mark(level - step, in_service, needed) for in_service, needed in columns)
+    return [f"{level:6} ┤", *(("".join(run), _STYLES.get(mark, "")) for mark, run in groupby(marks))]
 
 
-def _axis(simulation: Simulation, width: int) -> Text:
-    from rich.text import Text
+def _mark(lowest: int, in_service: int, needed: int) -> str:
+    if min(in_service, needed) > lowest:
+        return _USED
+    if in_service > lowest:
+        return _IDLE
+    return _MISSING if needed > lowest else _EMPTY
 
+
+def _axis(simulation: Simulation, width: int) -> str:
     labels = [" "] * (width + 8)
     for part in range(5):
         column = part * (width - 1) // 4
@@ -71,4 +60,4 @@ def _axis(simulation: Simulation, width: int) -> Text:
         text = f"{time:%H:%M}"
         start = min(8 + column, len(labels) - len(text))
         labels[start : start + len(text)] = text
-    return Text("".join(labels).rstrip())
+    return "".join(labels).rstrip()

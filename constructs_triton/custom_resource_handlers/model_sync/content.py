@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from . import FILES_RESOURCE_TYPE
-from .file_manifest import FileManifest
 from .file_placement import FilePlacement
-from .manifest import ListedArchive, Manifest
+from .manifest import FileManifest, ListedArchive, Manifest
 from .placement import Placement, Source
 from .properties import SyncProperties
 from .pruning import prune, prune_folders

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from .file_manifest import FileManifest, ListedFile
+from .manifest import FileManifest, ListedFile
 from .placement import Placement, Source, SyncError
 
 __all__ = ["FilePlacement"]

@@ -1,32 +1,40 @@
-"""Reads the endpoints of a cloud assembly (``cdk.out``), plain JSON that needs neither the CDK nor Node.
-
-Source of the layout: the cloud assembly schema of aws-cdk (manifest.json, ``*.assets.json``).
-"""
+"""Reads what runs locally of a cloud assembly (``cdk.out``): endpoints with the files of their models."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
-from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
-from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
-from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.components import hosts_components, read_components
-from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION, Template
-from constructs_triton.local.sources.specs import AsyncInferenceSpec, ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton.local.sources.uncompressed import read_files, uncompressed_url
+from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.endpoints import (
+    DeclaredComponent,
+    DeclaredContainer,
+    DeclaredEndpoint,
+    DeclaredVariant,
+    declared_endpoints,
+    endpoint_names,
+    hosts_components,
+    model_syncs,
+)
+from constructs_triton.cloud_assembly.scaling import scalable_targets
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
+from constructs_triton.errors import LocalEndpointError, TemplateError
+from constructs_triton.local.sources.specs import (
+    AsyncInferenceSpec,
+    ComponentSpec,
+    ContainerSpec,
+    EndpointSpec,
+    VariantSpec,
+)
+from constructs_triton.local.sources.uncompressed import FileContent, check_names, file_content
 
 __all__ = ["read_endpoints"]
 
-_ASSET_MANIFEST, _NESTED_ASSEMBLY, _STACK = (
-    "cdk:asset-manifest",
-    "cdk:cloud-assembly",
-    "aws:cloudformation:stack",
-)
+_COPIES = "sagemaker:inference-component:DesiredCopyCount"
 
 
 def read_endpoints(
@@ -34,44 +42,40 @@ def read_endpoints(
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of a cloud assembly, including nested stacks and stages.
 
-    ``stack`` and ``endpoint`` select by name (default: all).
+    ``stack`` and ``endpoint`` select by name (default: all). Other endpoints need not be able to run locally.
 
     Raises:
         LocalEndpointError: there is no assembly or no such endpoint, or an archive is missing.
     """
-    stacks = list(_stacks(Path(directory)))
-    chosen = _keep_named(stacks, stack, directory)
-    specs = [spec for each in chosen for spec in _StackReader(each).endpoints(endpoint)]
+    try:
+        stacks = list(Assembly(Path(directory)).all_stacks())
+        chosen = _keep_named(stacks, stack, directory)
+        specs = [spec for each in chosen for spec in _endpoints(each, endpoint)]
+    except TemplateError as error:
+        raise LocalEndpointError(str(error)) from error
     if not specs:
         raise LocalEndpointError(_no_endpoint(directory, chosen, endpoint))
     _refuse_duplicates(specs)
     return tuple(specs)
 
 
-def _no_endpoint(directory: Path, stacks: Sequence[_Stack], endpoint: str | None) -> str:
-    names = ", ".join(stack.template.name for stack in stacks) or "none"
+def _no_endpoint(directory: Path, stacks: Sequence[SynthesizedStack], endpoint: str | None) -> str:
     if endpoint is None:
+        names = ", ".join(stack.name for stack in stacks) or "none"
         return (
             f"{directory}: no stack contains an AWS::SageMaker::Endpoint, got stacks {names}; "
             "add an endpoint to the app and run `npx cdk synth`"
         )
-    known = ", ".join(name for stack in stacks for name in _StackReader(stack).names()) or "none"
+    known = ", ".join(name for stack in stacks for name in endpoint_names(stack).values()) or "none"
     return f"{directory}: no such endpoint, got {endpoint!r}; set --endpoint to one of {known}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Stack:
-    """A template, its names, and the files of its assets."""
-
-    template: Template
-    names: frozenset[str]
-    assets: Mapping[str, Path]
-
-
-def _keep_named(stacks: Sequence[_Stack], name: str | None, directory: Path) -> list[_Stack]:
+def _keep_named(
+    stacks: Sequence[SynthesizedStack], name: str | None, directory: Path
+) -> list[SynthesizedStack]:
     kept = [stack for stack in stacks if name is None or name in stack.names]
     if name is not None and not kept:
-        known = ", ".join(sorted(stack.template.name for stack in stacks)) or "none"
+        known = ", ".join(sorted(stack.name for stack in stacks)) or "none"
         raise LocalEndpointError(f"{directory}: no such stack, got {name!r}; set --stack to one of {known}")
     return kept
 
@@ -85,233 +89,150 @@ def _refuse_duplicates(specs: Sequence[EndpointSpec]) -> None:
             )
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise LocalEndpointError(
-            f"{path}: does not exist, so this is not a cloud assembly; run `npx cdk synth`, or pass the path "
-            "of a cloud assembly, a model repository or an archive"
-        ) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise LocalEndpointError(
-            f"{path}: cannot be read as JSON ({error}); run `npx cdk synth` again"
-        ) from error
-    if not isinstance(found, dict):
-        raise LocalEndpointError(
-            f"{path}: must contain a JSON object, got {type(found).__name__}; run `npx cdk synth` again"
-        )
-    return found
+def _endpoints(stack: SynthesizedStack, name: str | None) -> Iterator[EndpointSpec]:
+    for endpoint in declared_endpoints(stack, name, is_complete=True):
+        yield _Specs(stack).endpoint(endpoint)
 
 
-def _stacks(directory: Path) -> Iterator[_Stack]:
-    artifacts = _read_json(directory / "manifest.json").get("artifacts", {})
-    assets = {
-        key: value
-        for artifact in artifacts.values()
-        if artifact["type"] == _ASSET_MANIFEST
-        for key, value in _read_assets(directory, artifact["properties"]["file"]).items()
-    }
-    for artifact_id, artifact in artifacts.items():
-        if artifact["type"] == _STACK:
-            yield from _stack_of(directory, artifact_id, artifact, assets)
-        elif artifact["type"] == _NESTED_ASSEMBLY:
-            yield from _stacks(directory / artifact["properties"]["directoryName"])
+@dataclass(frozen=True, slots=True)
+class _Specs:
+    """What runs locally of the endpoints of one stack."""
 
+    stack: SynthesizedStack
 
-def _read_assets(directory: Path, file: str) -> dict[str, Path]:
-    """Return the path of each file asset, by its key in the asset bucket."""
-    return {
-        destination["objectKey"]: directory / asset["source"]["path"]
-        for asset in _read_json(directory / file).get("files", {}).values()
-        if "path" in asset.get("source", {})
-        for destination in asset.get("destinations", {}).values()
-    }
-
-
-def _stack_of(
-    directory: Path, artifact_id: str, artifact: Mapping[str, Any], assets: Mapping[str, Path]
-) -> Iterator[_Stack]:
-    properties = artifact["properties"]
-    account, region = _environment(artifact.get("environment", ""))
-    name = properties.get("stackName", artifact_id)
-    body = _read_json(directory / properties["templateFile"])
-    names = frozenset({name, artifact_id, artifact.get("displayName", name)})
-    root = _Stack(Template(name, body, region, account), names, assets)
-    yield root
-    yield from _nested_stacks(directory, root)
-
-
-def _environment(text: str) -> tuple[str, str]:
-    """Split ``aws://account/region``; an environment-agnostic stack gets the local defaults."""
-    account, _, region = text.removeprefix("aws://").partition("/")
-    return (
-        LOCAL_ACCOUNT if account in ("", "unknown-account") else account,
-        LOCAL_REGION if region in ("", "unknown-region") else region,
-    )
-
-
-def _nested_stacks(directory: Path, parent: _Stack) -> Iterator[_Stack]:
-    for logical_id, resource in parent.template.resources_of_type("AWS::CloudFormation::Stack").items():
-        file = resource.get("Metadata", {}).get("aws:asset:path")
-        if file is None:
-            continue
-        template = replace(
-            parent.template,
-            name=f"{parent.template.name}/{logical_id}",
-            body=_read_json(directory / file),
-            parameters=parent.template.properties(logical_id).get("Parameters", {}),
-        )
-        nested = replace(parent, template=template, names=parent.names | {template.name})
-        yield nested
-        yield from _nested_stacks(directory, nested)
-
-
-class _StackReader:
-    """Follows Endpoint to EndpointConfig to Model to archive inside one template."""
-
-    def __init__(self, stack: _Stack) -> None:
-        self._template = stack.template
-        self._assets = stack.assets
-
-    def names(self) -> Iterator[str]:
-        for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
-            yield self._template.properties(logical_id).get("EndpointName", logical_id)
-
-    def endpoints(self, wanted: str | None) -> Iterator[EndpointSpec]:
-        """Yield the endpoints with the name ``wanted``, or all. Others need not be able to run locally."""
-        for logical_id in self._template.resources_of_type("AWS::SageMaker::Endpoint"):
-            properties = self._template.properties(logical_id)
-            if wanted not in (None, properties.get("EndpointName", logical_id)):
-                continue
-            config = self._resource(
-                "AWS::SageMaker::EndpointConfig", properties["EndpointConfigName"], logical_id
-            )
-            yield self._endpoint(properties.get("EndpointName", logical_id), config)
-
-    def _endpoint(self, name: str, config: Mapping[str, Any]) -> EndpointSpec:
-        variants = config.get("ProductionVariants", [])
-        spec = EndpointSpec(
-            name=name,
-            stack=self._template.name,
-            variants=(),
-            shadow_variants=self._variants(config.get("ShadowProductionVariants", [])),
-            region=self._template.region,
-            account=self._template.account,
-            asynchronous=_asynchronous(config.get("AsyncInferenceConfig")),
-        )
-        if not hosts_components(variants):
-            return replace(spec, variants=self._variants(variants))
-        components = read_components(self._template, name, variants, self._container_of_component)
-        if _text(config.get("EnableNetworkIsolation", False)) == "true":
-            components = tuple(
-                replace(each, container=replace(each.container, is_isolated=True)) for each in components
-            )
-        return replace(spec, components=components)
-
-    def _resource(self, type: str, name: str, wanted_by: str) -> dict[str, Any]:
-        for logical_id in self._template.resources_of_type(type):
-            if self._template.evaluate({"Ref": logical_id}) == name:
-                return self._template.properties(logical_id)
-        raise LocalEndpointError(
-            f"{self._template.name}/{wanted_by}: no {type} of this stack has the name {name!r}; "
-            "define the endpoint, its configuration and its models in the same stack"
+    def endpoint(self, endpoint: DeclaredEndpoint) -> EndpointSpec:
+        has_components = hosts_components(endpoint.config.get("ProductionVariants", []))
+        return EndpointSpec(
+            name=endpoint.name,
+            stack=self.stack.name,
+            variants=() if has_components else tuple(map(self._variant, endpoint.variants)),
+            shadow_variants=tuple(map(self._variant, endpoint.shadow_variants)),
+            region=self.stack.region,
+            account=self.stack.account,
+            asynchronous=_asynchronous(endpoint.config.get("AsyncInferenceConfig")),
+            components=self._components(endpoint) if has_components else (),
         )
 
-    def _variants(self, variants: Sequence[Mapping[str, Any]]) -> tuple[VariantSpec, ...]:
-        return tuple(
-            VariantSpec(
-                name=variant["VariantName"],
-                container=self._container(variant),
-                weight=float(variant.get("InitialVariantWeight", 1.0)),
-                instance_type=variant.get("InstanceType"),
-                startup_timeout_seconds=variant.get("ContainerStartupHealthCheckTimeoutInSeconds"),
-            )
-            for variant in variants
-        )
-
-    def _container(self, variant: Mapping[str, Any]) -> ContainerSpec:
-        if "ModelName" not in variant:
+    def _variant(self, variant: DeclaredVariant) -> VariantSpec:
+        if variant.model_name is None:
             raise LocalEndpointError(
-                f"{self._template.name}: variant {variant['VariantName']} has no ModelName beside variants "
+                f"{self.stack.name}: variant {variant.name} has no ModelName beside variants "
                 "that have one; give every variant a model, or none"
             )
-        return self._container_of_model(variant["ModelName"], variant["VariantName"])
-
-    def _container_of_component(self, specification: Mapping[str, Any], logical_id: str) -> ContainerSpec:
-        if "ModelName" in specification:
-            spec = self._container_of_model(specification["ModelName"], logical_id)
-        else:
-            container = dict(specification.get("Container", {}))
-            spec = self._container_spec(
-                logical_id, {**container, "ModelDataUrl": container.get("ArtifactUrl")}
-            )
-        if spec.is_multi_model:
-            raise LocalEndpointError(
-                f"{self._template.name}/{logical_id}: an inference component cannot run a multi-model "
-                "container; remove Mode from its model"
-            )
-        return spec
-
-    def _container_of_model(self, name: str, wanted_by: str) -> ContainerSpec:
-        model = self._resource("AWS::SageMaker::Model", name, wanted_by)
-        containers = (
-            [model["PrimaryContainer"]] if "PrimaryContainer" in model else model.get("Containers", [])
+        return VariantSpec(
+            name=variant.name,
+            container=self._container(variant.containers, variant.model_name),
+            weight=float(variant.weight),
+            instance_type=variant.instance_type,
+            startup_timeout_seconds=variant.startup_timeout_seconds,
         )
+
+    def _components(self, endpoint: DeclaredEndpoint) -> tuple[ComponentSpec, ...]:
+        types = {variant.name: variant.instance_type for variant in endpoint.variants}
+        asleep = self._names_with_minimum_zero()
+        found = tuple(self._component(each, types, asleep) for each in endpoint.components)
+        if not found:
+            raise LocalEndpointError(
+                f"{self.stack.name}/{endpoint.name}: the endpoint has variants without a model, and no "
+                "inference component of this stack runs on it; define its components in the same stack, or "
+                "select other endpoints with --endpoint"
+            )
+        names = [component.name for component in found]
+        for name in names:
+            if names.count(name) > 1:
+                raise LocalEndpointError(
+                    f"{self.stack.name}: two inference components are called {name!r}; change "
+                    "InferenceComponentName of one of them"
+                )
+        return found
+
+    def _component(
+        self, component: DeclaredComponent, types: Mapping[str, str | None], asleep: set[str]
+    ) -> ComponentSpec:
+        place = f"{self.stack.name}/{component.logical_id}"
+        if "BaseInferenceComponentName" in component.specification:
+            raise LocalEndpointError(
+                f"{place}: adapters do not run locally; remove BaseInferenceComponentName, "
+                "or select other endpoints with --endpoint"
+            )
+        container = self._container(component.containers, component.specification.get("ModelName", ""))
+        if container.is_multi_model:
+            raise LocalEndpointError(
+                f"{place}: an inference component cannot run a multi-model container; remove Mode from its "
+                "model"
+            )
+        return ComponentSpec(
+            name=component.name,
+            container=container,
+            instance_type=types.get(component.variant_name),
+            startup_timeout_seconds=component.startup_timeout_seconds,
+            variant_name=component.variant_name,
+            starts_at_zero=component.name in asleep,
+        )
+
+    def _names_with_minimum_zero(self) -> set[str]:
+        """Return the components that Application Auto Scaling may bring down to zero copies."""
+        return {
+            target.scaled_name
+            for target in scalable_targets(self.stack)
+            if target.properties.get("ScalableDimension") == _COPIES
+            and str(target.properties.get("MinCapacity", 1)) == "0"
+        }
+
+    def _container(self, containers: Sequence[DeclaredContainer], model: str) -> ContainerSpec:
         if len(containers) != 1:
             raise LocalEndpointError(
-                f"{self._template.name}/{name}: must have one container, "
-                f"got {len(containers)}; serial inference pipelines do not run locally, so select other "
-                "endpoints with --endpoint"
+                f"{self.stack.name}/{model}: must have one container, got {len(containers)}; serial "
+                "inference pipelines do not run locally, so select other endpoints with --endpoint"
             )
-        spec = self._container_spec(name, containers[0])
-        return replace(spec, is_isolated=_text(model.get("EnableNetworkIsolation", False)) == "true")
-
-    def _container_spec(self, model: str, container: Mapping[str, Any]) -> ContainerSpec:
-        files_url = uncompressed_url(container)
-        url = files_url or self._model_data_url(model, container)
-        spec = ContainerSpec(
-            model=model,
-            image=container.get("Image", ""),
-            model_data_url=url,
-            environment={key: _text(value) for key, value in container.get("Environment", {}).items()},
-            model_cache_setting=container.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
-        )
-        if container.get("Mode") == "MultiModel":
-            return replace(spec, archives=self._archives_below(url))
-        if files_url is not None:
-            return replace(spec, files=read_files(self._template, model, files_url, self._asset))
-        return replace(spec, archive=self._asset(_key_of(url), model))
-
-    def _model_data_url(self, model: str, container: Mapping[str, Any]) -> str:
-        source = container.get("ModelDataSource", {}).get("S3DataSource", {})
-        url = container.get("ModelDataUrl") or (
-            source.get("S3Uri") if source.get("CompressionType") == "Gzip" else None
-        )
-        if not url:
+        (container,) = containers
+        url = container.files_url or container.archive_url
+        if url is None:
             raise LocalEndpointError(
-                f"{self._template.name}/{model}: has no model data; "
+                f"{self.stack.name}/{container.model}: has no model data; "
                 "set ModelDataUrl, or ModelDataSource with an S3Prefix and CompressionType None"
             )
-        return str(url)
+        spec = ContainerSpec(
+            model=container.model,
+            image=container.image,
+            model_data_url=url,
+            environment=container.environment,
+            model_cache_setting=container.model_cache_setting,
+            is_isolated=container.is_isolated,
+        )
+        if container.is_multi_model:
+            return replace(spec, archives=self._archives_below(url))
+        if container.files_url is not None:
+            return replace(spec, files=self._files_below(url, container.model))
+        return replace(spec, archive=self._asset(_key_of(url), container.model))
 
     def _archives_below(self, url: str) -> dict[str, Path]:
         """Return the archives that the deployment would copy below the prefix, by target model."""
         found: dict[str, Path] = {}
-        for logical_id in self._template.resources_of_type(RESOURCE_TYPE):
-            sync = SyncProperties.from_cloudformation(self._template.properties(logical_id))
-            if sync.model_data_url == url:
-                manifest = Manifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
-                for archive in manifest.archives:
-                    found[archive.target_model] = self._asset(archive.source_key, archive.target_model)
+        for logical_id, sync in model_syncs(self.stack, RESOURCE_TYPE, url):
+            manifest = Manifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
+            for archive in manifest.archives:
+                found[archive.target_model] = self._asset(archive.source_key, archive.target_model)
         return found
 
+    def _files_below(self, url: str, model: str) -> dict[str, FileContent]:
+        """Return the files that the deployment would place below the prefix, by their paths."""
+        for logical_id, sync in model_syncs(self.stack, FILES_RESOURCE_TYPE, url):
+            manifest = FileManifest.from_json(self._asset(sync.manifest_key, logical_id).read_bytes())
+            files = {file.path: file_content(file, manifest, self._asset) for file in manifest.files}
+            check_names(url, files)
+            return files
+        raise LocalEndpointError(
+            f"{self.stack.name}/{model}: the files of its model are not in this assembly, got {url!r}; "
+            "deploy it and run it with --aws-endpoint-url, or select other endpoints with --endpoint"
+        )
+
     def _asset(self, key: str, wanted_by: str) -> Path:
-        path = self._assets.get(key)
+        path = self.stack.asset(key)
         if path is None or not path.is_file():
             where = "the assembly has no such asset" if path is None else f"{path} does not exist"
             raise LocalEndpointError(
-                f"{self._template.name}/{wanted_by}: {where}, got object key {key!r}; run `npx cdk synth` "
+                f"{self.stack.name}/{wanted_by}: {where}, got object key {key!r}; run `npx cdk synth` "
                 "again, or select an endpoint whose models are assets of this assembly with --endpoint"
             )
         return path
@@ -326,10 +247,6 @@ def _asynchronous(config: Mapping[str, Any] | None) -> AsyncInferenceSpec | None
     if config is None:
         return None
     output = config.get("OutputConfig", {})
-    at_once = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
+    together = config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance")
     spec = AsyncInferenceSpec(output.get("S3OutputPath", ""), output.get("S3FailurePath"))
-    return replace(spec, max_concurrent_invocations=int(at_once)) if at_once else spec
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return replace(spec, max_concurrent_invocations=int(together)) if together else spec

@@ -15,10 +15,10 @@ from typing import Any
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from constructs_triton.cloud_assembly.endpoints import DeclaredContainer, hosts_components
 from constructs_triton.errors import LocalEndpointError
-from constructs_triton.local.sources.components import hosts_components
 from constructs_triton.local.sources.specs import ComponentSpec, ContainerSpec, EndpointSpec, VariantSpec
-from constructs_triton.local.sources.uncompressed import FileContent, check_names, uncompressed_url
+from constructs_triton.local.sources.uncompressed import FileContent, check_names
 
 __all__ = ["read_deployed_endpoints"]
 
@@ -130,23 +130,23 @@ class _Account:
                 f"{place}: has no ModelName, so it does not run locally; change --endpoint"
             )
         model = self._sagemaker.describe_model(ModelName=variant["ModelName"])
-        container: Mapping[str, Any] = model.get("PrimaryContainer") or {}
-        files_url = uncompressed_url(container)
-        url = files_url or container.get("ModelDataUrl")
-        if not url:
+        container = DeclaredContainer.of(variant["ModelName"], model.get("PrimaryContainer") or {})
+        files_url = container.files_url
+        url = files_url or container.archive_url
+        if url is None:
             raise LocalEndpointError(
                 f"{place}: model {variant['ModelName']!r} has no primary container with ModelDataUrl or an "
                 "S3Prefix; other models do not run locally, so change --endpoint"
             )
-        is_multi_model = container.get("Mode") == "MultiModel"
+        is_archive = not (container.is_multi_model or files_url)
         return ContainerSpec(
-            model=variant["ModelName"],
-            image=container.get("Image", ""),
+            model=container.model,
+            image=container.image,
             model_data_url=url,
-            environment=container.get("Environment", {}),
-            archive=None if is_multi_model or files_url else self._objects.fetch_required(url),
+            environment=container.environment,
+            archive=self._objects.fetch_required(url) if is_archive else None,
             files=None if files_url is None else self._objects.fetch_below(files_url),
-            fetch_archive=self._objects.below(url) if is_multi_model else None,
+            fetch_archive=self._objects.below(url) if container.is_multi_model else None,
             is_isolated=bool(model.get("EnableNetworkIsolation", False)),
         )
 

@@ -47,7 +47,12 @@ def read_source(
         if stack is not None:
             raise _stray_option("--stack", path)
         return (_endpoint_of_archive(path, endpoint, model, is_multi_model),)
-    if (path / "manifest.json").is_file() or not path.is_dir():
+    if not path.exists():
+        raise LocalEndpointError(
+            f"{path}: does not exist; run `npx cdk synth`, or pass the path of a cloud assembly, a model "
+            "repository or an archive"
+        )
+    if (path / "manifest.json").is_file():
         if model is not None or is_multi_model:
             raise LocalEndpointError(
                 f"{path}: --model and --multi-model do not apply to a cloud assembly, whose template defines "

@@ -1,4 +1,4 @@
-"""The endpoints of a template as plain values."""
+"""The endpoints of a template that run locally, as plain values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from constructs_triton.local.sources.intrinsics import LOCAL_ACCOUNT, LOCAL_REGION
+from constructs_triton.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
 from constructs_triton.local.sources.uncompressed import FileContent
 
 __all__ = [
@@ -92,8 +92,8 @@ class EndpointSpec:
     stack: str
     variants: tuple[VariantSpec, ...]
     shadow_variants: tuple[VariantSpec, ...] = ()
-    region: str = LOCAL_REGION
-    account: str = LOCAL_ACCOUNT
+    region: str = PLACEHOLDER_REGION
+    account: str = PLACEHOLDER_ACCOUNT
     asynchronous: AsyncInferenceSpec | None = None
     components: tuple[ComponentSpec, ...] = ()
 

@@ -15,29 +15,21 @@ from constructs_triton.model_config.folder import CONFIG_FILE, ModelFolder
 from constructs_triton.model_config.schema import new_model_config
 from constructs_triton.model_config.text import format_model_config
 from constructs_triton.model_files.onnx_graph import OnnxGraph, read_model
-from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, WireError
+from constructs_triton.model_files.protobuf_wire import MessageFile, WireError
+from constructs_triton.untrusted.budget import OverBudgetError
 
-__all__ = ["put_in_place", "read_substitutes"]
+__all__ = ["find_substitutes", "put_in_place"]
 
 _ONNX_FILE, _PYTHON_FILE = "substitute.onnx", "model.py"
 
 
-def read_substitutes(given: Iterable[str]) -> dict[str, Path]:
-    """Parse ``NAME=PATH``, the values of ``--substitute``.
+def find_substitutes(given: Mapping[str, str]) -> dict[str, Path]:
+    """Return the absolute paths of substitutes, by the name of the model.
 
     Raises:
-        InvalidValueError: a value has another form, or its path is neither an ONNX file nor a Python model.
+        InvalidValueError: a path is neither an ONNX file nor a Python model.
     """
-    found = {}
-    for text in given:
-        name, separator, path = text.partition("=")
-        if not (name and separator and path):
-            raise InvalidValueError(
-                f"--substitute: must be a model's name and a path, got {text!r}; "
-                "write for example --substitute resnet=resnet.onnx"
-            )
-        found[name] = _substitute(name, Path(path))
-    return found
+    return {name: _substitute(name, Path(path)) for name, path in given.items()}
 
 
 def _substitute(name: str, path: Path) -> Path:
@@ -61,7 +53,7 @@ def put_in_place(models: Iterable[ModelFolder], substitutes: Mapping[str, Path])
             used[model.name] = substitutes[model.name]
             try:
                 _replace(model, used[model.name])
-            except (OSError, WireError, TooLargeError) as error:
+            except (OSError, WireError, OverBudgetError) as error:
                 raise LocalEndpointError(
                     f"--substitute {model.name}: {used[model.name]} cannot be read ({error}); export it again"
                 ) from error

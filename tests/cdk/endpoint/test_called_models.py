@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, only, synthesize, write_model, write_repository
+from cdk_apps import (
+    add_repository,
+    archived_models,
+    make_stack,
+    only,
+    synthesize,
+    write_model,
+    write_repository,
+)
 
 from constructs_triton import (
     InstanceType,
@@ -18,6 +26,7 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
 CPU = InstanceType.of("ml.c6i.xlarge")
@@ -54,7 +63,7 @@ def test_called_models_are_packed_and_loaded(path: Path) -> None:
     stack = make_stack()
     repository = add_repository(stack, path)
     TritonEnsembleEndpoint(stack, "Many", model_repository=repository, ensemble="pipeline", instance_type=CPU)
-    assert repository.archive_of("pipeline").model_names == ("pipeline", "last", "other", "scale", "shift")
+    assert archived_models(repository, "pipeline") == ("pipeline", "last", "other", "scale", "shift")
     found = variables(stack)
     assert found[ARGUMENTS] == "--load-model=last --load-model=other"
     assert found["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "pipeline"
@@ -108,7 +117,7 @@ def test_calls_can_be_declared(tmp_path: Path) -> None:
     stack = make_stack()
     repository = add_repository(stack, path, calls={"other": ["scale"]})
     assert repository.called_models("other") == ("scale",)
-    assert not repository.warnings
+    assert not contents_of(repository).warnings
     two = tmp_path / "two"
     for name in ("main", "side"):
         write_model(two, name)
@@ -119,10 +128,10 @@ def test_calls_can_be_declared(tmp_path: Path) -> None:
 def test_step_can_be_served_alone(tmp_path: Path) -> None:
     """A step gets an archive of its own, a target model and a grant."""
     stack = make_stack()
-    repository = add_repository(stack, write_repository(tmp_path / "models"), serve_alone=["scale"])
+    repository = add_repository(stack, write_repository(tmp_path / "models"), also_served=["scale"])
     TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
     assert sorted(repository.target_models) == ["other", "pipeline", "scale"]
-    assert repository.grant_patterns(["scale"]) == ["scale-????????.tar.gz"]
+    assert contents_of(repository).prefix.grant_patterns(["scale"]) == ["scale-????????.tar.gz"]
     synthesize(stack)
 
 
@@ -131,8 +140,8 @@ def test_models_in_s3_cannot_be_composed(tmp_path: Path) -> None:
     stack = make_stack()
     bucket = s3.Bucket(stack, "Bucket")
     stored = ModelSource.from_bucket(bucket, "a.tar.gz")
-    with pytest.raises(InvalidValueError, match=r"^calls, serve_alone: the models are not read at synth"):
+    with pytest.raises(InvalidValueError, match=r"^calls, also_served: the models are not read at synth"):
         TritonModelRepository(stack, "Models", source=stored, calls={"a": ["b"]})
     archive = ModelSource.from_archive(tmp_path / "a.tar.gz")
-    with pytest.raises(InvalidValueError, match=r"^serve_alone: an archive is uploaded unchanged"):
-        TritonModelRepository(stack, "Models", source=archive, serve_alone=["b"])
+    with pytest.raises(InvalidValueError, match=r"^also_served: an archive is uploaded unchanged"):
+        TritonModelRepository(stack, "Models", source=archive, also_served=["b"])

@@ -1,4 +1,4 @@
-"""``grant_operate`` and ``verification``: what they allow and add."""
+"""``grant_operate`` and ``verify_responses``: what they allow and add."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdk_apps import add_endpoint, only, resources, synthesize
 from policy_statements import policy_statements
 from test_iam_statements import faults
 
-from constructs_triton import TritonEndpoint, Verification
+from constructs_triton import TritonEndpoint
 from constructs_triton.errors import InvalidValueError
 
 READS = {
@@ -81,7 +81,7 @@ def requests(folder: Path, **members: Any) -> Path:
 
 def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stack, tmp_path: Path) -> None:
     """The resource refers to both, and its function may call this endpoint and read one object."""
-    add_endpoint(stack, tmp_path, verification=Verification(requests(tmp_path)))
+    add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
     template = synthesize(stack)
     check = only(template, "Custom::TritonVerification")
     (config,) = resources(template, "AWS::SageMaker::EndpointConfig")
@@ -95,19 +95,20 @@ def test_verification_runs_when_configuration_or_requests_change(stack: cdk.Stac
 
 def test_a_target_model_on_a_single_model_endpoint_is_refused(stack: cdk.Stack, tmp_path: Path) -> None:
     """Nothing is added to the stack."""
-    verification = Verification(requests(tmp_path, target_model="alpha"))
+    recorded = requests(tmp_path, target_model="alpha")
     with pytest.raises(InvalidValueError, match=r'must not have a target_model .* got "alpha"; remove it'):
-        add_endpoint(stack, tmp_path, verification=verification)
+        add_endpoint(stack, tmp_path, verify_responses=recorded)
 
 
-def test_a_missing_file_is_refused_where_it_is_written(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused_before_anything_is_added(stack: cdk.Stack, tmp_path: Path) -> None:
     """The error names the file and the command that records one."""
-    with pytest.raises(InvalidValueError, match="invoke --record"):
-        Verification(tmp_path / "no.json")
+    with pytest.raises(InvalidValueError, match=r"no\.json: .*invoke --record"):
+        add_endpoint(stack, tmp_path, verify_responses=tmp_path / "no.json")
+    assert stack.node.try_find_child("Endpoint") is None
 
 
 def test_every_statement_is_one_that_iam_can_apply(stack: cdk.Stack, tmp_path: Path) -> None:
     """Each action exists, supports its resource, and has the narrowest resource that it supports."""
-    endpoint = add_endpoint(stack, tmp_path, verification=Verification(requests(tmp_path)))
+    endpoint = add_endpoint(stack, tmp_path, verify_responses=requests(tmp_path))
     endpoint.grant_operate(operator(stack))
     assert [fault for each in policy_statements(synthesize(stack)) for fault in faults(each)] == []

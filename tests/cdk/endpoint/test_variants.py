@@ -30,8 +30,8 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
     TritonVariant,
 )
-from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.options.container_options import ContainerOptions
 from constructs_triton.cdk.repository.loaded_models import ModelLocation
 from constructs_triton.cdk.validation.properties import with_defaults
 from constructs_triton.errors import InvalidValueError, RepositoryError
@@ -348,9 +348,7 @@ SIZES: list[tuple[int, int, tuple[float | None, float, float]]] = [
 ]
 
 
-def complete(given: EndpointOptions) -> EndpointOptions:
-    """Return the properties of an endpoint with their defaults."""
-    return with_defaults(given, EndpointOptions)
+TIMEOUTS = with_defaults(ContainerOptions(), ContainerOptions)
 
 
 @pytest.mark.parametrize(("packed", "unpacked", "expected"), SIZES)
@@ -359,7 +357,7 @@ def test_volume_and_timeouts_follow_from_the_archive(
 ) -> None:
     """The timeouts and the volume grow with the archive."""
     location = ModelLocation("s3://b/k.tar.gz", (), size_bytes=packed, unpacked_size_bytes=unpacked)
-    sizing = Sizing.of(complete({"instance_type": CPU}), location)
+    sizing = Sizing.of(location, CPU, TIMEOUTS)
     download, startup = sizing.model_data_download_timeout, sizing.container_startup_health_check_timeout
     assert (sizing.volume_size_gib, download, startup) == expected
     assert [each.code for each in sizing.findings] == (["volume-too-small"] if packed > 100 * GB else [])
@@ -367,17 +365,14 @@ def test_volume_and_timeouts_follow_from_the_archive(
 
 def test_given_volume_and_timeouts_are_kept() -> None:
     """Nothing is derived for a prefix or local NVMe storage, and given values are kept."""
-    given: EndpointOptions = {
-        "instance_type": CPU,
-        "volume_size": cdk.Size.gibibytes(100),
+    given: ContainerOptions = {
         "model_data_download_timeout": cdk.Duration.seconds(61),
         "container_startup_health_check_timeout": cdk.Duration.seconds(62),
     }
     big = ModelLocation("s3://b/k.tar.gz", (), size_bytes=100 * GB, unpacked_size_bytes=100 * GB)
-    assert Sizing.of(complete(given), big) == Sizing(100, 61, 62)
-    nvme = complete({"instance_type": GPU})
-    assert Sizing.of(nvme, big).volume_size_gib is None
-    assert Sizing.of(nvme, ModelLocation("s3://b/models/", ())) == Sizing(None, None, None)
+    assert Sizing.of(big, CPU, given, cdk.Size.gibibytes(100)) == Sizing(100, 61, 62)
+    assert Sizing.of(big, GPU, TIMEOUTS).volume_size_gib is None
+    assert Sizing.of(ModelLocation("s3://b/models/", ()), GPU, TIMEOUTS) == Sizing(None, None, None)
 
 
 def test_names_of_variants_may_be_tokens(path: Path) -> None:

@@ -32,6 +32,7 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton.errors import InvalidValueError
 
 CPU = InstanceType.of("ml.c6i.xlarge")
@@ -73,7 +74,7 @@ def test_prefix_of_other_programs_is_served_without_a_function() -> None:
 def test_grants_of_a_prefix_allow_names_archives_and_patterns() -> None:
     """A name stands for its archive with any digest or without one."""
     repository = prefix_repository(make_stack())
-    assert repository.grant_patterns(["scorer", "a.tar.gz", "b-*"]) == [
+    assert contents_of(repository).prefix.grant_patterns(["scorer", "a.tar.gz", "b-*"]) == [
         "scorer.tar.gz",
         "scorer-????????.tar.gz",
         "a.tar.gz",
@@ -106,7 +107,7 @@ def test_training_job_may_manage_the_models_and_a_client_read_the_index() -> Non
         ({"target_model_naming": TargetModelNaming.PLAIN}, "^target_model_naming: not supported"),
         ({"prune_after": cdk.Duration.days(2)}, "^prune_after: not supported"),
         ({"removal_policy": cdk.RemovalPolicy.DESTROY}, "^removal_policy: not supported"),
-        ({"serve_alone": ["a"]}, "^calls, serve_alone: the models are not read at synth"),
+        ({"also_served": ["a"]}, "^calls, also_served: the models are not read at synth"),
     ],
 )
 def test_properties_of_a_filled_prefix_are_refused(properties: dict[str, Any], message: str) -> None:

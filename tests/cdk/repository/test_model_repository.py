@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from cdk_apps import (
     add_repository,
+    archive_key,
+    archived_models,
     flat,
     make_app,
     make_stack,
@@ -36,6 +39,7 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton.custom_resource_handlers import PYTHON_VERSION
 from constructs_triton.errors import InvalidValueError, RepositoryError
 
@@ -60,7 +64,7 @@ def test_all_errors_at_once_and_nothing_is_added(path: Path) -> None:
 def test_target_models_are_the_archives(path: Path) -> None:
     """A step is in the archive of its ensemble and has no target model."""
     repository = add_repository(make_stack(), path)
-    digests = {name: repository.archive_of(name).digest[:8] for name in ("other", "pipeline")}
+    digests = {name: archive_key(repository, name)[:8] for name in ("other", "pipeline")}
     assert repository.target_models == {name: f"{name}-{digest}.tar.gz" for name, digest in digests.items()}
     assert repository.target_models["other"].model_name == "other"
 
@@ -88,7 +92,7 @@ def test_plain_target_models_warn(path: Path) -> None:
     """Names without the digest of the content give a warning that can be acknowledged."""
     repository = add_repository(make_stack(), path, target_model_naming=TargetModelNaming.PLAIN)
     assert repository.target_models == {"other": "other.tar.gz", "pipeline": "pipeline.tar.gz"}
-    repository.sync()
+    contents_of(repository).prefix.sync()
     assert acknowledgeable(repository) == {"constructs-triton:target-model-plain-names"}
 
 
@@ -102,9 +106,9 @@ def test_repository_alone_adds_nothing_to_the_template(path: Path) -> None:
 
 def test_archive_of_an_ensemble_contains_its_steps(path: Path) -> None:
     """The ensemble is first, its steps follow, and other models are left out."""
-    archive = add_repository(make_stack(), path).archive_of("pipeline")
-    assert archive.model_names == ("pipeline", "scale", "shift")
-    assert archive.object_key == f"{archive.digest}.tar.gz"
+    repository = add_repository(make_stack(), path)
+    assert archived_models(repository, "pipeline") == ("pipeline", "scale", "shift")
+    assert re.fullmatch(r"[0-9a-f]{32,}\.tar\.gz", archive_key(repository, "pipeline"))
 
 
 def test_assembly_with_archives_can_be_moved(path: Path, tmp_path: Path) -> None:
@@ -112,7 +116,8 @@ def test_assembly_with_archives_can_be_moved(path: Path, tmp_path: Path) -> None
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
     cdk.CfnWaitConditionHandle(stack, "Handle")
-    archive = add_repository(stack, path).archive_of("other")
+    repository = add_repository(stack, path)
+    archive = contents_of(repository).locate("other", repository)
     app.synth()
     moved = (tmp_path / "cdk.out").rename(tmp_path / "elsewhere")
     files = json.loads((moved / "Test.assets.json").read_text())["files"]
@@ -187,23 +192,23 @@ def test_synthesizer_that_cannot_name_an_archive_is_refused(path: Path, synthesi
     """One has no bucket, and the other would give keys that SageMaker refuses."""
     stack = cdk.Stack(cdk.App(), "Test", synthesizer=synthesizer())
     with pytest.raises(InvalidValueError, match="synthesizer: cannot upload archives"):
-        add_repository(stack, path).archive_of("other")
+        archive_key(add_repository(stack, path), "other")
 
 
 def test_key_depends_on_content_alone(path: Path, tmp_path: Path) -> None:
     """The same models in another folder give the same object key, and a changed file another key."""
     shutil.copytree(path, tmp_path / "copy")
-    first = add_repository(make_stack(), path).archive_of("other").object_key
-    assert add_repository(make_stack(), tmp_path / "copy").archive_of("other").object_key == first
+    first = archive_key(add_repository(make_stack(), path), "other")
+    assert archive_key(add_repository(make_stack(), tmp_path / "copy"), "other") == first
     with (tmp_path / "copy" / "other" / "1" / "model.py").open("a") as file:
         file.write("# changed\n")
-    assert add_repository(make_stack(), tmp_path / "copy").archive_of("other").object_key != first
+    assert archive_key(add_repository(make_stack(), tmp_path / "copy"), "other") != first
 
 
 def test_unknown_model_is_named(path: Path) -> None:
     """The error suggests the right name."""
     with pytest.raises(InvalidValueError, match=r'pipelin.*did you mean "pipeline"'):
-        add_repository(make_stack(), path).archive_of("pipelin")
+        archive_key(add_repository(make_stack(), path), "pipelin")
 
 
 def test_bucket_is_private_and_retained(path: Path) -> None:
@@ -320,14 +325,14 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     app = make_app(tmp_path / "cdk.out")
     stack = make_stack_in(app)
     repository = add_repository(stack, path)
-    repository.sync()
+    contents_of(repository).prefix.sync()
     app.synth()
     (asset,) = (tmp_path / "cdk.out").glob("asset.*")
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     shared = {f"custom_resource_handlers/{module}.py" for module in ("__init__", "response", "retries")}
     modules = (
         *("__init__", "handler", "content", "index", "manifest", "placement", "properties", "pruning"),
-        *("file_manifest", "file_placement"),
+        "file_placement",
     )
     assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}
 

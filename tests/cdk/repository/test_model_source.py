@@ -10,7 +10,16 @@ import aws_cdk as cdk
 import pytest
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from cdk_apps import add_repository, make_stack, only, resources, statements, synthesize, write_model
+from cdk_apps import (
+    add_repository,
+    archive_key,
+    make_stack,
+    only,
+    resources,
+    statements,
+    synthesize,
+    write_model,
+)
 from cdk_apps import write_repository as write_pipeline
 
 from constructs_triton import (
@@ -22,6 +31,7 @@ from constructs_triton import (
     TritonModelRepository,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.repository.model_repository import contents_of
 from constructs_triton.errors import ArchiveError, InvalidValueError, RepositoryError
 from constructs_triton.model_repository import ModelRepository, pack
 
@@ -94,10 +104,10 @@ def test_archive_is_uploaded_unchanged(tmp_path: Path) -> None:
     stack = make_stack()
     repository = TritonModelRepository(stack, "Models")
     repository.add_model("resnet", ModelSource.from_archive(packed))
-    archive = repository.archive_of("resnet")
+    key = archive_key(repository, "resnet")
     app = stack.node.root
     assert isinstance(app, cdk.App)
-    assert (Path(app.asset_outdir) / archive.object_key).read_bytes() == packed.read_bytes()
+    assert (Path(app.asset_outdir) / key).read_bytes() == packed.read_bytes()
     container = serve_one(stack, repository, "resnet")
     assert container["Environment"]["SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"] == "net"
 
@@ -113,7 +123,7 @@ def test_archive_as_the_source_of_a_multi_model_endpoint(tmp_path: Path) -> None
 
 
 def test_models_of_a_repository_are_those_on_your_machine(tmp_path: Path) -> None:
-    """``models`` is the repository that was read; models in S3 cannot be read or packed."""
+    """``models`` is the repository that was read; models in S3 cannot be read."""
     stack = make_stack()
     local = add_repository(stack, write_one(tmp_path / "a", "net"), "Local")
     assert list(local.models.models) == ["net"]
@@ -121,8 +131,6 @@ def test_models_of_a_repository_are_those_on_your_machine(tmp_path: Path) -> Non
     stored = TritonModelRepository(stack, "Stored", source=source)
     with pytest.raises(InvalidValueError, match=r"^Test/Stored: its models cannot be read at synth"):
         _ = stored.models
-    with pytest.raises(InvalidValueError, match=r'^Test/Stored: model "net" is in S3 already'):
-        stored.archive_of("net")
     with pytest.raises(InvalidValueError, match="got no source"):
         _ = TritonModelRepository(stack, "Empty").models
 
@@ -194,7 +202,7 @@ def test_models_that_cannot_be_added(tmp_path: Path) -> None:
             repository.add_model(name, one)
     with pytest.raises(InvalidValueError, match=r"must be one model.*got other, pipeline"):
         repository.add_model("two", ModelSource.from_directory(tmp_path / "models"))
-    repository.sync()
+    contents_of(repository).prefix.sync()
     with pytest.raises(
         InvalidValueError, match=r'model "net" is added after .*; call add_model before you create'
     ):
@@ -229,8 +237,9 @@ def test_checks_can_be_turned_off_or_acknowledged(tmp_path: Path) -> None:
         add_repository(make_stack(), path)
     codes = [finding.code for finding in caught.value.findings]
     accepted = RepositoryCheck.on(acknowledge=codes)
-    assert add_repository(make_stack(), path, check=accepted).repository_check is accepted
-    assert add_repository(make_stack(), path, check=RepositoryCheck.off()).warnings == ()
+    assert add_repository(make_stack(), path, check=accepted).target_models.keys() == {"net"}
+    unchecked = add_repository(make_stack(), path, check=RepositoryCheck.off())
+    assert contents_of(unchecked).warnings == []
     with pytest.raises(InvalidValueError, match='no check has this code, got "name-folde"'):
         RepositoryCheck.on(acknowledge=["name-folde"])
 

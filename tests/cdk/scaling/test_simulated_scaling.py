@@ -136,6 +136,34 @@ def test_bound_that_is_known_at_deployment_is_refused() -> None:
         count.simulate(TRAFFIC, FLEET)
 
 
+def test_values_of_a_template_are_evaluated(tmp_path: Path) -> None:
+    """Defaults of parameters, conditions, and the name of the endpoint; a name or a logical id selects."""
+    endpoint = {
+        "Type": "AWS::SageMaker::Endpoint",
+        "Properties": {"EndpointName": {"Fn::Sub": "cats-${Stage}"}},
+    }
+    name = {"Fn::GetAtt": ["Pets1A2B", "EndpointName"]}
+    target = {
+        "MinCapacity": {"Fn::If": ["IsLive", 2, 1]},
+        "MaxCapacity": {"Ref": "Maximum"},
+        "ResourceId": {"Fn::Join": ["/", ["endpoint", name, "variant", "A"]]},
+    }
+    template = {
+        "Parameters": {"Stage": {"Default": "live"}, "Maximum": {"Type": "Number", "Default": "7"}},
+        "Conditions": {"IsLive": {"Fn::Equals": [{"Ref": "Stage"}, "live"]}},
+        "Resources": {
+            "Pets1A2B": endpoint,
+            "T": {"Type": "AWS::ApplicationAutoScaling::ScalableTarget", "Properties": target},
+        },
+    }
+    path = tmp_path / "Stack.template.json"
+    path.write_text(json.dumps(template))
+    for given in (None, "cats-live", "Pets"):
+        assert read_scaling(path, given) == Scaling(min_capacity=2, max_capacity=7)
+    with pytest.raises(InvalidValueError, match=r'got 0 of "cats-live/A"'):
+        read_scaling(path, "dogs")
+
+
 def test_template_with_several_variants_needs_a_choice(tmp_path: Path) -> None:
     """The message lists what there is, and a name selects."""
     stack = make_stack()
@@ -153,10 +181,10 @@ def test_template_with_several_variants_needs_a_choice(tmp_path: Path) -> None:
 def test_files_that_are_no_template_are_refused(tmp_path: Path) -> None:
     """A missing file, another JSON file, and a template without scaling."""
     path = tmp_path / "Stack.template.json"
-    with pytest.raises(InvalidValueError, match=r"is not a synthesized template"):
+    with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         read_scaling(path)
     path.write_text("[]")
-    with pytest.raises(InvalidValueError, match=r"is not a synthesized template"):
+    with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         read_scaling(path)
     path.write_text('{"Resources": {}}')
     with pytest.raises(InvalidValueError, match=r"has no scaled variant; call auto_scale_instance_count"):

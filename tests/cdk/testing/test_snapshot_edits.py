@@ -29,7 +29,7 @@ from constructs_triton import (
     TritonMultiModelEndpoint,
 )
 from constructs_triton.testing import TritonTemplateExtension, assert_no_replacement, stable_template
-from constructs_triton.testing.synthesized_stack import SynthesizedStack
+from constructs_triton.testing.synthesized_stack import synthesized_stack
 
 pytestmark = pytest.mark.xdist_group("snapshot_edits")
 
@@ -186,7 +186,7 @@ class Snapshots:
         stack = sample.stack(folder / "cdk.out")
         template = stable_template(stack)
         return cls(
-            _lines(dict(SynthesizedStack.of(stack).template)),
+            _lines(dict(synthesized_stack(stack).template.body)),
             _lines(template),
             _lines(stable_template(stack, digests=True)),
             template,

@@ -135,7 +135,7 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
     assert message.splitlines() == [
         'Shop: endpoint "catalog" differs',
         '  image_version: expected "25.09", got "26.05"',
-        "  variants[\"AllTraffic\"]: expected 9, got 1.0",
+        "  variants[\"AllTraffic\"]: expected 9, got 1",
         '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
         'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
         "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",
@@ -316,7 +316,7 @@ def test_files_and_images_have_stable_names(tmp_path: Path) -> None:
 def test_stack_outside_an_app_and_unreadable_template(tmp_path: Path) -> None:
     """What cannot be synthesized or read is an error that says what to pass."""
     (tmp_path / "list.template.json").write_text("[]")
-    with pytest.raises(InvalidValueError, match="must be a template, got list"):
+    with pytest.raises(InvalidValueError, match="must contain a JSON object, got list"):
         stable_template(tmp_path / "list.template.json")
-    with pytest.raises(InvalidValueError, match="pass a stack, or the path"):
+    with pytest.raises(InvalidValueError, match="does not exist; pass a template that `npx cdk"):
         stable_template(tmp_path / "none.template.json")

@@ -6,22 +6,18 @@ functions of custom resources with the credentials of their roles, and rolls bac
 error.
 """
 
-from .assembly import Assembly
 from .behaviour import CALM, Behaviour
 from .errors import ApiError, ResourceFailedError, StackError, TemplateError
 from .loopback import LoopbackAws
 from .stack import Stack
-from .template import Template
 
 __all__ = [
     "CALM",
     "ApiError",
-    "Assembly",
     "Behaviour",
     "LoopbackAws",
     "ResourceFailedError",
     "Stack",
     "StackError",
-    "Template",
     "TemplateError",
 ]

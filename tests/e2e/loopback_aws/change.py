@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from .errors import ResourceFailedError, StackError
-from .intrinsics import Resolver
+from constructs_triton.cloud_assembly.intrinsics import Evaluator
+from constructs_triton.cloud_assembly.template import Resource, Template
+
+from .errors import FAILURES, ResourceFailedError, StackError
 from .order import creation_order, deletion_order
 from .providers import is_custom
 from .providers.provider import Deployed, Physical, Provider, Request
 from .resource_schemas import resource_schema
 from .stack import Output, Stack
-from .template import Resource, Template
 
 if TYPE_CHECKING:
     from .deployment import Deployer
@@ -77,11 +78,11 @@ class Change:
         self.stack.outputs = self._outputs()
 
     def _is_wanted(self, resource: Resource) -> bool:
-        return resource.condition is None or self._resolver().condition(resource.condition)
+        return resource.condition is None or self._evaluator().condition(resource.condition)
 
-    def _resolver(self) -> Resolver:
+    def _evaluator(self) -> Evaluator:
         stacks, stack = self.deployer.stacks, self.stack
-        return stacks.resolver(stack, self.template, stack.parameters, stack.resources)
+        return stacks.evaluator(stack, self.template, stack.parameters, stack.resources)
 
     def _put(self, resource: Resource) -> None:
         """Create, update or replace one resource as the template declares."""
@@ -95,7 +96,7 @@ class Change:
                 return
             assert step is not None
             physical = self._carry_out(step)
-        except StackError as error:
+        except FAILURES as error:
             status = "CREATE_FAILED" if current is None else "UPDATE_FAILED"
             self.stack.record(resource.logical_id, resource.type, physical_id, status, str(error))
             raise StackError(f"{resource.logical_id}: {error}") from error
@@ -105,7 +106,7 @@ class Change:
         self.deployer.inspect(f"change of {resource.logical_id}")
 
     def _request(self, resource: Resource) -> Request:
-        properties = self._resolver().resolve(dict(resource.properties))
+        properties = self._evaluator().evaluate(dict(resource.properties))
         return Request(self.stack.name, self.stack.id, resource.logical_id, resource.type, properties)
 
     def _step(self, request: Request, current: Deployed | None) -> _Step | None:
@@ -133,7 +134,7 @@ class Change:
             if step.kind == "update" and current is not None:  # the rollback changes it back
                 self.stack.resources[request.logical_id] = replace(current, request=request)
                 self.touched.append(request.logical_id)
-            raise error if isinstance(error, StackError) else StackError(f"{error!r}") from error
+            raise error if isinstance(error, FAILURES) else StackError(f"{error!r}") from error
         if current is not None:
             self.touched.append(request.logical_id)
         return physical
@@ -161,13 +162,13 @@ class Change:
                 self.superseded.append((current, resource.update_replace_policy in RETAINING))
 
     def _outputs(self) -> list[Output]:
-        resolver = self._resolver()
+        evaluator = self._evaluator()
         outputs = []
         for key, each in self.template.outputs.items():
-            if "Condition" in each and not resolver.condition(each["Condition"]):
+            if "Condition" in each and not evaluator.condition(each["Condition"]):
                 continue
-            export = resolver.resolve(each["Export"]["Name"]) if "Export" in each else None
-            value = str(resolver.resolve(each["Value"]))
+            export = evaluator.evaluate(each["Export"]["Name"]) if "Export" in each else None
+            value = str(evaluator.evaluate(each["Value"]))
             outputs.append(Output(key, value, each.get("Description", ""), export))
         return outputs
 

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from constructs_triton.cloud_assembly.template import Resource, Template, references
+
 from .providers import is_custom
 from .resource_schemas import resource_schema
 from .stack import Stack
-from .template import Resource, Template, references
 
 __all__ = ["ChangeSet", "resource_changes"]
 

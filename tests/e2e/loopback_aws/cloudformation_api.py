@@ -9,12 +9,14 @@ from typing import Any
 from urllib.parse import unquote, urlparse
 from uuid import uuid4
 
+from constructs_triton.cloud_assembly.template import Template
+
 from .change_sets import ChangeSet, resource_changes
 from .deployment import Deployer
-from .errors import ApiError, StackError
+from .errors import FAILURES, ApiError
 from .query_protocol import encode_time
 from .stack import Stack, Stacks
-from .template import Template
+from .template_text import parse_template
 
 __all__ = ["CloudFormationApi"]
 
@@ -42,7 +44,7 @@ class CloudFormationApi:
             raise ApiError("InvalidAction", f"the action {action} is not supported by this stand-in")
         try:
             return method(request)
-        except StackError as error:
+        except FAILURES as error:
             raise ApiError("ValidationError", str(error)) from error
 
     # Stacks. The methods are named as the actions are.
@@ -116,11 +118,11 @@ class CloudFormationApi:
     def _examine(self, change_set: ChangeSet) -> None:
         stack, template = change_set.stack, change_set.template
         parameters = self._deployer.check(stack, template, change_set.given)
-        resolver = self._stacks.resolver(stack, template, parameters, {})
+        evaluator = self._stacks.evaluator(stack, template, parameters, {})
         wanted = {
             name
             for name, each in template.resources.items()
-            if each.condition is None or resolver.condition(each.condition)
+            if each.condition is None or evaluator.condition(each.condition)
         }
         change_set.changes = resource_changes(stack, template, parameters, wanted)
         same_outputs = template.outputs == stack.template.outputs
@@ -174,10 +176,10 @@ class CloudFormationApi:
 
     def _template(self, request: _Request) -> Template:
         if "TemplateURL" not in request:
-            return Template.parse(request["TemplateBody"])
+            return parse_template(request["TemplateBody"])
         bucket, _, key = unquote(urlparse(request["TemplateURL"]).path).lstrip("/").partition("/")
         found = self._stacks.api.call("s3", "GetObject", Bucket=bucket, Key=key)
-        return Template.parse(found["Body"].read().decode())
+        return parse_template(found["Body"].read().decode())
 
     def _start(self, operation: Callable[[], None]) -> None:
         thread = threading.Thread(target=operation, daemon=True)

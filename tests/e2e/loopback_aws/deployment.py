@@ -11,14 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from constructs_triton.cloud_assembly.template import Template
+
 from .behaviour import Behaviour
 from .change import RETAINING, Change
-from .errors import StackError, TemplateError
+from .errors import FAILURES, StackError, TemplateError
 from .order import creation_order, deletion_order
 from .providers import Providers, is_custom
 from .providers.provider import Deployed
 from .stack import Output, Stack, Stacks
-from .template import Template
+from .template_text import check_template
 
 __all__ = ["Deployer"]
 
@@ -40,18 +42,17 @@ class Deployer:
 
     def check(self, stack: Stack, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """Check what CloudFormation checks before it creates anything; returns the parameters' values."""
+        check_template(template)
         parameters = self.stacks.read_parameters(template, given)
-        resolver = self.stacks.resolver(stack, template, parameters, {})
+        evaluator = self.stacks.evaluator(stack, template, parameters, {})
         for name, rule in template.rules.items():
-            if "RuleCondition" in rule and not resolver.holds(rule["RuleCondition"]):
+            if "RuleCondition" in rule and not evaluator.holds(rule["RuleCondition"]):
                 continue
             for assertion in rule["Assertions"]:
-                if not resolver.holds(assertion["Assert"]):
+                if not evaluator.holds(assertion["Assert"]):
                     raise TemplateError(f"Rule {name}: {assertion.get('AssertDescription', 'does not hold')}")
         for resource in template.resources.values():
             self.providers.of(resource.type)
-        for logical_id in template.order:  # raises an error for a circular dependency
-            self._check_condition(template, logical_id)
         return parameters
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
@@ -83,7 +84,7 @@ class Deployer:
         change = Change(self, stack, template)
         try:
             change.run(given)
-        except StackError as error:
+        except FAILURES as error:
             stack.enter("ROLLBACK_IN_PROGRESS", str(error))
             self._roll_back_create(stack, str(error))
             return
@@ -106,7 +107,7 @@ class Deployer:
         change = Change(self, stack, template)
         try:
             change.run(given)
-        except StackError as error:
+        except FAILURES as error:
             self._restore(stack, before, change, str(error))
             return
         self._clean_up(stack, "UPDATE_COMPLETE", change.superseded)
@@ -176,11 +177,6 @@ class Deployer:
         places = {logical_id: place for place, logical_id in enumerate(order)}
         resources = stack.resources.values()
         return sorted(resources, key=lambda each: places.get(each.request.logical_id, len(places)))
-
-    def _check_condition(self, template: Template, logical_id: str) -> None:
-        condition = template.resources[logical_id].condition
-        if condition is not None and condition not in template.conditions:
-            raise TemplateError(f"Resources.{logical_id}: condition {condition} is not declared")
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from constructs_triton.errors import TemplateError
+
 if TYPE_CHECKING:
     from .providers.provider import Physical
 
-__all__ = ["ApiError", "ResourceFailedError", "StackError", "TemplateError"]
+__all__ = ["FAILURES", "ApiError", "ResourceFailedError", "StackError", "TemplateError"]
 
 
 class StackError(Exception):
     """A stack operation failed; the message is the reason that CloudFormation would give."""
 
 
-class TemplateError(StackError):
-    """A template is wrong, or uses something that is not supported here."""
+FAILURES = (StackError, TemplateError)
+"""What makes a stack operation fail: an operation, or a template that is wrong or not supported here."""
 
 
 class ResourceFailedError(StackError):

@@ -15,10 +15,12 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.moto_api._internal.models import moto_api_backend
 from moto.server import ThreadedMotoServer
 
+from constructs_triton.cloud_assembly.assembly import Assembly
+from constructs_triton.cloud_assembly.template import Template
+
 from . import endpoints, iam_quotas, moto_gaps
 from .access import Access, RoleCredentials
 from .answers import Answers
-from .assembly import Assembly
 from .behaviour import Behaviour
 from .deployment import Deployer
 from .errors import StackError
@@ -29,10 +31,10 @@ from .inference_components import CopyScaling, InferenceComponents, Runtime
 from .observations import Observations
 from .providers import Providers
 from .providers.storage import location
+from .publishing import publish
 from .server import CloudFormationServer
 from .service_api import ServiceApi, client
 from .stack import Stack, Stacks
-from .template import Template
 
 __all__ = ["LoopbackAws"]
 
@@ -170,7 +172,7 @@ class LoopbackAws:
         ``stack_name`` gives the stack another name, ``template`` stands in for the one in the assembly.
         """
         assembly = Assembly(directory)
-        assembly.publish(self.api)
+        publish(assembly, self.api)
         self._tag_assets()
         name = stack_name or assembly.stack_name(artifact)
         stack = self.stacks.find(name) or self.stacks.add(name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from graphlib import CycleError, TopologicalSorter
 
+from constructs_triton.cloud_assembly.template import Template
+
 from .behaviour import Behaviour
 from .errors import TemplateError
-from .template import Template
 
 __all__ = ["creation_order", "deletion_order"]
 

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+from constructs_triton.cloud_assembly.intrinsics import Evaluator
+from constructs_triton.cloud_assembly.template import Template
+
 from .errors import TemplateError
-from .intrinsics import Resolver, Scope
 from .providers.provider import Deployed
+from .scope import Scope
 from .service_api import ServiceApi
-from .template import Template
 
 __all__ = ["Event", "Output", "Stack", "Stacks"]
 
@@ -95,23 +97,23 @@ class Stacks:
         self.all.append(stack)
         return stack
 
-    def resolver(
+    def evaluator(
         self,
         stack: Stack,
         template: Template,
         parameters: Mapping[str, Any],
         resources: Mapping[str, Deployed],
-    ) -> Resolver:
-        """Resolves the names of a template within a stack."""
+    ) -> Evaluator:
+        """Evaluates the values of a template within a stack."""
         scope = Scope(
             pseudo=self._pseudo_parameters(stack),
             parameters=parameters,
             physical_ids={name: each.physical.id for name, each in resources.items()},
             attributes={name: each.physical.attributes for name, each in resources.items()},
             exports=self._exports(),
-            availability_zones=self._availability_zones,
+            zones_of=self._availability_zones,
         )
-        return Resolver(template, scope)
+        return Evaluator(template, scope)
 
     def read_parameters(self, template: Template, given: Mapping[str, str]) -> dict[str, Any]:
         """The values of the template's parameters: given, default, or from SSM."""

@@ -65,13 +65,13 @@ def test_defaults(runs: list[dict[str, Any]]) -> None:
         (["--port=65535"], {"port": 65535}),
         (["--python=p"], {"python": Path("p")}),
         (["--tritonserver=t"], {"tritonserver": Path("t")}),
-        (["--memory-limit=2"], {"memory_limit_bytes": 2 * 2**20}),
+        (["--memory-limit=2"], {"memory_limit_mib": 2}),
         (["--startup-timeout=1.5"], {"startup_timeout_seconds": 1.5}),
         (["--invocation-timeout=0.1"], {"invocation_timeout_seconds": 0.1}),
-        (["--wake-delay=0"], {"wake_seconds": 0.0}),
+        (["--wake-delay=0"], {"wake_delay_seconds": 0.0}),
         (["--bucket-folder=b"], {"bucket_folder": Path("b")}),
         (["--no-private-mounts"], {"uses_private_mounts": False}),
-        (["--allow-open-ports"], {"allows_open_ports": True}),
+        (["--allow-open-ports"], {"allow_open_ports": True}),
         (["--until-stdin-closes"], {"until_stdin_closes": True}),
         (["--engine=podman", "--image=e=a/b:1"], {"engine": "podman", "images": {"e": "a/b:1"}}),
     ],
@@ -87,15 +87,21 @@ def test_each_option_changes_one_setting(
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--port=65536", "--port: must be a port from 1 to 65535, or 0 .* got '65536'"),
-        ("--port=-1", "--port: must be a port"),
-        ("--memory-limit=0", "--memory-limit: must be a whole number of MiB above 0, got '0'"),
+        ("--port=65536", "--port: must be a whole number, from 0 to 65535, got '65536'"),
+        ("--port=-1", "--port: must be a whole number, from 0"),
+        ("--memory-limit=0", "--memory-limit: must be a whole number, at least 1 MiB, got '0'"),
         ("--memory-limit=-3", "--memory-limit: must be"),
-        ("--startup-timeout=-1", "--startup-timeout: must be a number of seconds above 0, got '-1'"),
-        ("--startup-timeout=soon", "--startup-timeout: must be a number of seconds above 0, got 'soon'"),
-        ("--invocation-timeout=0", "--invocation-timeout: must be a number of seconds"),
-        ("--invocation-timeout=nan", "--invocation-timeout: must be a number of seconds"),
-        ("--invocation-timeout=inf", "--invocation-timeout: must be a number of seconds"),
+        ("--startup-timeout=-1", "--startup-timeout: must be a number, at least 0.001 seconds, got '-1'"),
+        ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
+        (
+            "--substitute=resnet",
+            "--substitute: must have the form NAME=PATH, got 'resnet'; write for example",
+        ),
+        ("--substitute==a.onnx", "--substitute: must have the form NAME=PATH"),
+        ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
+        ("--invocation-timeout=0", "--invocation-timeout: must be a number, at least"),
+        ("--invocation-timeout=nan", "--invocation-timeout: must be a number, at least"),
+        ("--invocation-timeout=inf", "--invocation-timeout: must be a number, at least"),
     ],
 )
 def test_numbers_out_of_range_are_rejected_before_anything_is_read(
@@ -201,7 +207,7 @@ def test_text_shows_how_to_call_every_endpoint(
     assert "  variant A: digits\n" in single
     assert "  variant A: the archive's only model\n" in only
     assert "  variant A: a.tar.gz, b.tar.gz\n" in many
-    assert "copy into /tmp/prefix can be called at once" in many
+    assert "copy into /tmp/prefix can be called immediately" in many
     assert "  variant A: no archives yet\n" in empty
     assert "the archives below s3://b/p/, downloaded on the first call" in deployed
     for block in (single, only, empty, deployed):

@@ -69,7 +69,7 @@ def test_multi_model_endpoint_gets_the_reason(tmp_path: Path) -> None:
     template.write_text(json.dumps({"Resources": {}}))
     assert run(recommender, *words) == 0
     template.write_text("[]")
-    with pytest.raises(InvalidValueError, match=r"is not a synthesized template"):
+    with pytest.raises(InvalidValueError, match=r"pass a template that `npx cdk synth` wrote"):
         run(recommender, *words)
 
 

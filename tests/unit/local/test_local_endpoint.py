@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from constructs_triton.cli import local as command
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
+from constructs_triton.local.options import LocalRunOptions, RunOptions, run_options
 
 DEFAULTS = {
     "action": "up",
@@ -34,9 +36,9 @@ PARSED_SERVER = {
     "port": 1234,
     "python": Path("/p/python"),
     "tritonserver": Path("/t/tritonserver"),
-    "memory_limit": 7,
-    "startup_timeout": 1.5,
-    "invocation_timeout": 2.5,
+    "memory_limit_mib": 7,
+    "startup_timeout_seconds": 1.5,
+    "invocation_timeout_seconds": 2.5,
 }
 
 
@@ -69,7 +71,7 @@ def test_every_option_of_an_assembly_reaches_the_command() -> None:
         uses_private_mounts=False,
         **SERVER,  # type: ignore[arg-type]
     )
-    expected = {"stack": "S", "bucket_folder": Path("b"), "no_private_mounts": True, **PARSED_SERVER}
+    expected = {"stack": "S", "bucket_folder": Path("b"), "uses_private_mounts": False, **PARSED_SERVER}
     assert _parsed(local) == {"source": Path("out"), **expected}
 
 
@@ -87,7 +89,7 @@ def test_every_option_of_a_repository_reaches_the_command() -> None:
         "port": 0,
         "multi_model": True,
         "python": Path("p"),
-        "memory_limit": 3,
+        "memory_limit_mib": 3,
     }
 
 
@@ -99,6 +101,48 @@ def test_every_option_of_deployed_endpoints_reaches_the_command() -> None:
         "aws_endpoint_url": "http://127.0.0.1:1",
         **PARSED_SERVER,
     }
+
+
+def test_every_option_is_one_of_the_command() -> None:
+    """Mappings, and booleans with their opposite flags, arrive as they were given; defaults are left out."""
+    options: LocalRunOptions = {
+        "wake_delay_seconds": 0,
+        "substitutes": {"a": "a.onnx", "b.tar.gz/c": Path("c")},
+        "uses_stand_ins": False,
+        "uses_private_mounts": True,
+        "allow_open_ports": True,
+        "engine": "podman",
+        "images": {"e/v": "i:1"},
+    }
+    expected = {
+        "wake_delay_seconds": 0.0,
+        "substitutes": [("a", "a.onnx"), ("b.tar.gz/c", "c")],
+        "uses_stand_ins": False,
+        "allow_open_ports": True,
+        "engine": "podman",
+        "images": [("e/v", "i:1")],
+    }
+    assert _parsed(LocalEndpoint.from_repository("m", **options)) == {
+        "source": Path("m"),
+        "port": 0,
+        **expected,
+    }
+    assert set(LocalRunOptions.__annotations__) == set(run_options()) <= {*RunOptions.__annotations__}
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    """The error is Python's, with the option that was probably meant."""
+    with pytest.raises(TypeError, match=r"argument 'memory_limit'; did you mean \"memory_limit_mib\"\?"):
+        LocalEndpoint.from_assembly("cdk.out", memory_limit=3)  # type: ignore[call-arg]
+
+
+def test_help_shows_each_option() -> None:
+    """Signature and docstring have the options of the declaration."""
+    shown = inspect.signature(LocalEndpoint.from_assembly).parameters
+    assert [*shown] == ["path", "stack", *run_options()]
+    text = inspect.getdoc(LocalEndpoint.from_assembly) or ""
+    assert "    engine: Run the template's images in containers of this engine; needs no Linux." in text
+    assert "have. Default: ``True``." in text
 
 
 class _Program(LocalEndpoint):

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from loopback_aws import CALM, LoopbackAws, Stack, Template
+from loopback_aws import CALM, LoopbackAws, Stack
+
+from constructs_triton.cloud_assembly.template import Template
 
 IMAGE = "763104351884.dkr.ecr.us-east-1.amazonaws.com/sagemaker-tritonserver:26.05-py3"
 ROLE = {"Fn::GetAtt": ["Role", "Arn"]}

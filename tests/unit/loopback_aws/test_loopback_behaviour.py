@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from loopback_aws import CALM, Behaviour, LoopbackAws, Stack, Template
+from loopback_aws import CALM, Behaviour, LoopbackAws, Stack
 from loopback_aws.order import creation_order, deletion_order
+
+from constructs_triton.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

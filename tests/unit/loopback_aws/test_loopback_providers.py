@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from loopback_aws import LoopbackAws, Stack, Template
+from loopback_aws import LoopbackAws, Stack
+
+from constructs_triton.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from loopback_aws import LoopbackAws, Stack, Template, TemplateError
+from loopback_aws import LoopbackAws, Stack, TemplateError
+
+from constructs_triton.cloud_assembly.template import Template
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("loopback_stack")]
 

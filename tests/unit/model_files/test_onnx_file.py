@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from constructs_triton.model_files import describe, onnx_shapes
+from constructs_triton.model_files import describe, onnx_judgement, onnx_shapes
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
-from constructs_triton.model_files.protobuf_wire import MessageFile, TooLargeError, encode_varint
+from constructs_triton.model_files.protobuf_wire import MessageFile, encode_varint
+from constructs_triton.untrusted.budget import OverBudgetError
 
 
 def _described(content: bytes, folder: Path, image_version: str | None = None) -> ModelFile:
@@ -103,7 +105,7 @@ def test_without_the_onnx_package_the_declared_shape_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The result says what was not checked, and how to check it."""
-    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
     found = _described(FLATTENED, tmp_path)
     assert (found.outputs[0].shape, found.has_inferred_shapes) == ((-1, -1), False)
     assert found.not_checked == (
@@ -111,13 +113,12 @@ def test_without_the_onnx_package_the_declared_shape_counts(
     )
 
 
-def test_an_older_onnx_package_does_not_judge_newer_models(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_older_onnx_package_does_not_judge_newer_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model with a newer operator set than the package knows is not refused."""
     monkeypatch.setattr(onnx.helper, "OP_SET_ID_VERSION_MAP", {("ai.onnx", 12): 7})
-    (reason,) = _described(relu(), tmp_path).not_checked
-    assert "is older than the model; upgrade it" in reason
+    judged = json.loads(onnx_judgement.judge(relu()))
+    assert (judged["shapes"], judged["fault"]) == (None, None)
+    assert "is older than the model; upgrade it" in judged["not_checked"]
 
 
 def test_shapes_behind_other_operators_are_not_inferred(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_unknown_output_shape_leaves_batching_open(tmp_path: Path, monkeypatch: 
     outputs = [helper.make_tensor_value_info("Y", TensorProto.FLOAT, None)]
     content = model("", [node("Relu", ["X"], ["Y"])], [tensor("X")], outputs)
     assert _described(content, tmp_path).has_batch_dimension is True
-    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
     assert _described(content, tmp_path).has_batch_dimension is None
 
 
@@ -163,13 +164,13 @@ def _field(number: int, content: bytes) -> bytes:
 
 def test_deeply_nested_graph_is_not_copied(tmp_path: Path) -> None:
     """A graph within graphs, more than 100 messages deep, is refused before Python's stack ends."""
-    node, attribute, graph, model_graph = 1, 5, 6, 7
-    content = b""
+    node, attribute, graph, model_graph, doc_string = 1, 5, 6, 7, 10
+    content = _field(doc_string, bytes(2000))
     for _ in range(40):
         content = _field(node, _field(attribute, _field(graph, content)))
     path = tmp_path / "model.onnx"
     path.write_bytes(_field(model_graph, content))
-    with path.open("rb") as file, pytest.raises(TooLargeError, match="nested more than 100 deep"):
+    with path.open("rb") as file, pytest.raises(OverBudgetError, match="nested more than 100 deep"):
         onnx_shapes._skeleton(MessageFile(file).root())
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from constructs_triton.model_files import describe
-from constructs_triton.model_files import torchscript as torchscript_reader
 from constructs_triton.model_files.model_file import ModelFile
 from constructs_triton.model_files.wrong_content import recognize
 
@@ -149,37 +147,6 @@ def test_large_members_are_not_unpacked(tmp_path: Path) -> None:
         archive.writestr("model/constants.pkl", b"\x80\x02).")
         archive.writestr("model/code/__torch__.py", b" " * (16 << 20))
     assert (describe(path).inputs, describe(path).faults) == ((), ())
-
-
-HOSTILE_CODE = {
-    "commas": "  def forward(self: N" + "," * 1_000_000,
-    "functions": "  def forward(self: N, x: Tensor\n" * 100_000,
-    "blanks": "  def forward(self: N, x: " + " " * 1_000_000 + "\0) ->",
-    "brackets": "  def forward(self: N, x: " + "[" * 1_000_000 + ") ->",
-    "devices": "  " + 'torch.device("' * 100_000 + "a" * 1_000_000,
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE_CODE)
-def test_hostile_code_is_read_in_linear_time(case: str, tmp_path: Path) -> None:
-    """A model file may come from anyone."""
-    pickle = b"\x80\x02c__torch__\nNet\n"
-    code = f"class Net(Module):\n{HOSTILE_CODE[case]}".encode()
-    content = zipped({"constants.pkl": b"", "data.pkl": pickle, "code/__torch__.py": code})
-    begun = time.process_time()
-    assert _described(content, "model.pt", tmp_path).faults == ()
-    assert time.process_time() - begun < 2
-
-
-def test_code_of_all_members_together_is_bounded(tmp_path: Path) -> None:
-    """A small archive may unpack to gigabytes of code."""
-    path = tmp_path / "model.pt"
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for index in range(20):
-            archive.writestr(f"model/code/{index}.py", b" " * (8 << 20))
-    with path.open("rb") as file:
-        code = torchscript_reader._Archive(zipfile.ZipFile(file)).code
-        assert sum(map(len, code.values())) == 64 << 20
 
 
 @settings(deadline=None)

@@ -19,11 +19,11 @@ from constructs_triton.model_files.protobuf_wire import (
     Field,
     MessageFile,
     MessageReader,
-    TooLargeError,
     WireError,
     encode_varint,
     signed,
 )
+from constructs_triton.untrusted.budget import OverBudgetError
 
 
 @contextmanager
@@ -71,7 +71,7 @@ def test_large_fields_are_not_read(path: Path) -> None:
         reader = message.root()
         first, second = reader
         assert (first.end - first.start, reader.text(second)) == (size, "z")
-        assert len(message._block) <= protobuf_wire._BLOCK_BYTES
+        assert len(message.block) <= protobuf_wire._BLOCK_BYTES
 
 
 @pytest.mark.parametrize(
@@ -113,17 +113,37 @@ def test_wrong_wire_type_raises_an_error(path: Path) -> None:
 
 def test_work_is_limited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many fields, and a string of many megabytes, are refused without reading them."""
-    monkeypatch.setattr(protobuf_wire, "MAXIMUM_FIELDS", 10)
-    with pytest.raises(TooLargeError, match="more than 10 fields"):
-        _fields(b"\x08\x01" * 11, path)
+    monkeypatch.setattr(protobuf_wire, "_STEPS", 10)
+    with pytest.raises(OverBudgetError, match="more than 11 fields and values"):
+        _fields(b"\x08\x01" * 12, path)
     with path.open("wb") as file:
         file.write(b"\x0a" + encode_varint(32 << 20))
         file.truncate(64 << 20)
     with path.open("rb") as file:
         reader = MessageFile(file).root()
         field = next(iter(reader))
-        with pytest.raises(TooLargeError, match="a field has"):
+        with pytest.raises(OverBudgetError, match="a field has"):
             reader.raw(field)
+        with pytest.raises(OverBudgetError, match="a name has"):
+            reader.text(field)
+
+
+def test_larger_files_may_have_more_fields(path: Path) -> None:
+    """A step is added for each 20 bytes, up to a million, so that large graphs are read."""
+    for size, steps in ((0, 250_000), (10_000_000, 750_000), (1 << 30, 1_000_000)):
+        with path.open("wb") as file:
+            file.truncate(size)
+        with path.open("rb") as file:
+            assert MessageFile(file).budget.steps == steps
+
+
+def test_long_names_count_by_their_length(path: Path) -> None:
+    """A name of a kilobyte takes as much of the budget as 16 fields."""
+    with _reader(b"\x0a" + encode_varint(1024) + b"n" * 1024, path) as reader:
+        (field,) = reader
+        before = reader._file.budget.left
+        reader.text(field)
+        assert before - reader._file.budget.left == 16
 
 
 def test_a_file_that_shrinks_raises_an_error(path: Path) -> None:

@@ -17,7 +17,7 @@ from constructs_triton.custom_resource_handlers.model_sync import (
     handler,
     placement,
 )
-from constructs_triton.custom_resource_handlers.model_sync.file_manifest import FileManifest, ListedFile
+from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, ListedFile
 
 PREFIX = "models/files/net/"
 SMALL = {"net/config.pbtxt": b"name", "net/1/labels.txt": b"cat", "net/1/empty.txt": b""}

@@ -24,7 +24,6 @@ from test_local_gateway import (
 
 from constructs_triton.local.gateway import listener as gateway_listener
 from constructs_triton.local.gateway.gateway import gateway_application
-from constructs_triton.local.gateway.listener import listen
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.sources.specs import AsyncInferenceSpec, EndpointSpec, VariantSpec
@@ -147,7 +146,7 @@ async def test_a_compressed_body_passes_unchanged(tmp_path: Path) -> None:
     async with running_server(received) as port, connected(server, port):
         variant = VariantSpec("A", CONTAINER)
         endpoint = RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
-        with listen(0) as listener:
+        with gateway_listener.listen(0) as listener:
             async with gateway_listener.serving(gateway_application({"e": endpoint}), listener):
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}{INVOCATIONS}"
                 headers = {"Content-Encoding": "gzip"}

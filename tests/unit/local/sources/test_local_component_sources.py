@@ -11,7 +11,6 @@ from test_local_assembly import _template, _write
 
 from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local.sources.assembly import read_endpoints
-from constructs_triton.local.sources.intrinsics import Template
 from constructs_triton.local.sources.specs import label_of, variants_of
 
 Resources = dict[str, Any]
@@ -109,30 +108,3 @@ def test_what_does_not_run_locally_is_refused(tmp_path: Path, resources: Resourc
     resources["Model"]["Properties"]["PrimaryContainer"]["Mode"] = "MultiModel"
     with pytest.raises(LocalEndpointError, match="cannot run a multi-model container; remove Mode"):
         read_endpoints(_write(tmp_path, {"Resources": resources}))
-
-
-@pytest.mark.parametrize(
-    ("logical_ids", "names"),
-    [
-        (["DigitsComponent8c7bc9d1D77CAE6F", "AlertsD77CAE6F"], ["DigitsComponent", "Alerts"]),
-        (["Digits8C7BC9D1", "DigitsD77CAE6F"], ["Digits8C7BC9D1", "DigitsD77CAE6F"]),
-        (["Plain", "D77CAE6F"], ["Plain", "D77CAE6F"]),
-    ],
-)
-def test_generated_name_is_the_logical_id_without_its_hashes(
-    logical_ids: list[str], names: list[str]
-) -> None:
-    """If that is not clear, it is the whole logical ID."""
-    component = {"Type": "AWS::SageMaker::InferenceComponent"}
-    template = Template("Demo", {"Resources": dict.fromkeys(logical_ids, component)})
-    assert [template.name_of(each) for each in logical_ids] == names
-
-
-def test_arn_of_a_component_contains_its_name() -> None:
-    """``Ref`` and the attribute are the ARN; a long logical ID is cut to the length of a name."""
-    long = "D" * 80
-    component = {"Type": "AWS::SageMaker::InferenceComponent"}
-    template = Template("Demo", {"Resources": {long: component}}, "us-east-1", "123456789012")
-    arn = f"arn:aws:sagemaker:us-east-1:123456789012:inference-component/{'D' * 63}"
-    assert template.evaluate({"Ref": long}) == arn
-    assert template.evaluate({"Fn::GetAtt": [long, "InferenceComponentArn"]}) == arn

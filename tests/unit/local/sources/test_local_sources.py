@@ -104,7 +104,7 @@ def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("absent", {}, "does not exist, so this is not a cloud assembly"),
+        ("absent", {}, "absent: does not exist; run `npx cdk synth`, or pass the path of"),
         ("empty", {}, "neither a cloud assembly nor a model; .*cdk synth"),
         ("archives", {}, "contains archives and no models; serve them with --multi-model"),
         ("text", {}, "is not an archive; pass a .tar.gz"),

@@ -15,16 +15,16 @@ from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, V
 from constructs_triton.local.sources.uncompressed import FileContent
 from constructs_triton.local.stand_ins.stand_ins import StandIns
 from constructs_triton.local.stand_ins.substitute_names import check_substitute_names
-from constructs_triton.local.stand_ins.substitutes import put_in_place, read_substitutes
+from constructs_triton.local.stand_ins.substitutes import find_substitutes, put_in_place
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.text import parse_model_config
 
 
-@pytest.mark.parametrize("given", ["resnet", "=a.onnx", "resnet=", "resnet=absent.onnx", "resnet=/tmp"])
-def test_a_substitute_is_a_name_and_an_existing_model(given: str) -> None:
+@pytest.mark.parametrize("path", ["absent.onnx", "/tmp"])
+def test_a_substitute_is_an_existing_model(path: str) -> None:
     """Anything else is an error before a server starts."""
-    with pytest.raises(InvalidValueError, match="--substitute"):
-        read_substitutes([given])
+    with pytest.raises(InvalidValueError, match=r"^--substitute resnet: must be an existing \.onnx file"):
+        find_substitutes({"resnet": path})
 
 
 def _plan(folder: Path) -> ModelFolder:
@@ -42,7 +42,7 @@ def test_weights_in_other_files_are_copied_too(tmp_path: Path) -> None:
     model.graph.initializer[0].raw_data = np.zeros((4, 3), np.float32).tobytes()
     onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     folder = _plan(tmp_path / "models")
-    substitutes = read_substitutes([f"plan={path}", f"other={path}"])
+    substitutes = find_substitutes({"plan": str(path), "other": str(path)})
     assert put_in_place([folder], substitutes) == {"plan": path}
     assert sorted(each.name for each in (folder.directory / "2").iterdir()) == [
         "substitute.onnx",
@@ -55,7 +55,7 @@ def test_weights_in_other_files_are_copied_too(tmp_path: Path) -> None:
 def test_a_substitute_may_be_for_one_archive(tmp_path: Path) -> None:
     """The name with the archive is used in that archive, before the name alone, and in no other."""
     path, other = (linear_model(tmp_path / name / "net.onnx") for name in ("own", "other"))
-    given = StandIns(substitutes=read_substitutes([f"b.tar.gz/plan={path}"]))
+    given = StandIns(substitutes=find_substitutes({"b.tar.gz/plan": str(path)}))
     assert put_in_place([_plan(tmp_path / "a")], given.for_archive("a.tar.gz").substitutes) == {}
     assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").substitutes) == {"plan": path}
     both = StandIns(substitutes={**given.substitutes, "plan": other})
@@ -125,6 +125,6 @@ def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
 def test_a_substitute_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """The file is no ONNX model."""
     (tmp_path / "net.onnx").write_text("<html>")
-    substitutes = read_substitutes([f"plan={tmp_path / 'net.onnx'}"])
+    substitutes = find_substitutes({"plan": str(tmp_path / "net.onnx")})
     with pytest.raises(LocalEndpointError, match=r"--substitute plan: .*net\.onnx cannot be read"):
         put_in_place([_plan(tmp_path / "models")], substitutes)

@@ -143,7 +143,7 @@ def test_input_with_a_default_may_be_added(write: Write) -> None:
 
 def test_outputs_of_unknown_shape_are_left_to_triton(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without shape inference, a declared shape may differ from that of ONNX Runtime."""
-    monkeypatch.setattr(onnx_shapes, "_import_onnx", lambda: None)
+    monkeypatch.setattr(onnx_shapes, "_is_onnx_installed", lambda: False)
     derived = _derive(write(relu()))
     config = _config(derived)
     assert (len(config.input), config.output, config.max_batch_size) == (1, (), 4)

@@ -1,0 +1,148 @@
+"""What a deployment verifies at its end: which configuration the endpoint runs, and how it responds.
+
+``constructs_triton.custom_resource_handlers`` has the functions; ``update_check.handler`` explains why the
+first one is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+from aws_cdk import Aws, Stack
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
+from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE
+from constructs_triton.custom_resource_handlers.verification import VERIFICATION_TYPE
+
+__all__ = [
+    "ResponseVerification",
+    "ResponseVerificationFunction",
+    "UpdateVerification",
+    "UpdateVerificationFunction",
+    "verify_update",
+]
+
+
+class UpdateVerificationFunction(DeployFunction):
+    """The function. Each endpoint that is verified has its own."""
+
+    DEFINITION = FunctionDefinition(
+        description="Checks which configuration an endpoint runs after a deployment (constructs-triton)",
+        folder="update_check",
+        timeout_seconds=14 * 60,
+        memory_mib=256,
+    )
+
+
+class UpdateVerification(Construct):
+    """A custom resource that runs after each update that gives the endpoint a new configuration."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint: sagemaker.CfnEndpoint,
+        endpoint_config: sagemaker.CfnEndpointConfig,
+    ) -> None:
+        super().__init__(scope, id)
+        read_endpoint = iam.PolicyStatement(
+            sid="LookAtEndpoint",
+            actions=["sagemaker:DescribeEndpoint"],
+            resources=[endpoint.attr_endpoint_arn],
+        )
+        UpdateVerificationFunction(self, "Function").add_custom_resource(
+            self,
+            resource_type=CHECK_TYPE,
+            statements=[read_endpoint],
+            properties={
+                "EndpointName": endpoint.attr_endpoint_name,
+                "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
+            },
+        )
+
+
+def verify_update(
+    scope: Construct, endpoint: sagemaker.CfnEndpoint, endpoint_config: sagemaker.CfnEndpointConfig
+) -> None:
+    """Add the verification of updates to an endpoint that does not have it yet."""
+    if scope.node.try_find_child("UpdateCheck") is None:
+        UpdateVerification(scope, "UpdateCheck", endpoint=endpoint, endpoint_config=endpoint_config)
+
+
+class ResponseVerificationFunction(DeployFunction):
+    """The function. Each endpoint that is verified has its own."""
+
+    DEFINITION = FunctionDefinition(
+        description="Sends recorded requests to an endpoint after a deployment (constructs-triton)",
+        folder="verification",
+        timeout_seconds=14 * 60,
+        memory_mib=512,
+    )
+
+
+class ResponseVerification(Construct):
+    """A custom resource that sends the requests after each deployment that changes what is served.
+
+    ``requests`` are the recorded requests as JSON. ``target_models`` maps the names of models to archives.
+    They change with the models, so new content of a multi-model endpoint is verified too. ``decrypt`` is the
+    permission to decrypt the requests.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        requests: str,
+        endpoint: sagemaker.CfnEndpoint,
+        endpoint_config: sagemaker.CfnEndpointConfig,
+        variants: Sequence[str],
+        target_models: Mapping[str, str],
+        decrypt: Sequence[iam.PolicyStatement] = (),
+    ) -> None:
+        super().__init__(scope, id)
+        function = ResponseVerificationFunction(self, "Function")
+        digest = sha256(requests.encode()).hexdigest()
+        asset = StackAssets(self).add_json(requests, digest, label_of(REQUESTS_LABEL, scope))
+        self.resource = function.add_custom_resource(
+            self,
+            resource_type=VERIFICATION_TYPE,
+            statements=[*_statements(self, endpoint, asset.bucket_name, asset.object_key), *decrypt],
+            properties={
+                "EndpointName": endpoint.attr_endpoint_name,
+                "EndpointConfigName": endpoint_config.attr_endpoint_config_name,
+                "RequestsBucket": asset.bucket_name,
+                "RequestsKey": asset.object_key,
+                "TargetModels": dict(target_models),
+                "Variants": list(variants),
+            },
+        )
+
+
+def _statements(
+    scope: Construct, endpoint: sagemaker.CfnEndpoint, bucket_name: str, key: str
+) -> list[iam.PolicyStatement]:
+    return [
+        iam.PolicyStatement(
+            sid="CallEndpoint",
+            actions=["sagemaker:InvokeEndpoint"],
+            resources=[endpoint.attr_endpoint_arn],
+        ),
+        iam.PolicyStatement(
+            sid="ReadRequests",
+            actions=["s3:GetObject"],
+            resources=[f"arn:{Aws.PARTITION}:s3:::{bucket_name}/{key}"],
+        ),
+        # During a rollback nothing is sent.
+        iam.PolicyStatement(
+            sid="ReadStackStatus",
+            actions=["cloudformation:DescribeStacks"],
+            resources=[Stack.of(scope).stack_id],
+        ),
+    ]

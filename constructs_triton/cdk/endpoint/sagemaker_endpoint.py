@@ -1,0 +1,182 @@
+"""What endpoints with models and endpoints with components have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+from aws_cdk import Resource, Stack
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_sagemaker as sagemaker
+from aws_cdk.interfaces import aws_sagemaker as sagemaker_references
+from constructs import Construct
+
+from constructs_triton.cdk.endpoint.operating import operating_statements
+from constructs_triton.cdk.metrics.metrics import VariantMetrics
+from constructs_triton.cdk.monitoring.monitored_endpoint import literal_endpoint_name
+from constructs_triton.errors import InvalidValueError
+
+__all__ = ["CreatedEndpoint", "SageMakerEndpoint"]
+
+ImportedT = TypeVar("ImportedT", bound="SageMakerEndpoint")
+"""What the ``from_*`` methods of a type of endpoint return."""
+
+
+class SageMakerEndpoint(VariantMetrics, Resource):
+    """An endpoint with a name and an ARN, which the subclasses set."""
+
+    _endpoint_name: str
+    _endpoint_arn: str
+
+    @property
+    def endpoint_name(self) -> str:
+        """The endpoint's name, a token until the deployment."""
+        return self._endpoint_name
+
+    @property
+    def endpoint_arn(self) -> str:
+        """The endpoint's ARN."""
+        return self._endpoint_arn
+
+    @property
+    def endpoint_ref(self) -> sagemaker_references.EndpointReference:
+        """The reference that other constructs of the CDK use."""
+        return sagemaker_references.EndpointReference(endpoint_arn=self._endpoint_arn)
+
+    def grant(self, grantee: iam.IGrantable, *actions: str) -> iam.Grant:
+        """Allow a principal some actions on this endpoint.
+
+        Args:
+            grantee: Who gets the permission.
+            *actions: IAM actions, such as ``"sagemaker:DescribeEndpoint"``.
+        """
+        return iam.Grant.add_to_principal(
+            grantee=grantee, actions=list(actions), resource_arns=[self._endpoint_arn]
+        )
+
+    def grant_operate(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Allow a principal what ``constructs-triton status``, ``diagnose``, ``logs`` and ``warm`` need.
+
+        These are reading calls. On a multi-model endpoint they include ``sagemaker:InvokeEndpoint``, because
+        a call loads the model. On a component endpoint they include the log groups of all components of the
+        account and Region. The stack of an imported endpoint is not known, so its events are not granted.
+
+        Args:
+            grantee: Who gets the permission.
+        """
+        is_imported = self.node.default_child is None
+        statements = operating_statements(
+            Stack.of(self), self._endpoint_name, self._endpoint_arn, is_imported=is_imported
+        )
+        for statement in (*statements, *self._more_operating_statements()):
+            grantee.grant_principal.add_to_principal_policy(statement)
+        return self.grant(grantee, "sagemaker:DescribeEndpoint")
+
+    def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
+        """What the commands need on this type of endpoint only."""
+        return ()
+
+    def _metric_endpoint_name(self) -> str:
+        # An alarm on the literal name does not refer to the endpoint, so it can be created first.
+        literal_name = literal_endpoint_name(self)
+        return self._endpoint_name if literal_name is None else literal_name
+
+
+class CreatedEndpoint(SageMakerEndpoint, Generic[ImportedT]):
+    """An endpoint that is created in this app, with its resources and its execution role."""
+
+    _cfn_endpoint: sagemaker.CfnEndpoint
+    _cfn_endpoint_config: sagemaker.CfnEndpointConfig
+    _role: iam.IRole
+    _connections: ec2.Connections | None
+
+    # Endpoints that exist already.
+
+    @classmethod
+    def from_endpoint_name(cls, scope: Construct, id: str, endpoint_name: str) -> ImportedT:
+        """Refer to an endpoint of this account and Region with one variant, ``"AllTraffic"``.
+
+        Args:
+            endpoint_name: Name of the endpoint.
+        """
+        return cls.from_endpoint_attributes(scope, id, endpoint_name=endpoint_name)
+
+    @classmethod
+    def from_endpoint_arn(cls, scope: Construct, id: str, endpoint_arn: str) -> ImportedT:
+        """Refer to an endpoint by its ARN, also in another account or Region.
+
+        Args:
+            endpoint_arn: ARN of the endpoint.
+        """
+        return cls.from_endpoint_attributes(scope, id, endpoint_arn=endpoint_arn)
+
+    @classmethod
+    @abstractmethod
+    def from_endpoint_attributes(
+        cls,
+        scope: Construct,
+        id: str,
+        *,
+        endpoint_name: str | None = None,
+        endpoint_arn: str | None = None,
+    ) -> ImportedT:
+        """Refer to an endpoint by its name or its ARN."""
+
+    # Its parts.
+
+    @property
+    def endpoint_ref(self) -> sagemaker_references.EndpointReference:
+        """The reference that other constructs of the CDK use."""
+        return self._cfn_endpoint.endpoint_ref
+
+    @property
+    def cfn_endpoint(self) -> sagemaker.CfnEndpoint:
+        """The ``AWS::SageMaker::Endpoint``, also ``node.default_child``."""
+        return self._cfn_endpoint
+
+    @property
+    def cfn_endpoint_config(self) -> sagemaker.CfnEndpointConfig:
+        """The ``AWS::SageMaker::EndpointConfig``. It has no name, since changes replace it."""
+        return self._cfn_endpoint_config
+
+    @property
+    def role(self) -> iam.IRole:
+        """The execution role of all containers."""
+        return self._role
+
+    @property
+    def grant_principal(self) -> iam.IPrincipal:
+        """The principal of grants on other resources: the execution role."""
+        return self._role.grant_principal
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The network connections of all containers.
+
+        Raises:
+            InvalidValueError: the endpoint has no ``vpc``.
+        """
+        if self._connections is None:
+            raise InvalidValueError(
+                f"{self.node.path}: has no network connections without a VPC; set vpc on the endpoint"
+            )
+        return self._connections
+
+    def _make_endpoint(self, endpoint_name: str | None) -> sagemaker.CfnEndpoint:
+        """Create the endpoint with its configuration, and set its name and ARN."""
+        endpoint = sagemaker.CfnEndpoint(
+            self,
+            "Resource",
+            endpoint_name=endpoint_name,
+            endpoint_config_name=self._cfn_endpoint_config.attr_endpoint_config_name,
+        )
+        self._endpoint_name = self._get_resource_name_attribute(endpoint.attr_endpoint_name)
+        self._endpoint_arn = self._get_resource_arn_attribute(
+            endpoint.attr_endpoint_arn,
+            service="sagemaker",
+            resource="endpoint",
+            resource_name=self._physical_name,
+        )
+        return endpoint

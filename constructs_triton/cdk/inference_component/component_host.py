@@ -1,0 +1,176 @@
+"""What an endpoint gives to its components, and what it knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from constructs_triton.cdk.endpoint.network import NetworkIds
+from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
+from constructs_triton.cdk.inference_component.shared_role import SharedRole
+from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.options.image import TritonImage
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.inference_ami import (
+    FOR_THE_IMAGE,
+    InferenceAmi,
+    default_inference_ami,
+    given_ami_version,
+)
+from constructs_triton.facts.instance_types import InstanceType
+from constructs_triton.findings import Finding, Severity
+from constructs_triton.tokens import is_token
+
+__all__ = ["ComponentHost", "CreatedHost", "PlacedComponent"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedComponent:
+    """A component that was created on the endpoint.
+
+    ``initial`` has the copies of the first deployment. ``batch`` is how many copies an update adds.
+    """
+
+    initial: ComponentCopies
+    batch: float
+    construct: IInferenceComponent
+
+    @property
+    def at_maximum(self) -> ComponentCopies:
+        """The component with the copies that scaling may reach."""
+        scalable = self.construct.scalable_copy_count
+        return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
+
+    @property
+    def reaches_zero(self) -> bool:
+        """Whether scaling may remove the last copy."""
+        scalable = self.construct.scalable_copy_count
+        return scalable is not None and scalable.reaches_zero
+
+
+@dataclass(kw_only=True, slots=True)
+class ComponentHost:
+    """The instances, the role and the network that an endpoint gives to its components.
+
+    ``path`` is the endpoint's path in messages. ``identity`` is the name of the endpoint if it was set: with
+    another one, CloudFormation replaces the endpoint. ``image`` is that of components that do not set their
+    own. ``known_type`` and ``known_role`` are ``None`` if an imported endpoint was given none.
+    """
+
+    path: str
+    variant_name: str
+    identity: str | None
+    known_type: InstanceType | None
+    known_role: SharedRole | None
+    network_ids: NetworkIds | None
+    enable_network_isolation: bool | None
+    image: TritonImage = field(default_factory=TritonImage.dlc)
+
+    @property
+    def instance_type(self) -> InstanceType:
+        """The type of the instances.
+
+        Raises:
+            InvalidValueError: it is not known.
+        """
+        if self.known_type is None:
+            raise InvalidValueError(
+                f"{self.path}: the instance type decides what fits, and is not known; set instance_type "
+                "in TritonComponentEndpoint.from_endpoint_attributes"
+            )
+        return self.known_type
+
+    @property
+    def role(self) -> SharedRole:
+        """The execution role, which the models of the components must have too.
+
+        Raises:
+            InvalidValueError: it is not known.
+        """
+        if self.known_role is None:
+            raise InvalidValueError(
+                f"{self.path}: a component's model must have the role of its endpoint, which is not known; "
+                "set role in TritonComponentEndpoint.from_endpoint_attributes"
+            )
+        return self.known_role
+
+    def check(self, component: ComponentCopies) -> None:
+        """Check that a further component fits. The instances of an imported endpoint are not known."""
+
+    def add(self, component: PlacedComponent, image: TritonImage) -> None:
+        """Note a component that was created on the endpoint, and the image of its container."""
+
+
+@dataclass(kw_only=True, slots=True)
+class CreatedHost(ComponentHost):
+    """An endpoint of this app: its instances are known, and all its components.
+
+    ``images`` are those that need the GPU driver of the AMI. ``changed`` is called when the AMI may have
+    become another one.
+    """
+
+    known_type: InstanceType
+    max_instance_count: float
+    given_ami: InferenceAmi | str | None
+    changed: Callable[[], None]
+    images: list[TritonImage] = field(default_factory=list)
+    components: list[PlacedComponent] = field(default_factory=list)
+
+    @property
+    def fleet(self) -> Fleet:
+        """The instances at the maximum of their number."""
+        return Fleet(self.known_type, self.max_instance_count)
+
+    def check(self, component: ComponentCopies) -> None:
+        """Check that the copies of a further component fit beside those of the others.
+
+        Raises:
+            InvalidValueError: the instances at their maximum number do not have enough for all copies.
+        """
+        shortage = self.fleet.shortage([*(each.initial for each in self.components), component])
+        if shortage is not None:
+            raise InvalidValueError(
+                f"{self.path}: the first copies of its components {shortage.reason}; raise "
+                "max_instance_count, use a larger instance type, or lower copy_count or the reservations:\n"
+                f"{shortage.table}"
+            )
+
+    def add(self, component: PlacedComponent, image: TritonImage) -> None:
+        """Note a component that was created on the endpoint, and choose the AMI for all images again."""
+        self.components.append(component)
+        if component.construct.uses_gpus is not False:  # the AMI matters for its GPU driver only
+            self.images.append(image)
+        self.changed()
+
+    def inference_ami_version(self) -> str | None:
+        """Return the AMI that was given, or the one that the newest image needs."""
+        if self.given_ami is not FOR_THE_IMAGE:
+            return given_ami_version(self.given_ami)
+        return default_inference_ami(_newest(self.images or [self.image]), self.known_type).version
+
+    def ami_findings(self) -> Iterator[Finding]:
+        """Yield a warning for each release that may not start on the AMI that all components have."""
+        if self.given_ami is not FOR_THE_IMAGE:
+            return
+        chosen, default = self.inference_ami_version(), "that SageMaker chooses"
+        for version in sorted({image.version or "" for image in self.images}):
+            choice = default_inference_ami(version or None, self.known_type)
+            if choice.finding is not None:
+                yield choice.finding
+            elif choice.version != chosen:
+                yield Finding(
+                    "component-images-need-different-amis",
+                    Severity.WARNING,
+                    "image",
+                    f"image {version} needs the inference AMI {choice.version or default}, and "
+                    f"another component needs {chosen}, but all components of an endpoint have the same",
+                    "use images of the same CUDA version, or a second TritonComponentEndpoint",
+                    source="constructs_triton/facts/inference_ami.json: AMIs by image version",
+                )
+
+
+def _newest(images: list[TritonImage]) -> str | None:
+    """The newest Triton release of the images; ``None`` if that of one is not known."""
+    versions = [image.version for image in images]
+    known = [version for version in versions if version is not None and not is_token(version)]
+    return max(known) if len(known) == len(versions) else None

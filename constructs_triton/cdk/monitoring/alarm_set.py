@@ -1,0 +1,163 @@
+"""What alarms of endpoints and of inference components have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from constructs_triton.cdk.scaling.targets import microseconds, product
+from constructs_triton.cdk.validation.limit_checks import check_count, check_name, check_range
+from constructs_triton.cdk.validation.property_types import check_has, check_known, check_type
+from constructs_triton.facts.limits import RangeLimit, TextLimit
+
+__all__ = [
+    "PERCENT",
+    "AlarmRule",
+    "AlarmSet",
+    "check_alarm_options",
+    "check_thresholds",
+    "error_rules",
+    "latency_rules",
+]
+
+_Comparison = cloudwatch.ComparisonOperator
+_Missing = cloudwatch.TreatMissingData
+PERCENT = RangeLimit(0, 100, "percent")
+# botocore, cloudwatch, PutMetricAlarm: ResourceList, AlarmName.
+_ACTIONS = RangeLimit(0, 5, "actions")
+_PREFIX = TextLimit(150, min_length=1)  # of 255, beside a variant's name and the alarm's own
+
+Metric = Callable[[str, str], cloudwatch.IMetric]
+"""Returns a metric of a variant or a component by its name and its statistic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlarmRule:
+    """One alarm before it is created.
+
+    ``rolls_back`` is whether the alarm detects a bad deployment within minutes.
+    """
+
+    name: str
+    description: str
+    metric: cloudwatch.IMetric
+    threshold: float
+    comparison: cloudwatch.ComparisonOperator = _Comparison.GREATER_THAN_THRESHOLD
+    evaluation_periods: float = 5
+    datapoints_to_alarm: float = 5
+    missing: cloudwatch.TreatMissingData = _Missing.NOT_BREACHING
+    rolls_back: bool = False
+
+    def create(self, scope: Construct, id: str, alarm_name: str | None) -> cloudwatch.Alarm:
+        """Create the alarm."""
+        return cloudwatch.Alarm(
+            scope,
+            id,
+            metric=self.metric,
+            alarm_name=alarm_name,
+            alarm_description=self.description,
+            threshold=self.threshold,
+            comparison_operator=self.comparison,
+            evaluation_periods=self.evaluation_periods,
+            datapoints_to_alarm=self.datapoints_to_alarm,
+            treat_missing_data=self.missing,
+        )
+
+
+class AlarmSet(Construct):
+    """An alarm for each rule, whose name becomes the id and follows the prefix of the alarm's name."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        rules: Mapping[str, AlarmRule],
+        actions: Sequence[cloudwatch.IAlarmAction],
+        alarm_name_prefix: str | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self._rules = rules
+        self._prefix = prefix = alarm_name_prefix
+        self._alarms = {
+            name: rule.create(self, name, None if prefix is None else f"{prefix}-{name}")
+            for name, rule in rules.items()
+        }
+        for alarm in self._alarms.values():
+            alarm.add_alarm_action(*actions)
+
+    @property
+    def alarms(self) -> MappingProxyType[str, cloudwatch.Alarm]:
+        """The alarms by name: the rule's, after the variant's if it has one, such as ``"AllTrafficDisk"``."""
+        return MappingProxyType(self._alarms)
+
+    @property
+    def rollback_alarms(self) -> tuple[cloudwatch.Alarm, ...]:
+        """The alarms that detect a bad update: errors, and latency if it has an objective.
+
+        Pass them to ``add_rollback_alarms`` of the endpoint or the component, or of another one.
+        """
+        return tuple(alarm for name, alarm in self._alarms.items() if self._rules[name].rolls_back)
+
+
+def check_alarm_options(actions: Sequence[cloudwatch.IAlarmAction], alarm_name_prefix: str | None) -> None:
+    """Check the actions and the prefix of alarms.
+
+    Raises:
+        InvalidValueError: more than 5 actions, an action of the wrong type, or a prefix that is too long.
+    """
+    check_type("actions", actions, (Sequence, "[SnsAction(topic)]"))
+    check_count("actions", actions, _ACTIONS)
+    for action in actions:
+        check_has("actions", action, "bind", "SnsAction(topic)")
+    if alarm_name_prefix is not None:
+        check_name("alarm_name_prefix", alarm_name_prefix, _PREFIX)
+
+
+def check_thresholds(thresholds: Mapping[str, object], declared: type) -> None:
+    """Check the names of thresholds, and the types of those that are durations.
+
+    Raises:
+        TypeError: there is no such threshold.
+        InvalidValueError: a threshold is not a duration.
+    """
+    check_known(thresholds, declared.__annotations__, "add_alarms()")
+    for name, annotation in declared.__annotations__.items():
+        if "Duration" in str(annotation):
+            check_type(name, thresholds.get(name), (Duration, "Duration.minutes(10)"))
+
+
+def error_rules(
+    metric: Metric, percent: float | None, causes: Iterable[tuple[str, str, str]]
+) -> Iterator[AlarmRule]:
+    """Yield an alarm for each cause: the rule's name, the metric's name and the description."""
+    if percent is None:
+        return
+    check_range("error_rate_percent", percent, PERCENT)
+    for name, metric_name, description in causes:
+        yield AlarmRule(
+            name=name,
+            description=description,
+            # Each error counts 1 and each other request 0, so the average is the error rate.
+            metric=metric(metric_name, "Average"),
+            threshold=product("error_rate_percent", percent, 0.01),
+            datapoints_to_alarm=3,
+            rolls_back=True,
+        )
+
+
+def latency_rules(metric: Metric, objective: Duration | None) -> Iterator[AlarmRule]:
+    """Yield the alarm on the latency, if it has an objective."""
+    if objective is not None:
+        yield AlarmRule(
+            name="ModelLatency",
+            description="More than one request in a hundred takes longer than the latency objective.",
+            metric=metric("ModelLatency", "p99"),
+            threshold=microseconds("model_latency_objective", objective),
+            datapoints_to_alarm=3,
+            rolls_back=True,
+        )

@@ -1,0 +1,55 @@
+"""``verify_responses``: the recorded requests and responses of an endpoint, read from a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from constructs_triton.errors import InvalidValueError
+
+__all__ = ["read_recorded"]
+
+#: What the function reads into its memory, and how many requests it can send in its time.
+_MAXIMUM_BYTES, _MAXIMUM_REQUESTS = 20 * 2**20, 100
+
+
+def read_recorded(path: str | Path, *, is_asynchronous: bool, serves_many: bool) -> str:
+    """Read recorded requests that an endpoint can answer, as the JSON that the function reads.
+
+    Raises:
+        InvalidValueError: the file cannot be read or is too large, or its requests are for another type of
+            endpoint.
+    """
+    # Here because it loads NumPy, which synthesis does not need otherwise.
+    from constructs_triton_client.recorded_requests import RecordedRequests
+
+    if is_asynchronous:
+        raise InvalidValueError(
+            "verify_responses: not supported together with async_inference, whose responses are queued; "
+            "remove one of them"
+        )
+    recorded = RecordedRequests.from_file(path)
+    compiled = json.dumps(recorded.compile())
+    if len(recorded.requests) > _MAXIMUM_REQUESTS or len(compiled) > _MAXIMUM_BYTES:
+        raise InvalidValueError(
+            f"verify_responses: {path} may have at most {_MAXIMUM_REQUESTS} requests and "
+            f"{_MAXIMUM_BYTES} bytes, got {len(recorded.requests)} and {len(compiled)}; record fewer "
+            "requests"
+        )
+    _check_target_models(path, [each.target_model for each in recorded.requests], serves_many=serves_many)
+    return compiled
+
+
+def _check_target_models(path: str | Path, target_models: Sequence[str | None], *, serves_many: bool) -> None:
+    for number, target_model in enumerate(target_models, start=1):
+        if serves_many and target_model is None:
+            raise InvalidValueError(
+                f"verify_responses: request {number} needs a target_model on a multi-model endpoint; add it "
+                f"to {path}"
+            )
+        if not serves_many and target_model is not None:
+            raise InvalidValueError(
+                f"verify_responses: request {number} must not have a target_model on an endpoint of one "
+                f'model, got "{target_model}"; remove it from {path}'
+            )

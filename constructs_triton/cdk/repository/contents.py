@@ -1,0 +1,156 @@
+"""The models of a repository as endpoints use them: names, checks, archives, files and permissions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from constructs import Construct
+
+from constructs_triton.cdk.repository.compression_type import CompressionType
+from constructs_triton.cdk.repository.loaded_models import (
+    LoadedModels,
+    LocalModels,
+    ModelLocation,
+    PackagedModel,
+    decrypt_statements,
+)
+from constructs_triton.cdk.repository.model_bucket import read_statements
+from constructs_triton.cdk.repository.model_catalog import ModelCatalog
+from constructs_triton.cdk.repository.placed_files import PlacedFiles, check_compression_type
+from constructs_triton.cdk.repository.repository_check import RepositoryCheck, kept_findings
+from constructs_triton.cdk.repository.served_prefix import PrefixOptions, ServedPrefix
+from constructs_triton.errors import RepositoryError
+from constructs_triton.findings import Finding
+from constructs_triton.model_config.target import Target
+
+__all__ = ["RepositoryContents", "check_source_models"]
+
+
+class RepositoryContents:
+    """The models of a repository as endpoints use them.
+
+    ``scope`` is the repository, the parent of its bucket and its custom resources. ``warnings`` are those
+    about the models that do not depend on an endpoint. ``asset_encryption_key`` is the key of the CDK's asset
+    bucket, for the roles that read assets.
+    """
+
+    def __init__(
+        self, scope: Construct, source: LoadedModels | None, check: RepositoryCheck, options: PrefixOptions
+    ) -> None:
+        self.catalog = ModelCatalog(source)
+        self.prefix = ServedPrefix(scope, self.catalog, options)
+        self.warnings: list[Finding] = []
+        self._files = PlacedFiles(scope, self.prefix, options)
+        self.repository_check = check
+        self.asset_encryption_key = options.asset_encryption_key
+
+    @property
+    def is_model_package(self) -> bool:
+        """Whether the source is a model package, which contains the image too."""
+        return isinstance(self.catalog.source, PackagedModel)
+
+    def is_ensemble(self, model_name: str) -> bool | None:
+        """Return whether a model is an ensemble; ``None`` if its configuration cannot be read.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        loaded, model = self.catalog.find(model_name)
+        return loaded.repository.model(model).is_ensemble if isinstance(loaded, LocalModels) else None
+
+    def folder_of(self, model_name: str) -> str:
+        """Return the folder of a model in its source.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        return self.catalog.find(model_name)[1]
+
+    def called_models(self, model_name: str) -> tuple[str, ...]:
+        """Return the models that Python models call when a model is served.
+
+        Raises:
+            InvalidValueError: there is no such model.
+        """
+        loaded, model = self.catalog.find(model_name)
+        return loaded.called_models(model)
+
+    # Checks.
+
+    def check(self, target: Target, model_name: str | None = None) -> list[Finding]:
+        """Check the models for an endpoint, and return the warnings.
+
+        ``model_name`` is the model of a single-model endpoint; only its source is checked.
+
+        Raises:
+            InvalidValueError: there is no model ``model_name``.
+            RepositoryError: the checks found errors; it has all of them.
+        """
+        sources = self.catalog.sources() if model_name is None else [self.catalog.find(model_name)[0]]
+        return [
+            found
+            for loaded in sources
+            for found in check_source_models(loaded, target, self.repository_check)
+        ]
+
+    def check_files(self, model_name: str, compression_type: CompressionType | None) -> list[Finding]:
+        """Check how a model is stored, and return warnings about its files with ``CompressionType.NONE``.
+
+        Raises:
+            InvalidValueError: the source cannot be stored in that way.
+            ArchiveError: SageMaker could not place a file; the message lists all of them.
+        """
+        loaded, model = self.catalog.find(model_name)
+        if not check_compression_type(loaded, compression_type):
+            return []
+        return self._files.check(model_name, loaded, model)
+
+    # Places that endpoints load models from.
+
+    def locate(
+        self, model_name: str, scope: Construct, compression_type: CompressionType | None = None
+    ) -> ModelLocation:
+        """Return where the single-model endpoint ``scope`` loads a model from.
+
+        With ``CompressionType.NONE`` a deployment places the files below the prefix of the bucket.
+
+        Raises:
+            InvalidValueError: the repository has no such model, or its source cannot be stored in that way.
+        """
+        loaded, model = self.catalog.find(model_name)
+        if check_compression_type(loaded, compression_type):
+            return self._files.locate(model_name, loaded, model)
+        location = loaded.locate(model, scope)
+        if not isinstance(loaded, LocalModels):
+            return location
+        decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)
+        return replace(location, read_statements=(*location.read_statements, *decrypt))
+
+    def locate_all(self) -> ModelLocation:
+        """Return the prefix that multi-model endpoints load models from, filled by a custom resource.
+
+        Raises:
+            InvalidValueError: there are no models, models that are not in archives, or archives that a grant
+                for another model would allow.
+        """
+        sync, prefix = self.prefix.sync(), self.prefix
+        return ModelLocation(
+            prefix.url,
+            tuple(read_statements(prefix.bucket, prefix.prefix)),
+            dependencies=() if sync is None else (sync,),
+        )
+
+
+def check_source_models(loaded: LoadedModels, target: Target | None, check: RepositoryCheck) -> list[Finding]:
+    """Check the models of a source for an endpoint, or for all, and return the warnings.
+
+    Raises:
+        RepositoryError: the checks found errors; it has all of them.
+    """
+    if not check.is_enabled:
+        return []
+    found = loaded.check(target)
+    errors = kept_findings(check, found.errors)
+    if errors:
+        raise RepositoryError(loaded.description, errors)
+    return kept_findings(check, found.warnings)

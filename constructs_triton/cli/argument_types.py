@@ -1,0 +1,85 @@
+"""Reads the values of arguments, as argparse's ``type``: numbers, exact decimals, prices and pairs."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TypeVar
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit
+from constructs_triton.planning.csv_table import parse_measured_type
+from constructs_triton.planning.quantities import read_decimal, read_positive
+
+__all__ = ["decimal_argument", "number", "pair_argument", "price_argument", "whole_number"]
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_ANY = RangeLimit(None, None)
+NumberT = TypeVar("NumberT", int, float)
+
+
+def whole_number(limit: RangeLimit = _ANY) -> Callable[[str], int]:
+    """Return what reads a whole number in a range."""
+
+    def read(text: str) -> int:
+        value = int(text) if _WHOLE.fullmatch(text) else None
+        return _in_range("a whole number", text, value, limit)
+
+    return read
+
+
+def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
+    """Return what reads a finite number in a range."""
+
+    def read(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        return _in_range("a number", text, value if math.isfinite(value) else None, limit)
+
+    return read
+
+
+def _in_range(what: str, text: str, value: NumberT | None, limit: RangeLimit) -> NumberT:
+    lowest = -math.inf if limit.minimum is None else limit.minimum
+    highest = math.inf if limit.maximum is None else limit.maximum
+    if value is None or not lowest <= value <= highest:
+        bounds = f", {limit}" if str(limit) else ""
+        raise argparse.ArgumentTypeError(f"must be {what}{bounds}, got {text!r}")
+    return value
+
+
+def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
+    """Return what reads two strings with an equals sign between them; ``form`` is for example NAME=PATH."""
+
+    def read(text: str) -> tuple[str, str]:
+        name, _, value = text.partition("=")
+        if not (name and value):
+            raise argparse.ArgumentTypeError(
+                f"must have the form {form}, got {text!r}; write for example {example}"
+            )
+        return name, value
+
+    return read
+
+
+def decimal_argument(text: str) -> Decimal:
+    """Read a number exactly."""
+    try:
+        return read_decimal("", text)
+    except InvalidValueError as error:
+        # argparse puts the option's name before the message.
+        raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from None
+
+
+def price_argument(text: str) -> tuple[str, Decimal]:
+    """Read ``TYPE=PRICE``."""
+    name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
+    try:
+        return parse_measured_type("instance type", name), read_positive(name, price)
+    except InvalidValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None

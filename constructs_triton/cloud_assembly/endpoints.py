@@ -1,0 +1,211 @@
+"""The endpoints of a stack: from each endpoint to its configuration, its models and their containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.cloud_assembly.intrinsics import number_of, text_of
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.custom_resource_handlers.model_sync.properties import SyncProperties
+from constructs_triton.errors import TemplateError
+
+__all__ = [
+    "DeclaredComponent",
+    "DeclaredContainer",
+    "DeclaredEndpoint",
+    "DeclaredVariant",
+    "declared_endpoints",
+    "endpoint_names",
+    "hosts_components",
+    "model_syncs",
+]
+
+_ENDPOINT, _CONFIG = "AWS::SageMaker::Endpoint", "AWS::SageMaker::EndpointConfig"
+_MODEL, _COMPONENT = "AWS::SageMaker::Model", "AWS::SageMaker::InferenceComponent"
+_STARTUP_TIMEOUT = "ContainerStartupHealthCheckTimeoutInSeconds"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredContainer:
+    """The container of a model or of an inference component, whose logical ID is then ``model``.
+
+    ``archive_url`` is the URL of an archive, or the prefix of those of a multi-model container. ``files_url``
+    is the prefix of an uncompressed model.
+    """
+
+    model: str
+    image: str
+    environment: Mapping[str, str]
+    archive_url: str | None
+    files_url: str | None
+    is_multi_model: bool
+    model_cache_setting: str
+    is_isolated: bool
+
+    @classmethod
+    def of(cls, model: str, properties: Mapping[str, Any], *, is_isolated: bool = False) -> DeclaredContainer:
+        """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
+        source = properties.get("ModelDataSource", {}).get("S3DataSource", {})
+        compression, url = source.get("CompressionType"), source.get("S3Uri")
+        return cls(
+            model=model,
+            image=str(properties.get("Image", "")),
+            environment={name: text_of(each) for name, each in properties.get("Environment", {}).items()},
+            archive_url=properties.get("ModelDataUrl") or (url if compression == "Gzip" else None),
+            files_url=url if (compression, source.get("S3DataType")) == ("None", "S3Prefix") else None,
+            is_multi_model=properties.get("Mode") == "MultiModel",
+            model_cache_setting=properties.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
+            is_isolated=is_isolated,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredVariant:
+    """A production or shadow variant. Without ``model_name`` inference components run on it."""
+
+    name: str
+    model_name: str | None
+    weight: float
+    instance_type: str | None
+    startup_timeout_seconds: int | None
+    containers: Sequence[DeclaredContainer]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredComponent:
+    """An inference component of an endpoint. Of several specifications it has the first."""
+
+    logical_id: str
+    name: str
+    variant_name: str
+    startup_timeout_seconds: int | None
+    specification: Mapping[str, Any]
+    containers: Sequence[DeclaredContainer]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEndpoint:
+    """An endpoint. ``name`` is its ``EndpointName``, or its logical ID; ``config`` is its configuration."""
+
+    logical_id: str
+    name: str
+    config: Mapping[str, Any]
+    variants: Sequence[DeclaredVariant] = ()
+    shadow_variants: Sequence[DeclaredVariant] = ()
+    components: Sequence[DeclaredComponent] = ()
+
+    @property
+    def containers(self) -> list[DeclaredContainer]:
+        """The containers of all production variants and inference components."""
+        of_variants = (each for variant in self.variants for each in variant.containers)
+        return [*of_variants, *(each for component in self.components for each in component.containers)]
+
+
+def endpoint_names(stack: SynthesizedStack) -> dict[str, str]:
+    """Return the names of the endpoints of a stack by logical ID."""
+    return {logical_id: stack.name_of(logical_id) for logical_id in stack.created(_ENDPOINT)}
+
+
+def declared_endpoints(
+    stack: SynthesizedStack, name: str | None = None, *, is_complete: bool
+) -> Iterator[DeclaredEndpoint]:
+    """Yield the endpoints of a stack, or only those with a name.
+
+    With ``is_complete``, what an endpoint needs must be in the stack and known before a deployment.
+    Otherwise values that are known only at deployment are as declared, and other stacks may have the rest.
+    """
+    reader = _Reader(stack, is_complete)
+    for logical_id, each in endpoint_names(stack).items():
+        if name in (None, each):
+            yield reader.endpoint(logical_id, each)
+
+
+def hosts_components(variants: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the variants of a configuration have no models of their own."""
+    return bool(variants) and not any("ModelName" in variant for variant in variants)
+
+
+def model_syncs(
+    stack: SynthesizedStack, resource_type: str, url: str
+) -> Iterator[tuple[str, SyncProperties]]:
+    """Yield the custom resources that place models below a prefix of S3, by logical ID."""
+    for logical_id in stack.created(resource_type):
+        sync = SyncProperties.from_cloudformation(stack.known_properties(logical_id))
+        if f"{sync.model_data_url}{sync.folder}" == url:
+            yield logical_id, sync
+
+
+@dataclass(frozen=True)
+class _Reader:
+    stack: SynthesizedStack
+    is_complete: bool
+
+    def endpoint(self, logical_id: str, name: str) -> DeclaredEndpoint:
+        config_name = self._properties(logical_id).get("EndpointConfigName")
+        config = self._named(_CONFIG, config_name, logical_id)
+        variants = config.get("ProductionVariants", [])
+        return DeclaredEndpoint(
+            logical_id,
+            name,
+            config,
+            [self._variant(each) for each in variants],
+            [self._variant(each) for each in config.get("ShadowProductionVariants", [])],
+            list(self._components(name, config)) if hosts_components(variants) else [],
+        )
+
+    def _variant(self, variant: Mapping[str, Any]) -> DeclaredVariant:
+        name, model = str(variant.get("VariantName")), variant.get("ModelName")
+        return DeclaredVariant(
+            name=name,
+            model_name=model,
+            weight=number_of(variant.get("InitialVariantWeight", 1)),
+            instance_type=variant.get("InstanceType"),
+            startup_timeout_seconds=number_of(variant.get(_STARTUP_TIMEOUT)),
+            containers=[] if model is None else self._containers(model, name),
+        )
+
+    def _components(self, endpoint: str, config: Mapping[str, Any]) -> Iterator[DeclaredComponent]:
+        for logical_id in self.stack.created(_COMPONENT):
+            properties = self._properties(logical_id)
+            if properties.get("EndpointName") != endpoint:
+                continue
+            specification = properties.get("Specification") or properties.get("Specifications", [{}])[0]
+            isolated = _is_isolated(config)
+            if "ModelName" in specification:
+                containers = self._containers(specification["ModelName"], logical_id, isolated)
+            else:
+                given = specification.get("Container", {})
+                container = {**given, "ModelDataUrl": given.get("ArtifactUrl")}
+                containers = [DeclaredContainer.of(logical_id, container, is_isolated=isolated)]
+            variant = properties.get("VariantName") or config["ProductionVariants"][0]["VariantName"]
+            timeout = number_of(specification.get("StartupParameters", {}).get(_STARTUP_TIMEOUT))
+            name = self.stack.name_of(logical_id)
+            yield DeclaredComponent(logical_id, name, variant, timeout, specification, containers)
+
+    def _containers(self, model: str, wanted_by: str, is_isolated: bool = False) -> list[DeclaredContainer]:
+        properties = self._named(_MODEL, model, wanted_by)
+        isolated = is_isolated or _is_isolated(properties)
+        primary = properties.get("PrimaryContainer")
+        given = properties.get("Containers", [{}]) if primary is None else [primary]
+        return [DeclaredContainer.of(model, each, is_isolated=isolated) for each in given]
+
+    def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any]:
+        for logical_id in self.stack.created(resource_type):
+            if self.stack.name_of(logical_id) == name:
+                return self._properties(logical_id)
+        if not self.is_complete:
+            return {}
+        raise TemplateError(
+            f"{self.stack.name}/{wanted_by}: no {resource_type} of this stack has the name {name!r}; "
+            "define the endpoint, its configuration and its models in the same stack"
+        )
+
+    def _properties(self, logical_id: str) -> dict[str, Any]:
+        read = self.stack.properties if self.is_complete else self.stack.known_properties
+        return read(logical_id)
+
+
+def _is_isolated(properties: Mapping[str, Any]) -> bool:
+    return text_of(properties.get("EnableNetworkIsolation", False)) == "true"

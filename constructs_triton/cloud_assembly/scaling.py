@@ -1,0 +1,69 @@
+"""What scales the variants and inference components of a stack: targets, policies and their alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+
+__all__ = ["DeclaredPolicy", "DeclaredTarget", "scalable_targets", "scaling_policies"]
+
+_TARGET, _POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
+_ALARM = "AWS::CloudWatch::Alarm"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTarget:
+    """A scalable target."""
+
+    logical_id: str
+    properties: Mapping[str, Any]
+
+    @property
+    def resource_id(self) -> str:
+        """What it scales, such as ``endpoint/digits/variant/AllTraffic``."""
+        return str(self.properties.get("ResourceId", self.logical_id))
+
+    @property
+    def scaled_name(self) -> str:
+        """The name of the variant or of the inference component."""
+        return self.resource_id.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredPolicy:
+    """A scaling policy. ``alarms`` are the properties of the alarms that start it."""
+
+    logical_id: str
+    properties: Mapping[str, Any]
+    target: DeclaredTarget
+    alarms: Sequence[Mapping[str, Any]]
+
+    @property
+    def tracking(self) -> Mapping[str, Any] | None:
+        """The configuration of a target tracking policy."""
+        found: Mapping[str, Any] | None = self.properties.get("TargetTrackingScalingPolicyConfiguration")
+        return found
+
+
+def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
+    """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
+    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(_TARGET)]
+
+
+def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
+    """Return the scaling policies of a stack; values that only a deployment decides are as declared."""
+    targets = {each.logical_id: each for each in scalable_targets(stack)}
+    alarms = [stack.known_properties(each) for each in stack.created(_ALARM)]
+    policies = {each: stack.known_properties(each) for each in stack.created(_POLICY)}
+    return [
+        DeclaredPolicy(
+            logical_id,
+            policy,
+            targets.get(str(policy.get("ScalingTargetId"))) or DeclaredTarget(logical_id, policy),
+            [alarm for alarm in alarms if logical_id in alarm.get("AlarmActions", ())],
+        )
+        for logical_id, policy in policies.items()
+    ]

@@ -1,0 +1,140 @@
+"""A CloudFormation template as data: its sections, its resources, and what refers to what."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+from constructs_triton.errors import TemplateError
+
+__all__ = ["SUBSTITUTION", "Resource", "Template", "read_json_object", "references"]
+
+SUBSTITUTION = re.compile(r"\$\{(!?)([^}]*)\}")
+"""A name in ``Fn::Sub``. With the exclamation mark it is a literal."""
+
+_HINT = "pass a template that `npx cdk synth` wrote, such as cdk.out/Shop.template.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """One resource as declared, with its intrinsic functions."""
+
+    logical_id: str
+    type: str
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    condition: str | None = None
+    deletion_policy: str = "Delete"
+    update_replace_policy: str = "Delete"
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_declaration(cls, logical_id: str, declaration: Mapping[str, Any]) -> Resource:
+        """Read a member of a template's ``Resources``."""
+        if "Type" not in declaration:
+            raise TemplateError(f"Resources.{logical_id}: every resource must have a Type; add it")
+        given = declaration.get("DependsOn", [])
+        return cls(
+            logical_id=logical_id,
+            type=declaration["Type"],
+            properties=declaration.get("Properties") or {},
+            depends_on=tuple([given] if isinstance(given, str) else given),
+            condition=declaration.get("Condition"),
+            deletion_policy=declaration.get("DeletionPolicy", "Delete"),
+            update_replace_policy=declaration.get("UpdateReplacePolicy", "Delete"),
+            metadata=declaration.get("Metadata") or {},
+        )
+
+    @property
+    def references(self) -> set[str]:
+        """The logical IDs and parameters that this resource refers to or depends on."""
+        return references(self.properties) | set(self.depends_on)
+
+
+class Template:
+    """A template. ``body`` is its JSON."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self.body = body
+        self.parameters: Mapping[str, Mapping[str, Any]] = body.get("Parameters", {})
+        self.rules: Mapping[str, Any] = body.get("Rules", {})
+        self.mappings: Mapping[str, Any] = body.get("Mappings", {})
+        self.conditions: Mapping[str, Any] = body.get("Conditions", {})
+        self.outputs: Mapping[str, Any] = body.get("Outputs", {})
+        self.resources = {
+            name: Resource.from_declaration(name, each) for name, each in body.get("Resources", {}).items()
+        }
+
+    @classmethod
+    def read(cls, path: Path) -> Template:
+        """Read a template that ``cdk synth`` wrote."""
+        return cls(read_json_object(path, _HINT))
+
+    def resources_of_type(self, *types: str) -> dict[str, Resource]:
+        """Return the resources of these CloudFormation types by logical ID."""
+        return {name: each for name, each in self.resources.items() if each.type in types}
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """Logical IDs, each after those that it depends on, otherwise in the declared order."""
+        sorter: TopologicalSorter[str] = TopologicalSorter()
+        for name, resource in self.resources.items():
+            sorter.add(name, *sorted(resource.references & self.resources.keys()))
+        try:
+            return tuple(sorter.static_order())
+        except CycleError as error:
+            raise TemplateError(
+                f"Circular dependency between resources: {error.args[1]}; remove a reference or DependsOn"
+            ) from None
+
+
+def read_json_object(path: Path, hint: str) -> dict[str, Any]:
+    """Read a JSON file with one object. ``hint`` is what to do if that fails."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise TemplateError(f"{path}: does not exist; {hint}") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise TemplateError(f"{path}: cannot be read as JSON ({error}); {hint}") from error
+    if not isinstance(found, dict):
+        raise TemplateError(f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}")
+    return found
+
+
+def references(value: Any) -> set[str]:
+    """Return the names in ``Ref``, ``Fn::GetAtt`` and ``Fn::Sub``, without pseudo parameters."""
+    return {name for name in _references(value) if not name.startswith("AWS::")}
+
+
+def _references(value: Any) -> Iterator[str]:
+    match value:
+        case {"Ref": str(name)} if len(value) == 1:
+            yield name
+        case {"Fn::GetAtt": str(target)} if len(value) == 1:
+            yield target.split(".")[0]
+        case {"Fn::GetAtt": [str(name), _]} if len(value) == 1:
+            yield name
+        case {"Fn::Sub": str(text)} if len(value) == 1:
+            yield from _substituted(text, {})
+        case {"Fn::Sub": [str(text), dict(variables)]} if len(value) == 1:
+            yield from _references(variables)
+            yield from _substituted(text, variables)
+        case dict():
+            for each in value.values():
+                yield from _references(each)
+        case list():
+            for each in value:
+                yield from _references(each)
+
+
+def _substituted(text: str, variables: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names in the text of ``Fn::Sub`` that are not variables of its own."""
+    for literal, name in SUBSTITUTION.findall(text):
+        if not literal and name not in variables:
+            yield name.split(".")[0]

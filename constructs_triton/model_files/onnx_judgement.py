@@ -1,0 +1,117 @@
+"""Judges an ONNX model with the ``onnx`` package: its operators, types and output shapes.
+
+It runs in a process with limits, because the package's C++ code may take any time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+
+__all__ = ["judge"]
+
+Shape = tuple[int, ...] | None
+_LONGEST_REASON = 300
+# These contain graphs, which the check of one operator does not know the names of.
+_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+
+
+def judge(content: bytes) -> bytes:
+    """Return JSON with ``shapes`` (the dims of each output), ``fault`` and ``not_checked``; two are null.
+
+    Raises:
+        MemoryError: the package needs more memory than there is.
+    """
+    shapes = fault = reason = None
+    try:
+        shapes, fault, reason = _judged(onnx.load_model_from_string(content))
+    except MemoryError:
+        raise
+    except Exception as error:  # the package and its C++ code raise errors of many types
+        reason = " ".join(str(error).split())[:_LONGEST_REASON]
+    return json.dumps({"shapes": shapes, "fault": fault, "not_checked": reason}).encode()
+
+
+def _judged(model: Any) -> tuple[dict[str, Shape] | None, str | None, str | None]:
+    if _is_newer(model):
+        return None, None, f"the installed onnx {onnx.__version__} is older than the model; upgrade it"
+    fault = _invalid_operator(model)
+    return (None, fault, None) if fault else (*_inferred(model), None)
+
+
+def _is_newer(model: Any) -> bool:
+    known: dict[str, int] = {}
+    for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP:
+        known[domain] = max(version, known.get(domain, 0))
+    known[""] = known["ai.onnx"]
+    return any(each.version > known.get(each.domain, each.version) for each in model.opset_import)
+
+
+# Operators and types.
+
+
+def _invalid_operator(model: Any) -> str | None:
+    """Return why an operator of the model is not valid, or ``None``."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = model.ir_version or onnx.IR_VERSION_2017_11_3
+    context.opset_imports = {each.domain: each.version for each in model.opset_import}
+    for node in _nodes_to_check(model):
+        try:
+            onnx.checker.check_node(node, context)
+        except onnx.checker.ValidationError as error:
+            return str(error).split("\n", 1)[0]
+    return None
+
+
+def _nodes_to_check(model: Any) -> Iterator[Any]:
+    """Yield the operators that the package knows; the runtime has further ones in the same domains."""
+    functions = {(each.domain, each.name) for each in model.functions}
+    imported = {each.domain for each in model.opset_import}
+    for node in model.graph.node:
+        is_known = node.domain in _STANDARD_DOMAINS & imported and node.op_type not in _WITH_GRAPHS
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        if is_known and (node.domain, node.op_type) not in functions and onnx.defs.has(node.op_type, domain):
+            yield node
+
+
+# Shapes.
+
+
+def _inferred(model: Any) -> tuple[dict[str, Shape] | None, str | None]:
+    """Infer the shapes; a type that an operator does not allow is a fault."""
+    declared = {each.name: _shape(each) for each in model.graph.output}
+    for each in model.graph.output:
+        each.type.tensor_type.ClearField("shape")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, data_prop=True)
+    except onnx.shape_inference.InferenceError as error:
+        return None, " ".join(str(error).split())[:_LONGEST_REASON]
+    return {each.name: _merged(declared[each.name], _shape(each)) for each in inferred.graph.output}, None
+
+
+def _shape(value: Any) -> Shape:
+    if not value.type.tensor_type.HasField("shape"):
+        return None
+    dims = value.type.tensor_type.shape.dim
+    return tuple(max(each.dim_value, -1) if each.HasField("dim_value") else -1 for each in dims)
+
+
+def _merged(declared: Shape, inferred: Shape) -> Shape:
+    """Combine two shapes as the runtime does; a contradiction gives -1, or ``None`` for the rank."""
+    if declared is None or inferred is None:
+        return inferred if declared is None else declared
+    if len(declared) != len(inferred):
+        return None
+    return tuple(_merged_size(*sizes) for sizes in zip(declared, inferred, strict=True))
+
+
+def _merged_size(declared: int, inferred: int) -> int:
+    if inferred in (declared, -1):
+        return declared
+    return inferred if declared == -1 else -1

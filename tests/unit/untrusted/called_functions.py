@@ -1,0 +1,26 @@
+"""What the bounded process of the tests calls."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+def reverse(content: bytes) -> bytes:
+    """Return the bytes in reverse order, and print, which must not damage the answer."""
+    os.write(1, b"printed by the function")
+    return content[::-1]
+
+
+def act(content: bytes) -> bytes:
+    """Do what the request names: loop, allocate, crash, or answer with the process's id."""
+    match content:
+        case b"loop":
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                pass
+        case b"allocate":
+            return bytes(len([bytearray(1 << 20) for _ in range(1 << 12)]))
+        case b"crash":
+            os.abort()
+    return str(os.getpid()).encode()
