@@ -39,7 +39,7 @@ def pages() -> str:
 
 def members(cls: type) -> Iterator[str]:
     """Yield the public members that the classes of this package define, without constructor parameters."""
-    given = inspect.signature(cls.__init__).parameters
+    given = inspect.signature(cls).parameters
     for base in inspect.getmro(cls):
         if base.__module__.startswith("constructs_triton"):
             names = {*vars(base), *getattr(base, "__annotations__", {})}
