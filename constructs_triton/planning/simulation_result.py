@@ -56,7 +56,7 @@ class Spell:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What scaling did with a traffic.
+    """The result of a simulation of scaling on a traffic pattern.
 
     Costs are in the currency of the fleet's ``price_per_hour``, rounded to two digits.
 
