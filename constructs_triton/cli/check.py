@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         action="store_true",
-        help="also load every model in the Triton server of nvidia-pytriton and print its answers",
+        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
     )
 
 
