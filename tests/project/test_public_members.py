@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ def pages() -> str:
     return "\n".join(path.read_text() for path in paths)
 
 
-def members(cls: type) -> Iterator[str]:
+def members(cls: Any) -> Iterator[str]:
     """Yield the public members that the classes of this package define, without constructor parameters."""
     given = inspect.signature(cls).parameters
     for base in inspect.getmro(cls):

@@ -70,7 +70,9 @@ def members_of(value: type) -> Iterator[tuple[str, Any]]:
     """Yield the methods and properties that a class itself defines."""
     for name, member in vars(value).items():
         is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(member)
-        if is_member and not name.startswith("_"):
+        # An abstract member is documented where it is implemented.
+        is_abstract = getattr(member, "__isabstractmethod__", False)
+        if is_member and not is_abstract and not name.startswith("_"):
             yield name, member
 
 
