@@ -18,16 +18,16 @@ __all__ = ["Composition", "CompositionOptions"]
 class CompositionOptions:
     """What the user declares about the models of a repository.
 
-    ``calls`` are the models that a model calls, by the caller. ``serve_alone`` are models that are needed by
+    ``calls`` are the models that a model calls, by the caller. ``also_serve`` are models that are needed by
     others and are served by themselves too.
     """
 
     calls: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    serve_alone: tuple[str, ...] = ()
+    also_serve: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, calls: Mapping[str, Sequence[str]] | None = None, serve_alone: Sequence[str] = ()
+        cls, calls: Mapping[str, Sequence[str]] | None = None, also_serve: Sequence[str] = ()
     ) -> CompositionOptions:
         """Return the options with sequences as tuples.
 
@@ -36,13 +36,13 @@ class CompositionOptions:
         """
         for caller, called in (calls or {}).items():
             _refuse_string(f'calls["{caller}"]', called)
-        _refuse_string("serve_alone", serve_alone)
-        return cls({caller: tuple(called) for caller, called in (calls or {}).items()}, tuple(serve_alone))
+        _refuse_string("also_serve", also_serve)
+        return cls({caller: tuple(called) for caller, called in (calls or {}).items()}, tuple(also_serve))
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is declared."""
-        return not (self.calls or self.serve_alone)
+        return not (self.calls or self.also_serve)
 
     def refuse_unknown(self, models: Iterable[str]) -> None:
         """Check that callers and models to serve alone exist; a check reports called models that do not.
@@ -51,7 +51,7 @@ class CompositionOptions:
             InvalidValueError: there is no such model.
         """
         known = list(models)
-        for keyword, names in (("calls", self.calls), ("serve_alone", self.serve_alone)):
+        for keyword, names in (("calls", self.calls), ("also_serve", self.also_serve)):
             for name in names:
                 if name not in known:
                     hint = did_you_mean(name, known, f"its models are {quoted(known)}")
@@ -93,7 +93,7 @@ class Composition:
             step for name, folder in self._models.items() for step in folder.step_models if step != name
         }
         needed |= {called for caller in self.calls for called in self._called_only(caller)}
-        served = self._options.serve_alone
+        served = self._options.also_serve
         return [name for name in self._models if name not in needed or name in served]
 
     def _called_only(self, name: str) -> Iterator[str]:

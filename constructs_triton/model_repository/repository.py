@@ -62,7 +62,7 @@ class ModelRepository:
         *,
         complete_bytes: int | None = None,
         calls: Mapping[str, Sequence[str]] | None = None,
-        serve_alone: Sequence[str] = (),
+        also_serve: Sequence[str] = (),
         linked_files: Collection[str] = (),
     ) -> ModelRepository:
         """Return the repository of a folder. Nothing below its first level is read yet.
@@ -73,11 +73,11 @@ class ModelRepository:
                 The content of larger model files is not checked. Default: files are complete.
             calls: Models that a Python model calls and whose names its source does not contain as strings, by
                 the caller: ``{"pipeline": ["scale"]}``. Default: none.
-            serve_alone: Models that others need and that are served by themselves too.
+            also_serve: Models that others need and that are served by themselves too.
             linked_files: Real paths of files outside the folder that links in it may lead to.
 
         Raises:
-            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``serve_alone``
+            InvalidValueError: there is no such folder, it cannot be read, or ``calls`` or ``also_serve``
                 contains a model that does not exist.
         """
         try:
@@ -95,7 +95,7 @@ class ModelRepository:
         directories = {entry.name: entry.is_symlink() for entry in entries if _is_directory(entry)}
         has_config = any(entry.name == CONFIG_FILE and not _is_directory(entry) for entry in entries)
         repository = cls(Path(path), directories, has_config, complete_bytes, frozenset(linked_files))
-        repository.compose(CompositionOptions.of(calls, serve_alone))
+        repository.compose(CompositionOptions.of(calls, also_serve))
         return repository
 
     def compose(self, options: CompositionOptions) -> None:

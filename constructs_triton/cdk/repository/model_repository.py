@@ -62,7 +62,7 @@ class TritonModelRepository(PrefixedConstruct):
         Models that a Python model calls (business logic scripting), by the caller:
         ``{"pipeline": ["scale"]}``. They are packed and loaded with the caller. Needed only where
         ``InferenceRequest(model_name=...)`` does not contain the name as a string.
-    ``serve_alone``
+    ``also_serve``
         Models that others need, such as steps of an ensemble, and that get an archive of their own too.
     ``check``
         ``RepositoryCheck.on(acknowledge=[...])`` accepts findings by their codes. ``RepositoryCheck.off()``
@@ -96,7 +96,7 @@ class TritonModelRepository(PrefixedConstruct):
         *,
         source: ModelSource | None = None,
         calls: Mapping[str, Sequence[str]] | None = None,
-        serve_alone: Sequence[str] = (),
+        also_serve: Sequence[str] = (),
         check: RepositoryCheck | None = None,
         bucket: s3.IBucket | None = None,
         prefix: str = DEFAULT_PREFIX,
@@ -120,7 +120,7 @@ class TritonModelRepository(PrefixedConstruct):
             removal_policy=removal_policy,
         ).checked()
         self.repository_check = RepositoryCheck.on() if check is None else check
-        loaded = None if source is None else source.load(CompositionOptions.of(calls, serve_alone))
+        loaded = None if source is None else source.load(CompositionOptions.of(calls, also_serve))
         if isinstance(loaded, ArchivePrefix):
             _refuse_options_of_created_prefix(prefix_options)
         warnings = [] if loaded is None else self._check(loaded, None)

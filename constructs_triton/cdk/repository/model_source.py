@@ -248,9 +248,9 @@ class _Archive(ModelSource):
     path: Path
 
     def load(self, composition: CompositionOptions) -> LoadedModels:
-        if composition.serve_alone:
+        if composition.also_serve:
             raise InvalidValueError(
-                f"serve_alone: an archive is uploaded unchanged, got {self.path}; use from_directory"
+                f"also_serve: an archive is uploaded unchanged, got {self.path}; use from_directory"
             )
         return UploadedArchive.read(self.path, composition)
 
@@ -262,7 +262,7 @@ class _Stored(ModelSource):
     def load(self, composition: CompositionOptions) -> LoadedModels:
         if not composition.is_empty:
             raise InvalidValueError(
-                "calls, serve_alone: the models are not read at synth, got "
+                "calls, also_serve: the models are not read at synth, got "
                 f"{self.models.description}; remove these properties, and set additional_models of "
                 "TritonEnvironment for models that others call"
             )

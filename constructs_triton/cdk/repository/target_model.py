@@ -86,7 +86,7 @@ def check_target_model(name: str, known: Mapping[str, TargetModel], ensembles: S
         step = name.removesuffix(".tar.gz")
         raise InvalidValueError(
             f'target_models: "{step}" is a step inside {quoted(ensembles)} and has no archive of its own; '
-            f'grant {quoted(ensembles)}, or serve the step alone with serve_alone=["{step}"]'
+            f'grant {quoted(ensembles)}, or serve the step by itself too with also_serve=["{step}"]'
         )
     listed = f'its models are {quoted(known)}; grant one of them, or use a pattern with "*"'
     fix = did_you_mean(name, [*known, *known.values()], listed)

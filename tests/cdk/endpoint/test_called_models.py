@@ -119,7 +119,7 @@ def test_calls_can_be_declared(tmp_path: Path) -> None:
 def test_step_can_be_served_alone(tmp_path: Path) -> None:
     """A step gets an archive of its own, a target model and a grant."""
     stack = make_stack()
-    repository = add_repository(stack, write_repository(tmp_path / "models"), serve_alone=["scale"])
+    repository = add_repository(stack, write_repository(tmp_path / "models"), also_serve=["scale"])
     TritonMultiModelEndpoint(stack, "Many", model_repository=repository, instance_type=CPU)
     assert sorted(repository.target_models) == ["other", "pipeline", "scale"]
     assert repository.grant_patterns(["scale"]) == ["scale-????????.tar.gz"]
@@ -131,8 +131,8 @@ def test_models_in_s3_cannot_be_composed(tmp_path: Path) -> None:
     stack = make_stack()
     bucket = s3.Bucket(stack, "Bucket")
     stored = ModelSource.from_bucket(bucket, "a.tar.gz")
-    with pytest.raises(InvalidValueError, match=r"^calls, serve_alone: the models are not read at synth"):
+    with pytest.raises(InvalidValueError, match=r"^calls, also_serve: the models are not read at synth"):
         TritonModelRepository(stack, "Models", source=stored, calls={"a": ["b"]})
     archive = ModelSource.from_archive(tmp_path / "a.tar.gz")
-    with pytest.raises(InvalidValueError, match=r"^serve_alone: an archive is uploaded unchanged"):
-        TritonModelRepository(stack, "Models", source=archive, serve_alone=["b"])
+    with pytest.raises(InvalidValueError, match=r"^also_serve: an archive is uploaded unchanged"):
+        TritonModelRepository(stack, "Models", source=archive, also_serve=["b"])

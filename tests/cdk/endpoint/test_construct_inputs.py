@@ -214,7 +214,7 @@ def test_step_of_an_ensemble_cannot_be_granted(path: Path) -> None:
     caller = iam.Role(stack, "Caller", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
     message = (
         r'"scale" is a step inside "pipeline" and has no archive of its own; grant "pipeline", or '
-        r'serve the step alone with serve_alone=\["scale"\]$'
+        r'serve the step by itself too with also_serve=\["scale"\]$'
     )
     for name in ("scale", "scale.tar.gz"):
         with pytest.raises(InvalidValueError, match=message):

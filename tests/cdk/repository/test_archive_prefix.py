@@ -106,7 +106,7 @@ def test_training_job_may_manage_the_models_and_a_client_read_the_index() -> Non
         ({"target_model_naming": TargetModelNaming.PLAIN}, "^target_model_naming: not supported"),
         ({"prune_after": cdk.Duration.days(2)}, "^prune_after: not supported"),
         ({"removal_policy": cdk.RemovalPolicy.DESTROY}, "^removal_policy: not supported"),
-        ({"serve_alone": ["a"]}, "^calls, serve_alone: the models are not read at synth"),
+        ({"also_serve": ["a"]}, "^calls, also_serve: the models are not read at synth"),
     ],
 )
 def test_properties_of_a_filled_prefix_are_refused(properties: dict[str, Any], message: str) -> None:

@@ -67,7 +67,7 @@ def test_model_can_be_served_alone(tmp_path: Path) -> None:
     """A step of an ensemble gets an archive of its own too."""
     path = make(tmp_path, {"caller": "", "other": ""})
     assert ModelRepository.from_directory(path).top_level_models() == ["both", "other"]
-    repository = ModelRepository.from_directory(path, serve_alone=["caller"])
+    repository = ModelRepository.from_directory(path, also_serve=["caller"])
     assert repository.top_level_models() == ["both", "caller", "other"]
     assert not repository.check(Target(mode="multi-model")).findings
 
@@ -75,10 +75,10 @@ def test_model_can_be_served_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"serve_alone": ["callr"]}, r'^serve_alone: .* got "callr"; did you mean "caller"\?$'),
+        ({"also_serve": ["callr"]}, r'^also_serve: .* got "callr"; did you mean "caller"\?$'),
         ({"calls": {"callr": ["other"]}}, r'^calls: .* got "callr"; did you mean "caller"\?$'),
         ({"calls": {"caller": "other"}}, r'^calls\["caller"\]: must be a list .* write \["other"\]$'),
-        ({"serve_alone": "caller"}, r'^serve_alone: must be a list .* write \["caller"\]$'),
+        ({"also_serve": "caller"}, r'^also_serve: must be a list .* write \["caller"\]$'),
     ],
 )
 def test_unknown_models_are_refused(tmp_path: Path, options: dict[str, object], message: str) -> None:
