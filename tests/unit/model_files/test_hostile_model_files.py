@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from check_twins.torch_and_plan import zipped
 
-from constructs_triton.model_files import ModelFile, describe
+from constructs_triton.model_files import describe
 from constructs_triton.model_files import torchscript as torchscript_reader
+from constructs_triton.model_files.model_file import ModelFile
 
 
 def _described(content: bytes, name: str, folder: Path) -> ModelFile:

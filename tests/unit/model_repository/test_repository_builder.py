@@ -20,7 +20,7 @@ from constructs_triton.model_config import (
     PythonBackend,
     PytorchBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 MODEL_PY = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 DOUBLE = ModelConfig(
