@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_twins.torch_and_plan import torchscript
+from check_examples.torch_and_plan import torchscript
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import (
