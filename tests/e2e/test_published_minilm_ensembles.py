@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from article_calls import article_invocations
 from built_example import BuiltExample
-from check_twins.torch_and_plan import plan
+from check_examples.torch_and_plan import plan
 from example_scripts import PUBLISHED_SYSTEMS, endpoint_calls, run_script
 from local_processes import command_lines_with, folders
 from numpy.typing import NDArray

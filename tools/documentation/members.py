@@ -66,13 +66,12 @@ def type_of(annotation: Any) -> str:
     return text.removesuffix(" | None")
 
 
-def members_of(value: type) -> Iterator[tuple[str, Any]]:
+def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str, Any]]:
     """Yield the methods and properties that a class itself defines."""
     for name, member in vars(value).items():
         is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(member)
-        # An abstract member is documented where it is implemented.
-        is_abstract = getattr(member, "__isabstractmethod__", False)
-        if is_member and not is_abstract and not name.startswith("_"):
+        is_left_out = not with_abstract and getattr(member, "__isabstractmethod__", False)
+        if is_member and not is_left_out and not name.startswith("_"):
             yield name, member
 
 

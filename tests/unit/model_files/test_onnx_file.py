@@ -8,7 +8,7 @@ from pathlib import Path
 
 import onnx
 import pytest
-from check_twins.onnx_models import ModelBytes, model, node, relu, tensor, with_default
+from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
