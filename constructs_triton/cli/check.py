@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,11 +166,7 @@ def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
     """Return the line of a finding with a caret below the column; a long line is cut."""
     if finding.line is None:
         return []
-    try:
-        content = read_regular(root / finding.path).decode("utf-8", "replace")
-    except OSError:
-        return []
-    lines = content.split("\n")
+    lines = _lines(root / finding.path)
     if finding.line > len(lines):
         return []
     text, column = lines[finding.line - 1].rstrip("\r"), (finding.column or 1) - 1
@@ -178,6 +175,15 @@ def _excerpt(finding: Finding, root: Path, paint: _Painter) -> list[str]:
     caret = paint("^", _COLOURS[finding.severity])
     gutter = f"{finding.line:>4} | "
     return [f"{paint(gutter, _DIM)}{shown}", " " * len(gutter) + " " * (column - start) + caret]
+
+
+@lru_cache(maxsize=1)
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; the findings of a file follow each other."""
+    try:
+        return read_regular(path).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
 
 
 def _visible(text: str) -> str:
