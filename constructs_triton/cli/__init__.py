@@ -67,7 +67,7 @@ examples:
 Exit codes: 0 success, 1 errors were found, 2 wrong arguments.
 """
 _CHECK_PATH = "check the path, its permissions and the free space of the disk"
-EXIT_FINE, EXIT_ERRORS, EXIT_INTERRUPTED = 0, 1, 130
+EXIT_FINE, EXIT_ERRORS, EXIT_USAGE, EXIT_INTERRUPTED = 0, 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
