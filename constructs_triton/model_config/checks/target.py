@@ -162,7 +162,7 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
 
     Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by default 16
     MiB, and about 1.25 times the size of its inputs and outputs while it works. All models count that can be
-    loaded at once; a multi-model endpoint loads the models of each archive. When shared memory is full,
+    loaded together; a multi-model endpoint loads the models of each archive. When shared memory is full,
     requests fail.
     """
     memory = context.target.memory_gib
@@ -177,7 +177,7 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
 
 
 def _loaded_at_once(context: RepositoryContext) -> list[str]:
-    """Return the models that can be loaded at once; a model of several archives is loaded several times."""
+    """Return the models that can be loaded together; a model of several archives is loaded several times."""
     if context.target.mode == "single" or not context.archives:
         return sorted(context.loaded)
     return [name for archive in context.archives for name in archive.folders if name in context.models]
