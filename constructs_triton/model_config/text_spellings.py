@@ -88,7 +88,7 @@ _RESPELLED = re.compile(
 def respell(text: str) -> str:
     """Rewrite what only Triton's parser accepts: ``- 1``, a boolean as ``0x1`` or ``01``, and ``"\\377"``.
 
-    The whole file is rewritten at once, because a new attempt for each place would take quadratic time. A
+    The whole file is rewritten in one pass, because a new attempt for each place would take quadratic time. A
     number keeps its value and its place.
     """
     return _RESPELLED.sub(_respelled, text)

@@ -26,7 +26,7 @@ from constructs_triton.cdk.inference_component.component_host import PlacedCompo
 from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.endpoint_checks import check_endpoint, check_environment
-from constructs_triton.cdk.inference_component.fleet import ComponentCopies
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
