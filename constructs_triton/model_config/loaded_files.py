@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from constructs_triton.model_config.backends import Backend
-from constructs_triton.model_config.element_count import count_elements
 from constructs_triton.model_files import describe
 from constructs_triton.model_files.model_file import ModelFile, ModelFormat
 from constructs_triton.model_files.trees import TREE_MODEL_FILES
+from constructs_triton.untrusted.budget import count_elements
 
 __all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from constructs_triton.model_config.element_count import count_elements
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.untrusted.budget import count_elements
 from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []

@@ -16,10 +16,10 @@ from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.facts.versions import is_at_least
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.checks.instances import groups, resolved_kind
-from constructs_triton.model_config.element_count import count_elements
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.untrusted.budget import count_elements
 from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from constructs_triton.findings import Severity
-from constructs_triton.model_config.element_count import count_elements
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.untrusted.budget import count_elements
 
 __all__: list[str] = []
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from constructs_triton.findings import Finding
-from constructs_triton.model_config.element_count import count_elements
 from constructs_triton.model_config.python_source import is_over_budget
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_repository import ModelRepository
+from constructs_triton.untrusted.budget import count_elements
 
 PYTHON = 'backend: "python"\n'
 TENSORS = (
