@@ -74,7 +74,7 @@ def test_function_with_the_client_calls_the_endpoint_of_the_page(
     monkeypatch.syspath_prepend(PROJECT / "assets" / "training")
     from split import encode_png, held_out_images
 
-    (stack,) = blocks("python")
+    stack, _ = blocks("python")
     (tmp_path / "models").symlink_to(PROJECT / "assets" / "model_repositories" / "digits")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
