@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import ArchiveError
+from constructs_triton.model_repository.ignore_patterns import compile_patterns
 from constructs_triton.untrusted.regular_files import read_regular
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CREDENTIAL_PATTERNS", "DEFAULT_PATTERNS", "IGNORE_FILE", "IgnoreRules"]
 
 IGNORE_FILE = ".tritonignore"
+_MAX_BYTES = 16 << 10
 
 DEFAULT_PATTERNS = (
     ".git",
@@ -133,11 +135,7 @@ class IgnoreRules:
 
     @cached_property
     def _spec(self) -> GitIgnoreSpec | None:
-        if not self.lines:
-            return None
-        from pathspec import GitIgnoreSpec
-
-        return GitIgnoreSpec.from_lines(self.lines)
+        return compile_patterns(self.lines) if self.lines else None
 
     def _checked(self, path: Path) -> IgnoreRules:
         """Compile the patterns now, so that an invalid one is reported with its file."""
@@ -152,7 +150,7 @@ class IgnoreRules:
 
 def _read_lines(path: Path) -> tuple[str, ...]:
     try:
-        return tuple(read_regular(path).decode("utf-8").splitlines())
+        return tuple(read_regular(path, _MAX_BYTES).decode("utf-8").splitlines())
     except (OSError, UnicodeDecodeError) as error:
         raise ArchiveError(f"{path}: cannot be read ({error}); save it as a UTF-8 text file") from error
 

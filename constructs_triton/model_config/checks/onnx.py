@@ -107,9 +107,9 @@ def _input_count(config: Any) -> int:
 
 
 def _count_hint(config: Any, names: Sequence[str]) -> str:
-    listed = [each.name for each in config.input]
+    listed, known = dict.fromkeys(each.name for each in config.input), frozenset(names)
     missing = [name for name in names if name not in listed]
-    extra = [name for name in listed if name not in names]
+    extra = [name for name in listed if name not in known]
     if missing and not extra:
         return f"add the input {quoted(missing)}"
     if extra and not missing:
@@ -139,8 +139,9 @@ def output_name(model: ModelUnderCheck) -> Iterator[Problem]:
 
 
 def _unexpected(config: Any, field: str, names: Sequence[str]) -> Iterator[Problem]:
+    known = frozenset(names)
     for index, each in enumerate(getattr(config, field)):
-        if each.name and each.name not in names:
+        if each.name and each.name not in known:
             message = f'unexpected inference {field} "{each.name}", allowed {field}s are: {quoted(names)}'
             hint = did_you_mean(each.name, names, f"write one of {quoted(names)}")
             yield Problem(message, (field, index, "name"), hint)

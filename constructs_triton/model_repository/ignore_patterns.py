@@ -1,0 +1,65 @@
+"""Compiles the patterns of a ``.tritonignore`` so that a match takes linear time.
+
+``pathspec`` translates a pattern to a regular expression. Several ``*`` in one name would take exponential
+time where it does not match: ``*a*a*a*ab`` takes seconds for one file. Text between two ``*`` can be taken
+where it is found first, so the expression need not go back to it.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+__all__ = ["compile_patterns"]
+
+_STAR = "[^/]*"
+_TOKEN = re.compile(r"\\.|\[\^/\]\*|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+_STRUCTURE = frozenset("()/|$+")
+_ANY_FOLDERS, _MOST_ANY_FOLDERS = ".+", 2
+
+
+def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
+    """Return the patterns, as ``pathspec`` understands them.
+
+    Raises:
+        ValueError: a pattern is not valid, or has more than two ``**``.
+    """
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import takes longer than packing a small model
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of re, about "[[]"
+        try:
+            spec = GitIgnoreSpec.from_lines(lines)
+        except re.error as error:
+            raise ValueError(str(error)) from error
+    for pattern in spec.patterns:
+        regex = getattr(pattern, "regex", None)
+        if regex is None:
+            continue
+        if regex.pattern.count(_ANY_FOLDERS) > _MOST_ANY_FOLDERS:
+            raise ValueError(f"more than {_MOST_ANY_FOLDERS} ** in a pattern")
+        if regex.pattern.count(_STAR) > 1:
+            pattern.regex = re.compile("".join(_without_backtracking(regex.pattern)))
+    return spec
+
+
+def _without_backtracking(regex: str) -> Iterator[str]:
+    star, text = "", ""
+    for token in _TOKEN.findall(regex):
+        if token == _STAR and star:
+            yield f"(?>{star}?{text})"
+            text = ""
+        elif token == _STAR:
+            yield text
+            star, text = token, ""
+        elif token in _STRUCTURE:
+            yield f"{star}{text}{token}"
+            star, text = "", ""
+        else:
+            text += token
+    yield f"{star}{text}"
