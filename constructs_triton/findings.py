@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from constructs_triton_client.visible_text import visible
+
 __all__ = ["Finding", "Severity", "format_findings"]
 
 
@@ -58,11 +60,11 @@ class Finding:
     def one_line(self) -> str:
         """``location: message; hint``, for a place that shows the code itself, such as an annotation."""
         text = f"{self.location}: {self.message}"
-        return f"{text}; {self.hint}" if self.hint else text
+        return visible(f"{text}; {self.hint}" if self.hint else text)
 
     def __str__(self) -> str:
-        text = f"{self.location}: {self.severity}[{self.code}]: {self.message}"
-        return f"{text}\n    hint: {self.hint}" if self.hint else text
+        text = visible(f"{self.location}: {self.severity}[{self.code}]: {self.message}")
+        return f"{text}\n    hint: {visible(self.hint)}" if self.hint else text
 
     def to_dict(self) -> dict[str, str | int | None]:
         """Return the finding as values that JSON can hold."""

@@ -20,6 +20,8 @@ constructs-triton raises the same classes and adds its own.
 
 from __future__ import annotations
 
+from constructs_triton_client.visible_text import visible_lines
+
 __all__ = [
     "CodecError",
     "ConstructsTritonError",
@@ -36,7 +38,14 @@ __all__ = [
 
 
 class ConstructsTritonError(Exception):
-    """Base class of every error that this library raises deliberately."""
+    """Base class of every error that this library raises deliberately.
+
+    Its text shows control characters as escapes, because messages quote files, names and servers, and Python
+    prints them to a terminal or a CI log.
+    """
+
+    def __str__(self) -> str:
+        return visible_lines(super().__str__())
 
 
 class InvalidValueError(ConstructsTritonError, ValueError):

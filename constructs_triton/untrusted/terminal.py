@@ -1,0 +1,107 @@
+"""Prints lines that may contain text of files, names and servers.
+
+All output of the command line goes through this module. Each string that is passed is one line. A line break
+or an escape sequence inside it is shown and not sent, so a file name can neither move the cursor nor forge a
+line of the output or a command for a CI service.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+from constructs_triton_client.visible_text import visible
+
+__all__ = ["Line", "print_error", "print_json", "print_lines", "print_note", "print_table"]
+
+Line = str | Sequence[str | tuple[str, str]]
+"""A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
+ECMA-48's "select graphic rendition", such as ``"1"`` for bold, ``"2"`` for dim and ``"1;31"`` for bold red."""
+
+# A pipe has no width, and a name that is wrapped could not be copied.
+_PIPE_WIDTH = 200
+
+
+def print_lines(*lines: Line) -> None:
+    """Print each line on standard output."""
+    _print(sys.stdout, lines)
+
+
+def print_note(*lines: Line) -> None:
+    """Print each line on standard error, where it does not mix with a result that another program reads."""
+    _print(sys.stderr, lines)
+
+
+def print_error(message: object) -> None:
+    """Print ``error: message`` on standard error. Further lines of the message are indented."""
+    first, *others = str(message).split("\n")
+    print_note(f"error: {first}", *(f"  {line}" for line in others))
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print a value as JSON, in ASCII, on standard output."""
+    sys.stdout.write(json.dumps(value, indent=indent) + "\n")
+    sys.stdout.flush()
+
+
+def print_table(
+    columns: Iterable[str | tuple[str, str]],
+    rows: Iterable[Iterable[object]],
+    *,
+    title: str = "",
+    highlighted: int | None = None,
+    width: int | None = None,
+) -> None:
+    """Print a table on standard output; long cells are wrapped.
+
+    Args:
+        columns: Headings of columns. A tuple also has the justification, ``"left"`` (default) or ``"right"``.
+        rows: Cells of each row.
+        title: Title above the table.
+        highlighted: Index of a row that is shown in bold green.
+        width: Columns of the terminal. Default: the terminal's, or 200 in a pipe.
+    """
+    # rich takes 50 ms to import, which --help and --json need not pay.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=visible(title) or None, box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        heading, justify = (column, "left") if isinstance(column, str) else column
+        table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")
+    for index, cells in enumerate(rows):
+        shown = (Text(visible(str(cell))) for cell in cells)
+        table.add_row(*shown, style="bold green" if index == highlighted else None)
+    if width is None and not sys.stdout.isatty():
+        width = _PIPE_WIDTH
+    Console(width=width, highlight=False, markup=False).print(table)
+
+
+def _print(stream: TextIO, lines: Iterable[Line]) -> None:
+    has_colours = stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    text = "".join(f"{_line(line, has_colours)}\n" for line in lines)
+    # A terminal or a log that is not UTF-8 gets escapes in place of an exception.
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    stream.flush()
+
+
+def _line(line: Line, has_colours: bool) -> str:
+    if isinstance(line, str):
+        return visible(line)
+    pieces = [(piece, "") if isinstance(piece, str) else piece for piece in line]
+    plain = visible("".join(text for text, _ in pieces))
+    if not has_colours:
+        return plain
+    shown = [visible(text) for text, _ in pieces]
+    # The command of a CI service may begin in one piece and end in the next.
+    if "".join(shown) != plain:
+        return plain
+    return "".join(
+        f"\x1b[{style}m{text}\x1b[0m" if style else text
+        for text, (_, style) in zip(shown, pieces, strict=True)
+    )
