@@ -17,7 +17,6 @@ from constructs_triton_client.errors import (
     ModelOutOfMemoryError,
     NoCapacityError,
 )
-from constructs_triton_client.spelling import escape_surrogates
 
 __all__ = ["MAXIMUM_PARSED_BYTES", "build_invocation_error", "read_model_message"]
 
@@ -44,8 +43,14 @@ _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
 MAXIMUM_PARSED_BYTES = 65536
 _LISTEN_HINT = "check the address, and that a server listens there"
+# Errors of botocore, urllib3 and Python in responses that do not follow their protocol.
+_BROKEN = {
+    *("ChecksumMismatch", "IncompleteReadError", "InvalidChunkLength", "InvalidHeader", "ProtocolError"),
+    *("RecursionError", "ResponseParserError", "ResponseStreamingError", "UnicodeDecodeError"),
+}
 # The names that botocore and urllib3 give to requests that never reached the service.
 _HINTS_BY_CODE = {
+    **dict.fromkeys(_BROKEN, "the response is corrupt or incomplete, so send the request again"),
     "ConnectTimeoutError": "check the address, and that it can be reached from this machine",
     "EndpointConnectionError": _LISTEN_HINT,
     "InvalidRegionError": "set region_name to a Region such as us-east-1",
@@ -73,7 +78,7 @@ def build_invocation_error(
     ``model_message`` may be any value of JSON, and is kept as a string.
     """
     if model_message is not None:
-        model_message = escape_surrogates(model_message)
+        model_message = str(model_message)
     error_class, hint = _classify(code, status, model_message or "")
     got = f"status {status}" if status else code or "no response"
     message = f"endpoint {endpoint}: {what}, got {got}"
