@@ -22,6 +22,8 @@ from constructs_triton.model_repository.archive_inspection import inspect_archiv
 from constructs_triton.model_repository.archive_outline import outline_archive
 from constructs_triton.untrusted.tar_reader import UnpackLimits
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 CONFIG = b'backend: "onnxruntime"\n'
 FILES = {"net/config.pbtxt": CONFIG, "net/1/model.onnx": bytes(3000)}
 
