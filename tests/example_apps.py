@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import runpy
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,10 +12,10 @@ from typing import Any
 
 import aws_cdk as cdk
 import cdk_nag
+from programs import PROJECT, RulePacks, synthesize_app
 
 from constructs_triton.testing import stable_template
 
-PROJECT = Path(__file__).resolve().parents[1]
 EXAMPLES = PROJECT / "examples"
 CAPABILITIES = sorted(path.parent.name for path in EXAMPLES.glob("*/app.py"))
 SECURE = ("inference_components", "kms", "vpc_isolation")
@@ -86,35 +84,12 @@ def _without_imports(value: Any, exports: Mapping[str, Any]) -> Any:
     return value
 
 
-def run_app(name: str, directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]] = ()) -> cdk.App:
+def run_app(name: str, directory: Path, rule_packs: RulePacks = ()) -> cdk.App:
     """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
-    with _apps_in(directory, rule_packs) as made:
-        runpy.run_path(str(EXAMPLES / name / "app.py"), run_name="__main__")
-    (app,) = made
-    return app
+    return synthesize_app(EXAMPLES / name / "app.py", directory, rule_packs=rule_packs)
 
 
 def read_validation(directory: Path) -> dict[str, Any]:
     """Read the CDK's validation report from ``directory``."""
     report: dict[str, Any] = json.loads((directory / "validation-report.json").read_text())
     return report
-
-
-@contextmanager
-def _apps_in(directory: Path, rule_packs: Sequence[Callable[[cdk.App], Any]]) -> Iterator[list[cdk.App]]:
-    """Patch ``cdk.App`` to use the project's settings, which the CDK reads only when the process starts."""
-    make: Callable[..., cdk.App] = cdk.App
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    made: list[cdk.App] = []
-
-    def make_app() -> cdk.App:
-        app = make(outdir=str(directory), context=context)
-        cdk.Validations.of(app).add_plugins(*(pack(app) for pack in rule_packs))
-        made.append(app)
-        return app
-
-    cdk.App = make_app  # type: ignore[assignment,misc] # a function in place of the class, for one example
-    try:
-        yield made
-    finally:
-        cdk.App = make  # type: ignore[assignment,misc] # the class again

@@ -11,14 +11,23 @@ from typing import TypeVar
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.limits import RangeLimit
+from constructs_triton.facts.versions import parse_version
 from constructs_triton.planning.csv_table import parse_measured_type
 from constructs_triton.planning.quantities import read_decimal, read_positive
 
-__all__ = ["decimal_argument", "number", "pair_argument", "price_argument", "whole_number"]
+__all__ = [
+    "decimal_argument",
+    "number",
+    "pair_argument",
+    "price_argument",
+    "version_argument",
+    "whole_number",
+]
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _ANY = RangeLimit(None, None)
 NumberT = TypeVar("NumberT", int, float)
+ValueT = TypeVar("ValueT")
 
 
 def whole_number(limit: RangeLimit = _ANY) -> Callable[[str], int]:
@@ -67,19 +76,32 @@ def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
-def decimal_argument(text: str) -> Decimal:
-    """Read a number exactly."""
-    try:
-        return read_decimal("", text)
-    except InvalidValueError as error:
-        # argparse puts the option's name before the message.
-        raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from None
+def _reader(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:
+    """Return argparse's ``type`` of a function that takes the name of a place and a string."""
+
+    def without_place(text: str) -> ValueT:
+        try:
+            return read("", text)
+        except InvalidValueError as error:
+            # argparse puts the option's name before the message.
+            raise argparse.ArgumentTypeError(str(error).removeprefix(": ")) from None
+
+    return without_place
 
 
-def price_argument(text: str) -> tuple[str, Decimal]:
-    """Read ``TYPE=PRICE``."""
+def _price(_place: str, text: str) -> tuple[str, Decimal]:
     name, price = pair_argument("TYPE=PRICE", "ml.g5.xlarge=1.41")(text)
-    try:
-        return parse_measured_type("instance type", name), read_positive(name, price)
-    except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    return parse_measured_type("instance type", name), read_positive(name, price)
+
+
+def _version(place: str, text: str) -> str:
+    parse_version(text, place)
+    return text
+
+
+#: Reads a number exactly.
+decimal_argument = _reader(read_decimal)
+#: Reads ``TYPE=PRICE``.
+price_argument = _reader(_price)
+#: Reads a Triton release, such as ``26.05``.
+version_argument = _reader(_version)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
-from constructs_triton.errors import InvalidValueError
-from constructs_triton.facts.versions import parse_version
+from constructs_triton.cli.argument_types import version_argument, whole_number
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.report import Report
 from constructs_triton.model_config.target import Target
@@ -33,10 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="type of the SageMaker endpoint; adds SageMaker's rules (default: only Triton's rules)",
     )
     parser.add_argument(
-        "--gpus", type=_count, metavar="N", help="number of NVIDIA GPUs of the instance, 0 for a CPU instance"
+        "--gpus",
+        type=whole_number(RangeLimit(0, None)),
+        metavar="N",
+        help="number of NVIDIA GPUs of the instance, 0 for a CPU instance",
     )
     parser.add_argument(
-        "--image-version", type=_version, metavar="V", help="version of the Triton image, for example 26.05"
+        "--image-version",
+        type=version_argument,
+        metavar="V",
+        help="version of the Triton image, for example 26.05",
     )
     parser.add_argument(
         "--default-model",
@@ -57,23 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         action="store_true",
-        help="also load every model in the Triton server of nvidia-pytriton and print its answers",
+        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
     )
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, got {text}")
-    return value
-
-
-def _version(text: str) -> str:
-    try:
-        parse_version(text, "--image-version")
-    except InvalidValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -140,11 +132,7 @@ def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
     """Yield the line of a finding with a caret below the column; a long line is cut."""
     if finding.line is None:
         return
-    try:
-        content = read_regular(root / finding.path).decode("utf-8", "replace")
-    except OSError:
-        return
-    lines = content.split("\n")
+    lines = _lines(root / finding.path)
     if finding.line > len(lines):
         return
     text, column = lines[finding.line - 1].rstrip("\r"), (finding.column or 1) - 1
@@ -152,6 +140,15 @@ def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
     gutter = f"{finding.line:>4} | "
     yield [(gutter, _DIM), _one_column_each(text[start : start + 100])]
     yield [" " * len(gutter) + " " * (column - start), ("^", _COLOURS[finding.severity])]
+
+
+@lru_cache(maxsize=1)
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; the findings of a file follow each other."""
+    try:
+        return read_regular(path).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
 
 
 def _one_column_each(text: str) -> str:

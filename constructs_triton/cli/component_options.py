@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from constructs_triton.cli.argument_types import number
+from constructs_triton.facts.limits import RangeLimit
+
 __all__ = ["add_component_arguments"]
 
 
@@ -14,7 +17,7 @@ def add_component_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--wake-timeout",
-        type=float,
+        type=number(RangeLimit(0, None, "seconds")),
         default=0,
         metavar="SECONDS",
         help="how long to wait for the first copy of a component that scales to zero (default: 0)",

@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.config import described_folder, print_tensors
 from constructs_triton.cli.tensor_options import read_shapes, read_tensor
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.model_config import (
     ModelConfig,
     ModelDynamicBatching,
@@ -32,7 +34,7 @@ _SYNTAX = {
     "with_warmup": "--with-warmup",
 }
 _MICROSECONDS = {"us": 1, "ms": 1_000, "s": 1_000_000}
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(us|ms|s)")
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(us|ms|s)")
 _EPILOG = """\
 examples:
   constructs-triton model new resnet.onnx
@@ -84,11 +86,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_execution(new: argparse.ArgumentParser) -> None:
     """Declare how Triton batches the requests, and where it runs the model."""
     # fmt: off
-    new.add_argument("--max-batch-size", type=_count, metavar="N",
+    new.add_argument("--max-batch-size", type=whole_number(RangeLimit(0, None)), metavar="N",
                      help="largest batch; 0 means that Triton does not batch (default: that of Triton)")
     new.add_argument("--dynamic-batching", type=_microseconds, metavar="DELAY",
                      help="how long a request may wait for others, for example 5ms or 500us")
-    new.add_argument("--instances", type=_positive, metavar="N",
+    new.add_argument("--instances", type=whole_number(RangeLimit(1, None)), metavar="N",
                      help="instances of the model on each GPU, or on the CPU (default: that of Triton)")
     device = new.add_mutually_exclusive_group()
     device.add_argument("--gpu", dest="kind", action="store_const", const="KIND_GPU",
@@ -96,20 +98,6 @@ def _add_execution(new: argparse.ArgumentParser) -> None:
     device.add_argument("--cpu", dest="kind", action="store_const", const="KIND_CPU",
                         help="run the model on the CPU")
     # fmt: on
-
-
-def _count(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be 0 or more, got {text}")
-    return value
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be 1 or more, got {text}")
-    return value
 
 
 def _microseconds(text: str) -> int:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
+from constructs_triton.cli.argument_types import number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations import ModelLibrary
 from constructs_triton.operations.aws_reader import make_session, reaching_aws
@@ -76,7 +77,7 @@ def _declare_sync(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-check", action="store_true", help="add models even if the check finds errors")
     parser.add_argument(
         "--prune-after-days",
-        type=float,
+        type=number(),
         metavar="DAYS",
         help="delete archives that this command added and that no name has used for DAYS, at least 1",
     )

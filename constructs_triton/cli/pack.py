@@ -9,8 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# Its names are imported on first use, so --help loads no compression.
 from constructs_triton import model_repository
+
+# Its names are imported on first use, so --help loads no compression.
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_client.visible_text import visible
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--one", action="store_true", help="write one archive with all models")
     parser.add_argument(
         "--level",
-        type=int,
+        type=whole_number(),
         choices=range(4),
         default=2,
         help="compression: 0 none, 1 fastest, 3 smallest (default: 2)",

@@ -9,7 +9,7 @@ from decimal import Decimal
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING
 
-from constructs_triton.cli.argument_types import decimal_argument, price_argument
+from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
@@ -106,7 +106,7 @@ def _add_requirement(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--min-capacity",
-        type=int,
+        type=whole_number(),
         default=1,
         metavar="N",
         help="minimum number of instances (default: %(default)s)",
@@ -138,7 +138,7 @@ def _check_plots(arguments: argparse.Namespace) -> None:
 
 
 def _warn(plans: Iterable[Plan]) -> None:
-    """Name the instance types that a person gave to a load test: another machine may have been measured."""
+    """Warn about instance types typed in by hand: the benchmark may come from another machine."""
     given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
     if given:
         print_note(

@@ -21,10 +21,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     fetch = actions.add_parser(
         "fetch",
-        help="ask the AWS Price List API, and write a CSV file",
+        help="ask the AWS Price List API, and print the prices",
         description="Ask the AWS Price List API for the on-demand price of an instance hour of SageMaker "
-        "hosting, and write a dated CSV file. Needs the permission pricing:GetProducts. Discounts, Savings "
-        "Plans and taxes are not included.",
+        "hosting, print it, and write a dated CSV file with --output. Needs the permission "
+        "pricing:GetProducts. Discounts, Savings Plans and taxes are not included.",
     )
     fetch.add_argument("types", nargs="+", metavar="TYPE", help="instance types, for example ml.g5.xlarge")
     fetch.add_argument(
@@ -35,21 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     fetch.add_argument(
         "-o",
         "--output",
-        default="prices.csv",
         metavar="FILE",
-        help="the file to write (default: %(default)s)",
+        help="CSV file to write for `constructs-triton plan --prices`",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Fetch the prices and write the file."""
+    """Print the prices, and write the file if there is one."""
     types = [InstanceType.of(name).name for name in arguments.types]
     client, region = _client(arguments.region)
     prices = _guard(lambda: fetch_prices(client, region, types))
-    write_prices(arguments.output, prices, region, datetime.now(UTC).date())
     for name, price in prices.items():
         print_lines(f"{name:20} {price:f} USD per hour")
-    print_note(f"wrote {arguments.output}")
+    if arguments.output:
+        write_prices(arguments.output, prices, region, datetime.now(UTC).date())
+        print_note(f"wrote {arguments.output}")
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
@@ -25,6 +26,13 @@ _CONTAINER_OPTIONS = {
     "payload-url": "S3 URI of a .tar.gz with sample payloads",
     "content-type": "content type of the payloads",
 }
+_LIMITS = (
+    ("--max-invocations", "N", "invocations per minute at which the test of a type ends"),
+    ("--latency-ms", "MS", "p95 at which the test of a type ends"),
+    ("--max-tests", "N", "maximum number of tests"),
+    ("--max-parallel-tests", "N", "tests that run at a time"),
+    ("--duration-seconds", "N", "maximum length of the job"),
+)
 _EPILOG = """\
 example, the load test of AWS's benchmark of BERT:
   constructs-triton recommender request --job-name bert-trt --role-arn ROLE --model-name bert-trt \\
@@ -64,9 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     imported.add_argument(
         "-o",
         "--output",
-        default="benchmark.csv",
+        required=True,
         metavar="FILE",
-        help="the file to write (default: %(default)s)",
+        help="CSV file to write",
     )
 
 
@@ -87,17 +95,12 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--phase", action="append", default=[], metavar="USERS:SPAWN_RATE:SECONDS",
                         help="users at the start, users added per minute, and length; repeat it "
                              "(default: 2:2:1500)")
-    parser.add_argument("--max-invocations", type=int, metavar="N",
-                        help="invocations per minute at which the test of a type ends")
-    parser.add_argument("--latency-ms", type=int, metavar="MS", help="p95 at which the test of a type ends")
-    parser.add_argument("--max-tests", type=int, metavar="N", help="maximum number of tests")
-    parser.add_argument("--max-parallel-tests", type=int, metavar="N", help="tests that run at a time")
-    parser.add_argument("--duration-seconds", type=int, metavar="N", help="maximum length of the job")
+    for name, metavar, text in _LIMITS:
+        parser.add_argument(name, type=whole_number(), metavar=metavar, help=text)
     for name, text in _CONTAINER_OPTIONS.items():
         parser.add_argument(f"--{name}", metavar=name.upper().replace("-", "_"),
                             help=f"{text} of a model that is not in the model registry")
-    parser.add_argument("-o", "--output", type=Path, default=Path("job.json"), metavar="FILE",
-                        help="the file to write (default: %(default)s)")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE", help="JSON file to write")
     # fmt: on
 
 
@@ -128,9 +131,10 @@ def _request(arguments: argparse.Namespace) -> int:
         container=_container(arguments),
     ).to_request()
     arguments.output.write_text(json.dumps(request, indent=2) + "\n", encoding="utf-8")
+    print_note(f"wrote {arguments.output}")
     print_lines(
         f"aws sagemaker create-inference-recommendations-job --cli-input-json file://{arguments.output}",
-        f"constructs-triton recommender import {arguments.job_name}    # once it is completed",
+        f"constructs-triton recommender import {arguments.job_name} -o benchmark.csv    # once completed",
     )
     return 0
 

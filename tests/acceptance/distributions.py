@@ -29,9 +29,10 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
-def build(folder: Path) -> Path:
-    """Build the wheels and source distributions of both packages, as ``make dist`` does."""
-    for source in (PROJECT / "client", PROJECT):
+def build(folder: Path, *sources: Path) -> Path:
+    """Build wheels and source distributions as ``make dist`` does, of both packages or of some."""
+    folder.mkdir(exist_ok=True)
+    for source in sources or (PROJECT / "client", PROJECT):
         run(*UV, "build", "--quiet", "--out-dir", folder, source, cwd=folder)
     return folder
 

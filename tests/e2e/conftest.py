@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from guard_states import synthesize_states
+from guard_app import synthesize_states
 
 
 @pytest.fixture(scope="session")

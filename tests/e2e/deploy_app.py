@@ -1,14 +1,8 @@
-"""The stack that the tests deploy, update and destroy, synthesized once for each of its variants.
-
-``python deploy_app.py DIRECTORY VARIANT...`` writes ``DIRECTORY/<variant>`` for each, in one process, since
-starting the CDK takes longer than all of them.
-"""
+"""The stack that the tests deploy, update and destroy, synthesized once for each of its variants."""
 
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -114,15 +108,13 @@ def write_models(directory: Path, models: tuple[tuple[str, int], ...]) -> Path:
     return directory
 
 
-def main(directory: Path, names: Sequence[str]) -> None:
+def synthesize(directory: Path, *names: str) -> Path:
+    """Write the assembly of each variant to a folder of its name below the directory."""
     for name in names:
         variant = VARIANTS[name]
         models = write_models(directory / "models" / name, variant.models)
-        app = cdk.App(outdir=str(directory / name))
+        app = cdk.App(outdir=str(directory / name), builtin_cloud_formation_validation=False)
         stack = ServedStack(app, STACK, models=models, variant=variant)
         app.synth()
         (directory / name / DECLARED).write_text(json.dumps(stack.declared()))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    return directory

@@ -1,11 +1,8 @@
-"""The variants of the deployed stack, synthesized in a separate process."""
+"""The variants of the deployed stack, and what is in the assembly of one."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,14 +41,6 @@ VARIANTS = {
     "one_fleet": replace(_FIRST, fleets=("blue",), scaled_fleets=("blue",)),
     "broken": replace(_FIRST, models=(("alpha", 12), ("beta", 2)), max_capacity=9, has_broken_dashboard=True),
 }
-
-
-def synthesize(directory: Path, *names: str) -> Path:
-    """Write the assembly of each variant below the directory."""
-    app = Path(__file__).with_name("deploy_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory), *names], env=environment, check=True)
-    return directory
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from loopback_aws import LoopbackAws
+from programs import PROJECT, run_script, synthesize_app
 
 from constructs_triton.cloud_assembly.assembly import Assembly
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 #: An example that cannot be deployed here, with the reason.
 NOT_DEPLOYED = {"minilm_ensembles": "its weights, 84 MB, have to be downloaded; its own tests do so"}
@@ -77,18 +72,14 @@ def synthesize_apps(directory: Path, names: list[str], *, changes_models: bool =
         shutil.copytree(PROJECT / name, copy / name, ignore=ignored)
     shutil.copy(PROJECT / "app.py", copy)
     apps = project_apps(copy)
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    environment = {**os.environ, "CDK_CONTEXT_JSON": json.dumps(context), "CDK_VALIDATION": "false"}
     if "t5_python_backend" in names:
-        folder = apps["t5_python_backend"].parent
-        subprocess.run([sys.executable, "build_models.py"], cwd=folder, env=environment, check=True)
+        run_script(apps["t5_python_backend"].with_name("build_models.py")).check_returncode()
     if changes_models:
         for config in copy.rglob("config.pbtxt"):
             config.write_text(config.read_text() + "# the next version\n")
-    runner, output = Path(__file__).with_name("synthesize_apps.py"), directory / "assemblies"
-    command = [sys.executable, str(runner), str(output), *(str(apps[name]) for name in names)]
-    subprocess.run(command, env=environment, check=True)
-    return output
+    for name in names:
+        synthesize_app(apps[name], directory / "assemblies" / name, is_validated=False)
+    return directory / "assemblies"
 
 
 def put_what_another_team_has_left(aws: LoopbackAws, packed: Path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+import programs
 import pytest
+from programs import PROJECT, synthesize_app
 
-PROJECT = Path(__file__).resolve().parents[2]
 PUBLISHED_SYSTEMS = PROJECT / "examples" / "published_systems"
 
 Template = dict[str, Any]
@@ -22,39 +21,16 @@ def run_script(example: str, script: str, *arguments: object, systems: Path = PU
 
     ``systems`` is a copy of the examples, for scripts that write beside themselves.
     """
-    command = [sys.executable, "-W", "error", script, *map(str, arguments)]
-    done = subprocess.run(command, cwd=systems / example, capture_output=True, text=True, check=False)
+    done = programs.run_script(systems / example / script, *arguments)
     if done.returncode == os.EX_TEMPFAIL:
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def synthesize(
-    example: str,
-    directory: Path,
-    *,
-    validates: bool = True,
-    systems: Path = PUBLISHED_SYSTEMS,
-    **context: str,
-) -> Path:
-    """Return the example's cloud assembly, synthesized with the settings of its cdk.json.
-
-    Without ``validates`` the ten seconds of that validation are left out: for the examples whose templates
-    the unit tests of the published systems hold against it.
-    """
-    settings = json.loads((systems / example / "cdk.json").read_text())["context"]
-    environment = {
-        **os.environ,
-        "CDK_OUTDIR": str(directory),
-        "CDK_CONTEXT_JSON": json.dumps({**settings, **context}),
-        **({} if validates else {"CDK_VALIDATION": "false"}),
-    }
-    command = [sys.executable, "app.py"]
-    done = subprocess.run(
-        command, cwd=systems / example, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def synthesize(example: str, directory: Path, *, systems: Path = PUBLISHED_SYSTEMS, **context: str) -> Path:
+    """Return the example's cloud assembly, synthesized with the settings of its cdk.json."""
+    synthesize_app(systems / example / "app.py", directory, context)
     return directory
 
 

@@ -1,12 +1,7 @@
-"""The stack of the tests of models as files, synthesized once for each of its states.
-
-``python files_app.py DIRECTORY STATE...`` writes ``DIRECTORY/<state>`` for each.
-"""
+"""The stack of the tests of models as files, synthesized once for each of its states."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -110,13 +105,11 @@ def write_models(directory: Path, state: State) -> Path:
     return directory
 
 
-def main(directory: Path, names: Sequence[str]) -> None:
+def synthesize(directory: Path, *names: str) -> Path:
+    """Write the assembly of each state to a folder of its name below the directory."""
     for name in names:
         models = write_models(directory / "models" / name, STATES[name])
-        app = cdk.App(outdir=str(directory / name))
+        app = cdk.App(outdir=str(directory / name), builtin_cloud_formation_validation=False)
         FilesStack(app, STACK, models=models, state=STATES[name])
         app.synth()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:])
+    return directory

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 STACK = "Guarded"
 SMALL, LARGE = "ml.g5.xlarge", "ml.g5.12xlarge"
@@ -35,11 +31,3 @@ STATES = {
     **{f"fails_{where}": replace(_LARGE, fails=where) for where in ("before", "between", "after")},
     "removal_fails": State({"blue": SMALL}, fails="between"),
 }
-
-
-def synthesize_states(directory: Path) -> Path:
-    """Write the assembly of each state to a folder of its name below the directory."""
-    app = Path(__file__).with_name("guard_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory), *STATES], env=environment, check=True)
-    return directory

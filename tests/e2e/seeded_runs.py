@@ -24,9 +24,11 @@ from pathlib import Path
 
 if __name__ == "__main__":
     os.environ.update(AWS_ACCESS_KEY_ID="testing", AWS_SECRET_ACCESS_KEY="testing")
+    sys.path.append(str(Path(__file__).resolve().parents[1]))  # where pytest finds what all tests share
 
-from deploy_twice import NOT_DEPLOYED, PROJECT, deployable_stacks, project_apps, synthesize_apps
-from guard_states import synthesize_states
+from deploy_twice import NOT_DEPLOYED, deployable_stacks, project_apps, synthesize_apps
+from guard_app import synthesize_states
+from programs import PROJECT
 from seeded_life import live_as_example, live_as_guard
 
 from constructs_triton.cloud_assembly.assembly import Assembly

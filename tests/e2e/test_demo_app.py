@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,12 +11,12 @@ from typing import Any
 import boto3
 import numpy as np
 import pytest
+from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
-PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "assets" / "training"))
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_app")]
@@ -28,9 +26,7 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("demo_app")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What app.py synthesizes, with CDK's own template validation as errors (cdk.json)."""
     directory = tmp_path_factory.mktemp("demo") / "cdk.out"
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    environment = {**os.environ, "CDK_OUTDIR": str(directory), "CDK_CONTEXT_JSON": json.dumps(context)}
-    subprocess.run([sys.executable, "app.py"], cwd=PROJECT, env=environment, check=True)
+    synthesize_app(PROJECT / "app.py", directory)
     return directory
 
 

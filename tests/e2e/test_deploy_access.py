@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from deploy_synth import STACK, Declared, synthesize
+from deploy_app import synthesize
+from deploy_synth import STACK, Declared
 from loopback_aws import LoopbackAws, Stack
 from loopback_aws.access import RoleCredentials
 from stack_view import StackView

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from deploy_synth import STACK, Declared, synthesize
+from deploy_app import synthesize
+from deploy_synth import STACK, Declared
 from loopback_aws import LoopbackAws
 from stack_view import StackView
 from triton_server import needs_server

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from deploy_app import synthesize
 from deploy_synth import (
     GPU_TARGET,
     INSTANCE_TYPE,
@@ -16,7 +17,6 @@ from deploy_synth import (
     STACK,
     VARIANTS,
     Declared,
-    synthesize,
 )
 from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView

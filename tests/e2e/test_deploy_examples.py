@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from deploy_twice import (
     NOT_DEPLOYED,
-    PROJECT,
     deployable_stacks,
     live_through_deployments,
     project_apps,
@@ -17,6 +16,7 @@ from deploy_twice import (
     synthesize_apps,
 )
 from loopback_aws import LoopbackAws
+from programs import PROJECT
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -15,6 +14,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from files_app import synthesize
 from files_states import STACK, WEIGHTS_BYTES
 from loopback_aws import LoopbackAws
 from moto.s3.models import S3Backend
@@ -91,11 +91,7 @@ class Account:
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """The account, with the first state deployed."""
-    directory = tmp_path_factory.mktemp("assemblies")
-    app = Path(__file__).with_name("files_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    states = ("first", "changed", "broken")
-    subprocess.run([sys.executable, str(app), str(directory), *states], env=environment, check=True)
+    directory = synthesize(tmp_path_factory.mktemp("assemblies"), "first", "changed", "broken")
     with LoopbackAws() as aws:
         aws.bootstrap()
         account = Account(aws, directory)

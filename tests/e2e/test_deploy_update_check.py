@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 from loopback_aws import LoopbackAws
 from moto.sagemaker.responses import SageMakerResponse
 from stack_view import StackView
+from update_check_app import synthesize
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
@@ -25,11 +23,7 @@ _NUMBERS = itertools.count()
 
 @pytest.fixture(scope="module")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("assemblies")
-    app = Path(__file__).with_name("update_check_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory)], env=environment, check=True)
-    return directory
+    return synthesize(tmp_path_factory.mktemp("assemblies"))
 
 
 @pytest.fixture(scope="module")

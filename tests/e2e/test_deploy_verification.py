@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ import numpy as np
 import pytest
 from loopback_aws import LoopbackAws, Stack
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
-from verification_app import STACK
+from verification_app import STACK, synthesize
 
 from constructs_triton_client.wire import decode_request, encode_response
 
@@ -23,11 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
 
 @pytest.fixture(scope="module")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("assemblies")
-    app = Path(__file__).with_name("verification_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory)], env=environment, check=True)
-    return directory
+    return synthesize(tmp_path_factory.mktemp("assemblies"))
 
 
 class Models:

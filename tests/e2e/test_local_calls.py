@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +10,7 @@ import numpy as np
 import pytest
 from aws_cdk import aws_s3 as s3
 from local_assembly import PYTHON_CONFIG, adding_model, below, write_archive
+from programs import PROJECT, synthesize_app
 from triton_server import needs_server
 
 from constructs_triton import (
@@ -28,7 +26,6 @@ from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
 
-PROJECT = Path(__file__).resolve().parents[2]
 CALLER = """
 import triton_python_backend_utils as pb_utils
 
@@ -111,9 +108,7 @@ def test_called_models_answer(endpoint: LocalEndpoint, name: str, expected: floa
 
 def test_sample_product_answers(tmp_path: Path) -> None:
     """The example runs: an ensemble of a Python and an ONNX model, and a model that calls the ONNX model."""
-    app = PROJECT / "examples/called_models/app.py"
-    environment = {**os.environ, "CDK_OUTDIR": str(tmp_path), "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app)], env=environment, check=True)
+    synthesize_app(PROJECT / "examples/called_models/app.py", tmp_path)
     with LocalEndpoint.from_assembly(tmp_path) as local:
         review = TritonClient.for_endpoint("review", endpoint_url=local.endpoint_url)
         texts = np.array([["great phone, love it"], ["bad, broken, refund"]], dtype=object)

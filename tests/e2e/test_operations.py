@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,7 +16,7 @@ import pytest
 from documentation.console import same
 from loopback_aws import CALM, LoopbackAws
 from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
-from operate_app import NAME, STACK
+from operate_app import NAME, STACK, synthesize
 
 from constructs_triton.cli import main
 
@@ -49,11 +46,7 @@ def is_in_guide(command: str, output: str) -> bool:
 
 @pytest.fixture(scope="module")
 def assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("assemblies")
-    app = Path(__file__).with_name("operate_app.py")
-    environment = {**os.environ, "CDK_VALIDATION": "false"}
-    subprocess.run([sys.executable, str(app), str(directory)], env=environment, check=True)
-    return directory
+    return synthesize(tmp_path_factory.mktemp("assemblies"))
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_bert"
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(NAME, tmp_path_factory.mktemp("bert") / "cdk.out", validates=False)
+    return synthesize(NAME, tmp_path_factory.mktemp("bert") / "cdk.out")
 
 
 @pytest.fixture(scope="module")

@@ -56,15 +56,15 @@ TRIPLES = [
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltExample:
     directory = tmp_path_factory.mktemp("minilm")
-    return BuiltExample.build(EXAMPLE, STACK, directory, "--substitutes", directory / "substitutes")
+    return BuiltExample.build(EXAMPLE, STACK, directory, "--stand-ins", directory / "stand_ins")
 
 
 @pytest.fixture(scope="module")
 def local(built: BuiltExample) -> Iterator[LocalEndpoint]:
-    folder = built.models.parent / "substitutes"
-    substitutes = {path.stem: path for path in folder.iterdir()}
+    folder = built.models.parent / "stand_ins"
+    stand_ins = {path.stem: path for path in folder.iterdir()}
     with LocalEndpoint.from_assembly(
-        built.assembly, memory_limit_mib=MEMORY_LIMIT_MIB, substitutes=substitutes
+        built.assembly, memory_limit_mib=MEMORY_LIMIT_MIB, stand_ins=stand_ins
     ) as local:
         yield local
 
@@ -221,7 +221,7 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     with tarfile.open(environment, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("lib/python3.10/os.py"), io.BytesIO())
     options = ["--plan", engine] if encoder == "tensorrt" else []
-    folders = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
+    folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     words = ["--checkpoint", checkpoint, "--encoder", encoder, "--environment", environment]
     run_script(EXAMPLE, "build_models.py", *words, *folders, *options)
     target = Target.of(instance_type="ml.g4dn.4xlarge", image_version="24.09", mode="multi-model")

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_resne
 
 @pytest.fixture(scope="module")
 def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return synthesize(NAME, tmp_path_factory.mktemp("resnet") / "cdk.out", validates=False)
+    return synthesize(NAME, tmp_path_factory.mktemp("resnet") / "cdk.out")
 
 
 @pytest.fixture(scope="module")

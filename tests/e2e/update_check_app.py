@@ -1,11 +1,7 @@
-"""The stack of the update check's tests, synthesized once for each of its states.
-
-``python update_check_app.py DIRECTORY`` writes ``DIRECTORY/<state>`` for each.
-"""
+"""The stack of the update check's tests, synthesized once for each of its states."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -33,15 +29,13 @@ class CheckedStack(cdk.Stack):
         cdk.CfnOutput(self, "Name", value=endpoint.endpoint_name)
 
 
-def main(directory: Path) -> None:
+def synthesize(directory: Path) -> Path:
+    """Write the assembly of each state to a folder of its name below the directory."""
     for constant, release in enumerate(("first", "second")):
         models = write_models(directory / "models" / release, (("alpha", constant),))
         for is_verified in (True, False):
             name = release if is_verified else f"{release}_unverified"
-            app = cdk.App(outdir=str(directory / name))
+            app = cdk.App(outdir=str(directory / name), builtin_cloud_formation_validation=False)
             CheckedStack(app, STACK, models=models, is_verified=is_verified)
             app.synth()
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    return directory

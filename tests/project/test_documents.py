@@ -1,30 +1,149 @@
-"""Every Python block in the README and the guides runs."""
+"""Every Python block of the READMEs and the pages runs.
+
+The blocks of a page run in order, in a folder with the models ``models`` and the project's ``assets``. A
+``python`` block is a program of its own, a ``py`` block continues the one before it, and a block with a title
+becomes the file of this name. boto3 reaches a simulated account, where all endpoints give the same answer.
+"""
 
 from __future__ import annotations
 
+import ast
+import os
+import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
+import boto3
+import numpy as np
 import pytest
 from markdown_it import MarkdownIt
+from moto import mock_aws
+from moto.sagemakerruntime.responses import SageMakerRuntimeResponse
+from programs import PROJECT, run_script
 
-PROJECT = Path(__file__).resolve().parents[2]
-DOCUMENTS = [PROJECT / "README.md", *sorted((PROJECT / "docs").rglob("*.md"))]
+from constructs_triton.cli import main
+from constructs_triton_client.wire import encode_response
+
+DOCUMENTS = [
+    PROJECT / "README.md",
+    PROJECT / "client" / "README.md",
+    *sorted((PROJECT / "docs").rglob("*.md")),
+]
+FENCE = re.compile(r'python|py|python title="(?P<title>[\w./]+)"')
+PROGRAM = (ast.Import, ast.ImportFrom, ast.Call, ast.FunctionDef, ast.ClassDef)
+ANSWER = {"SCORES": np.zeros((1, 1000), np.float32), "probabilities": np.zeros((1, 10), np.float32)}
+INDEX = b'{"version": 1, "target_models": {"resnet": "resnet-3f9c2a1b.tar.gz"}}'
+#: The command with which the reader of the tutorial continues after a file.
+COMMANDS = {"train.py": ["model", "new", "digits.onnx"]}
 
 
-def _blocks() -> Iterator[object]:
-    for document in DOCUMENTS:
-        for token in MarkdownIt().parse(document.read_text()):
-            if token.type == "fence" and token.info.split() == ["python"] and token.map:
-                yield pytest.param(token.content, id=f"{document.name}:{token.map[0] + 1}")
+@dataclass(frozen=True)
+class Block:
+    """A block of code: the first words of its fence, its first line in the page, and its content."""
+
+    info: str
+    line: int
+    code: str
+
+    @property
+    def title(self) -> str | None:
+        """The name of the file; ``None`` for a block without one."""
+        found = FENCE.fullmatch(self.info)
+        return found["title"] if found else None
 
 
-@pytest.mark.parametrize("block", list(_blocks()))
-def test_block_runs(block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The block runs unchanged, in a folder with the project's assets and a model repository ``models``."""
-    shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
+@cache
+def blocks(page: Path) -> list[Block]:
+    """All blocks of a page, also indented ones."""
+    tokens = MarkdownIt().parse(page.read_text())
+    found = (each for each in tokens if each.type in ("fence", "code_block") and each.map)
+    return [Block(each.info.strip(), each.map[0] + 1, each.content) for each in found if each.map]
+
+
+def is_program(code: str) -> bool:
+    """Return whether a text is Python that does something."""
+    try:
+        return any(isinstance(node, PROGRAM) for node in ast.walk(ast.parse(code)))
+    except SyntaxError:
+        return False
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(PROJECT))
+
+
+PAGES = [page for page in DOCUMENTS if any(FENCE.fullmatch(block.info) for block in blocks(page))]
+
+
+@pytest.fixture
+def account(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An account with the bucket of the pages, and an endpoint of every name."""
+    encoded = encode_response(ANSWER)
+
+    def invoke_endpoint(response: Any) -> Any:
+        return 200, {"Content-Type": encoded.content_type}, encoded.body
+
+    monkeypatch.setattr(SageMakerRuntimeResponse, "use_raw_body", True)
+    monkeypatch.setattr(SageMakerRuntimeResponse, "invoke_endpoint", invoke_endpoint)
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="my-models")
+        s3.put_object(Bucket="my-models", Key="models/index.json", Body=INDEX)
+        yield
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks run unchanged, in the order of the page."""
+    if page.name != "tutorial.md":  # it creates its models
+        shutil.copytree(PROJECT / "assets" / "model_repositories" / "digits", tmp_path / "models")
     (tmp_path / "assets").symlink_to(PROJECT / "assets")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
-    exec(compile(block, "<block>", "exec"), {"__name__": "__main__"})
+    variables = {"CDK_OUTDIR": str(tmp_path / "cdk.out"), "DIGITS_ENDPOINT": "digits"}
+    with mock.patch.dict(os.environ, variables, CLASSIFIER_ENDPOINT="classifier"):
+        run_blocks(page)
+
+
+def run_blocks(page: Path) -> None:
+    """Run the Python blocks in the current folder; a traceback has the lines of the page."""
+    names: dict[str, Any] = {}
+    for block in blocks(page):
+        if FENCE.fullmatch(block.info) is None:
+            continue
+        if block.title is not None:
+            run_file(Path.cwd() / block.title, block.code)
+            continue
+        if block.info == "python":
+            names = {"__name__": "__main__"}
+        exec(compile("\n" * block.line + block.code, page, "exec"), names)
+
+
+def run_file(file: Path, code: str) -> None:
+    """Write a file and run it, and the command that follows it."""
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(code)
+    run_script(file).check_returncode()
+    if file.name in COMMANDS:
+        assert main(COMMANDS[file.name]) == 0
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=name)
+def test_no_python_is_left_out(page: Path) -> None:
+    """No fence or indentation leaves a block out: other blocks contain no Python that does something."""
+    others = [block for block in blocks(page) if FENCE.fullmatch(block.info) is None]
+    assert [f"line {block.line}" for block in others if is_program(block.code)] == []
+    assert [block.info for block in others if block.info.startswith("py")] == []
+
+
+@pytest.mark.parametrize("code", ["import os", "client.infer({})", "def handler(event, context):\n    ...\n"])
+def test_program_is_recognized(code: str) -> None:
+    """An import, a call and a function are Python that does something; a command and its output are not."""
+    assert is_program(code)
+    assert not is_program(f"$ python program.py\n{code}")
+    assert not is_program('{"app": "python app.py"}')

@@ -70,7 +70,7 @@ def settle_container(
     volume_gb = _known_gibibytes(volume_size)
     facts = VariantFacts(
         instance_type=instance_type,
-        image_version=chosen.version,
+        image_version=chosen.triton_version,
         cpu_image=is_cpu_image(chosen, instance_type),
         multi_model=models.serves_many,
         volume_size_gb=volume_gb,
@@ -97,7 +97,7 @@ def _variables(
     is_package = isinstance(image, PackageImage)
     rendered, found = settle_environment(
         given,
-        image_version=image.version,
+        image_version=image.triton_version,
         multi_model=models.serves_many,
         default_model=None if is_package else models.default_model,
         called_models=models.called_models,
@@ -111,7 +111,7 @@ def _inference_ami(
 ) -> tuple[str | None, list[Finding]]:
     if given is not FOR_THE_IMAGE:
         return given_ami_version(given), []
-    choice = default_inference_ami(image.version, instance_type)
+    choice = default_inference_ami(image.triton_version, instance_type)
     return choice.version, [choice.finding] if choice.finding else []
 
 
@@ -130,7 +130,7 @@ def _target(
         gpu_memory_mib=instance_type.gpu_memory_mib,
         memory_gib=instance_type.memory_gib,
         storage_gb=instance_type.local_storage_gb or volume_gb,
-        image_version=image.version,
+        image_version=image.triton_version,
         default_model=models.default_model,
         inference_type=environment.get(variables()["inference_type"].name),
         is_prebuilt_image=isinstance(image, DlcImage),

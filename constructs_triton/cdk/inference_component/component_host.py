@@ -41,12 +41,6 @@ class PlacedComponent:
         scalable = self.construct.scalable_copy_count
         return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
 
-    @property
-    def reaches_zero(self) -> bool:
-        """Whether scaling may remove the last copy."""
-        scalable = self.construct.scalable_copy_count
-        return scalable is not None and scalable.reaches_zero
-
 
 @dataclass(kw_only=True, slots=True)
 class ComponentHost:
@@ -153,7 +147,7 @@ class CreatedHost(ComponentHost):
         if self.given_ami is not FOR_THE_IMAGE:
             return
         chosen, default = self.inference_ami_version(), "that SageMaker chooses"
-        for version in sorted({image.version or "" for image in self.images}):
+        for version in sorted({image.triton_version or "" for image in self.images}):
             choice = default_inference_ami(version or None, self.known_type)
             if choice.finding is not None:
                 yield choice.finding
@@ -171,6 +165,6 @@ class CreatedHost(ComponentHost):
 
 def _newest(images: list[TritonImage]) -> str | None:
     """The newest Triton release of the images; ``None`` if that of one is not known."""
-    versions = [image.version for image in images]
+    versions = [image.triton_version for image in images]
     known = [version for version in versions if version is not None and not is_token(version)]
     return max(known) if len(known) == len(versions) else None

@@ -11,6 +11,7 @@ from constructs import Construct, IConstruct
 
 from constructs_triton.cdk.inference_component.component_host import CreatedHost, PlacedComponent
 from constructs_triton.cdk.repository.model_repository import annotate
+from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
 from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.tokens import is_token
@@ -71,7 +72,11 @@ class FleetWarnings:
         return self._host.instances.shortage(copies) is None
 
     def _never_empty(self) -> Iterator[Finding]:
-        names = [each.initial.name for each in self._host.components if not each.reaches_zero]
+        names = [
+            each.initial.name
+            for each in self._host.components
+            if not reaches_zero(each.construct.scalable_copy_count)
+        ]
         if self._min_instance_count == 0 and names:
             yield Finding(
                 "component-keeps-instances",

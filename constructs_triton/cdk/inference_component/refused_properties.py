@@ -43,7 +43,7 @@ _OF_ENDPOINT: Mapping[str, tuple[str, str]] = {
         "remove it",
     ),
     "verify_update": ("it checks the configuration of endpoints with a model", "remove it"),
-    "verification": (
+    "verify_responses": (
         "its requests cannot name a component",
         "send them with TritonClient.for_endpoint(..., inference_component=...) after the deployment",
     ),

@@ -11,6 +11,7 @@ from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.monitoring.monitored_endpoint import metric_units
 from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 
 __all__ = ["asynchronous_rows", "multi_model_row", "real_time_rows", "variant_row"]
 
@@ -221,8 +222,7 @@ def _label(endpoint: ITritonEndpoint, variant: EndpointVariant, text: str) -> st
 
 
 def _tracked(variant: EndpointVariant, names: Iterable[str]) -> list[TrackedMetric]:
-    scalable = variant.scalable_instance_count
-    tracked = () if scalable is None else scalable.tracked_metrics
+    tracked = tracked_metrics(variant.scalable_instance_count)
     return [each for each in tracked if each.metric_name in set(names)]
 
 

@@ -9,6 +9,7 @@ from constructs import Node
 
 from constructs_triton.cdk.monitoring.endpoint_interface import ITritonEndpoint
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant
+from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.tokens import is_token
 
 __all__ = ["construct_names", "literal_endpoint_name", "metric_units"]
@@ -54,8 +55,7 @@ def metric_units(variant: EndpointVariant, metric_name: str) -> float | None:
     known = getattr(variant.instance_type, _UNITS[metric_name], None)
     if known is not None:
         return float(known) or None
-    scalable = variant.scalable_instance_count
-    for tracked in () if scalable is None else scalable.tracked_metrics:
+    for tracked in tracked_metrics(variant.scalable_instance_count):
         if _UNITS.get(tracked.metric_name) == _UNITS[metric_name]:
             return tracked.units
     return None

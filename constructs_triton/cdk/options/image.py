@@ -55,11 +55,11 @@ class ContainerImage:
 class TritonImage(ABC):
     """The container image that serves the models. Create it with :meth:`dlc` or a ``from_*`` function.
 
-    ``version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not known. The
-    checks of the models and the default ``inference_ami_version`` depend on it.
+    ``triton_version`` is the Triton release in the image, such as ``"26.05"``, or ``None`` if it is not
+    known. The checks of the models and the default ``inference_ami_version`` depend on it.
     """
 
-    version: str | None
+    triton_version: str | None
 
     @staticmethod
     def dlc(version: str = images.DEFAULT_VERSION) -> TritonImage:
@@ -133,13 +133,6 @@ class TritonImage(ABC):
             )
         return _AssetImage(triton_version, fspath(directory))
 
-    def _check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
-        """Check the image before the endpoint is added to the stack of ``scope``."""
-
-    def _is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
-        """Whether the image has no CUDA; ``None`` if that is not known."""
-        return None
-
     @abstractmethod
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         """Return the image for an endpoint with instances of a type."""
@@ -151,12 +144,20 @@ def check_image(image: TritonImage, scope: Construct) -> None:
     Raises:
         InvalidValueError: the image is not in the Region of the stack.
     """
-    image._check(scope)
+    if isinstance(image, DlcImage):
+        region = Stack.of(scope).region
+        if not is_token(region):
+            images.account(region, image.triton_version)
+        else:
+            images.require_regions(image.triton_version)
 
 
 def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None:
     """Whether an image has no CUDA on instances of a type; ``None`` if that is not known."""
-    return image._is_cpu_image(instance_type)
+    if not isinstance(image, DlcImage):
+        return None
+    # If the instance type is a token, the GPU image is used, which also starts without a GPU.
+    return not is_token(instance_type.name) and not instance_type.has_gpu
 
 
 def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
@@ -168,28 +169,17 @@ def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType
 class DlcImage(TritonImage):
     """A prebuilt image of AWS."""
 
-    version: str
-
-    def _is_cpu_image(self, instance_type: InstanceType) -> bool:
-        # If the instance type is a token, the GPU image is used, which also starts without a GPU.
-        return not is_token(instance_type.name) and not instance_type.has_gpu
-
-    def _check(self, scope: Construct) -> None:
-        region = Stack.of(scope).region
-        if not is_token(region):
-            images.account(region, self.version)
-        else:
-            images.require_regions(self.version)
+    triton_version: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region
         if not is_token(region):
-            account, suffix = images.account(region, self.version), images.dns_suffix(region)
+            account, suffix = images.account(region, self.triton_version), images.dns_suffix(region)
         else:
-            account, suffix = _account_mapping(scope, self.version), Aws.URL_SUFFIX
+            account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.version).tag(cpu=self._is_cpu_image(instance_type)),
+            images.image_version(self.triton_version).tag(cpu=is_cpu_image(self, instance_type) is True),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",
@@ -199,7 +189,7 @@ class DlcImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _EcrImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     repository: ecr.IRepository
     tag_or_digest: str
 
@@ -210,7 +200,7 @@ class _EcrImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _RegistryImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     uri: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
@@ -219,7 +209,7 @@ class _RegistryImage(TritonImage):
 
 @dataclass(frozen=True, slots=True)
 class _AssetImage(TritonImage):
-    version: str | None
+    triton_version: str | None
     directory: str
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
@@ -234,7 +224,7 @@ class _AssetImage(TritonImage):
 class PackageImage(TritonImage):
     """The image of a model package, which ``ModelSource.from_model_package`` uses."""
 
-    version: str | None = None
+    triton_version: str | None = None
 
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:  # noqa: ARG002
         return ContainerImage("")

@@ -13,7 +13,6 @@ from constructs import Construct
 
 from constructs_triton.cdk.metrics.component_metrics import component_metric
 from constructs_triton.cdk.scaling import targets
-from constructs_triton.cdk.scaling.checks import TrackedMetric
 from constructs_triton.cdk.scaling.scalable_target import add_schedule, cfn_target, make_scalable_target
 from constructs_triton.cdk.scaling.scaling_from_zero import add_first_copy_policy
 from constructs_triton.cdk.scaling.target_tracking import (
@@ -25,7 +24,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
 from constructs_triton.facts.limits import MIN_CAPACITY_COMPONENT
 from constructs_triton.tokens import is_token
 
-__all__ = ["TritonScalableCopyCount"]
+__all__ = ["TritonScalableCopyCount", "reaches_zero"]
 
 _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:inference-component:DesiredCopyCount"
@@ -76,19 +75,6 @@ class TritonScalableCopyCount(Construct):
         self._has_stop = False
         if min_capacity == 0 or is_token(min_capacity):
             self._add_wake_up()
-
-    @property
-    def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
-        """The metrics that policies keep at a target, in the order in which the policies were added."""
-        return self._tracking.metrics
-
-    @property
-    def reaches_zero(self) -> bool:
-        """Whether the component may have no copies.
-
-        A policy and an alarm then start the first one, except while a schedule keeps the maximum at 0.
-        """
-        return self._wake_up is not None or self._has_stop
 
     def scale_on_invocations_per_copy(
         self,
@@ -236,3 +222,11 @@ class TritonScalableCopyCount(Construct):
         if self._wake_up is None:
             failures = self._metric("NoCapacityInvocationFailures", statistic="Sum")
             self._wake_up = add_first_copy_policy(self, "WakeUp", self.scalable_target, failures)
+
+
+def reaches_zero(count: TritonScalableCopyCount | None) -> bool:
+    """Return whether the component may have no copies.
+
+    A policy and an alarm then start the first one, except while a schedule keeps the maximum at 0.
+    """
+    return count is not None and (count._wake_up is not None or count._has_stop)

@@ -25,7 +25,7 @@ from constructs_triton.cdk.scaling.target_tracking import (
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount"]
+__all__ = ["ScalingPolicyOptions", "TrackedMetric", "TritonScalableInstanceCount", "tracked_metrics"]
 
 _PREDEFINED = appscaling.PredefinedMetric
 _SCALABLE_DIMENSION = "sagemaker:variant:DesiredInstanceCount"
@@ -36,7 +36,7 @@ class TritonScalableInstanceCount(SteppedScaling):
 
     Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
     are added when any policy asks for them, and removed when all policies agree. ``simulate`` shows what they
-    do with traffic.
+    do on a traffic pattern.
 
     Args:
         endpoint_name: Name of the endpoint.
@@ -79,11 +79,6 @@ class TritonScalableInstanceCount(SteppedScaling):
         )
         self._metric = partial(variant_metric, endpoint_name=endpoint_name, variant_name=variant_name)
         self._tracking = TargetTracking(self, self.scalable_target, self._metric)
-
-    @property
-    def tracked_metrics(self) -> tuple[TrackedMetric, ...]:
-        """The metrics that policies keep at a target, in the order in which the policies were added."""
-        return self._tracking.metrics
 
     def scale_on_gpu_utilization(
         self,
@@ -301,3 +296,8 @@ class TritonScalableInstanceCount(SteppedScaling):
         """
         check_options(self.scale_to_track_metric, options)
         return self._tracking.keep(id, metric, target_value, options)
+
+
+def tracked_metrics(count: TritonScalableInstanceCount | None) -> tuple[TrackedMetric, ...]:
+    """Return the metrics that policies keep at a target, in the order in which the policies were added."""
+    return () if count is None else count._tracking.metrics

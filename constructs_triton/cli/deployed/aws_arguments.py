@@ -14,7 +14,7 @@ from constructs_triton.operations.status import endpoints_of_stack
 if TYPE_CHECKING:
     import boto3
 
-_DURATION = re.compile(r"(\d+)([smhd])")
+_DURATION = re.compile(r"(\d{1,5})([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 

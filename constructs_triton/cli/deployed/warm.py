@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from constructs_triton.cli.argument_types import whole_number
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, open_session
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.operations.status import EndpointState, VariantState, read_status
 from constructs_triton.operations.warming import (
     WarmedModel,
@@ -19,7 +21,6 @@ from constructs_triton_client.model_index import ModelIndex
 from constructs_triton_client.transports.sagemaker_transport import SageMakerTransport
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
-_HUNDRED = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,18 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help="all models of the index")
     parser.add_argument(
         "--calls",
-        type=_calls,
+        type=whole_number(RangeLimit(1, 100)),
         metavar="N",
         help="calls of each model (default: as many as reach 95 percent of the instances on average)",
     )
     parser.add_argument("--endpoint-url", metavar="URL", help="address of the runtime API")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-
-
-def _calls(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= _HUNDRED:
-        raise argparse.ArgumentTypeError(f"must be a number from 1 to {_HUNDRED}, got {text!r}")
-    return int(text)
 
 
 def run(arguments: argparse.Namespace) -> int:

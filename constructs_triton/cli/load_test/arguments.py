@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from constructs_triton.cli.argument_types import number, whole_number
+
 __all__ = ["add_arguments"]
 
 _EPILOG = """\
@@ -82,29 +84,29 @@ def _add_requests(group: argparse._ArgumentGroup) -> None:
 
 def _add_load(group: argparse._ArgumentGroup) -> None:
     # fmt: off
-    group.add_argument("--latency-ms", type=float, default=500, metavar="MS",
+    group.add_argument("--latency-ms", type=number(), default=500, metavar="MS",
                        help="limit of the latency in milliseconds (default: %(default)s)")
-    group.add_argument("--percentile", type=float, default=95, metavar="P",
+    group.add_argument("--percentile", type=number(), default=95, metavar="P",
                        help="percentile of the latency that must be within the limit (default: %(default)s)")
-    group.add_argument("--rates", type=float, nargs="+", metavar="N",
+    group.add_argument("--rates", type=number(), nargs="+", metavar="N",
                        help="requests per second of each step (default: search for the highest)")
-    group.add_argument("--from", type=float, default=4, metavar="N", dest="start",
+    group.add_argument("--from", type=number(), default=4, metavar="N", dest="start",
                        help="first rate of the search (default: %(default)s)")
-    group.add_argument("--to", type=float, default=float("inf"), metavar="N", dest="maximum",
+    group.add_argument("--to", type=number(), default=float("inf"), metavar="N", dest="maximum",
                        help="highest rate of the search (default: no maximum)")
-    group.add_argument("--step-seconds", type=float, default=60, metavar="N",
+    group.add_argument("--step-seconds", type=number(), default=60, metavar="N",
                        help="seconds of a step that are measured; longer for less than 40 requests, "
                             "up to 60 (default: %(default)s)")
-    group.add_argument("--warm-up-seconds", type=float, default=5, metavar="N",
+    group.add_argument("--warm-up-seconds", type=number(), default=5, metavar="N",
                        help="seconds before the first step that are not measured (default: %(default)s)")
-    group.add_argument("--max-in-flight", type=int, default=256, metavar="N",
+    group.add_argument("--max-in-flight", type=whole_number(), default=256, metavar="N",
                        help="requests without an answer above which no further ones are sent, but counted "
                             "(default: %(default)s)")
     group.add_argument("--constant", action="store_true",
                        help="send at equal intervals (default: random intervals, a Poisson process)")
-    group.add_argument("--seed", type=int, default=0, metavar="N",
+    group.add_argument("--seed", type=whole_number(), default=0, metavar="N",
                        help="seed of the random intervals and values (default: %(default)s)")
-    group.add_argument("--processes", type=int, default=1, metavar="N",
+    group.add_argument("--processes", type=whole_number(), default=1, metavar="N",
                        help="processes that share the load (default: %(default)s)")
     # fmt: on
 
@@ -118,7 +120,7 @@ def _add_output(group: argparse._ArgumentGroup) -> None:
                        help="name of what is tested, for the CSV file (default: the endpoint's name)")
     group.add_argument("--instance-type", metavar="TYPE",
                        help='instance type for the CSV file (default: that of the endpoint, or "local")')
-    group.add_argument("--instances", type=int, metavar="N",
+    group.add_argument("--instances", type=whole_number(), metavar="N",
                        help="instances that share the load (default: those of the endpoint, or 1)")
     group.add_argument("--plot", metavar="FILE", help="write a figure: .svg, .png or .pdf")
     group.add_argument("--json", action="store_true", help="print one JSON object with every step")

@@ -1,4 +1,4 @@
-"""``constructs-triton simulate``: show what a scaling policy does with a traffic."""
+"""``constructs-triton simulate``: simulate a scaling policy on a traffic pattern."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shutil import get_terminal_size
 from textwrap import wrap
 from typing import Any
 
-from constructs_triton.cli.argument_types import decimal_argument
+from constructs_triton.cli.argument_types import decimal_argument, whole_number
 from constructs_triton.cli.simulate.chart import LEGEND, draw_simulation
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_simulation
@@ -54,14 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_traffic(group: argparse._ArgumentGroup) -> None:
     group.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
-    group.add_argument("--pattern", choices=_PATTERNS, help="a made-up traffic instead of a file")
+    group.add_argument("--pattern", choices=_PATTERNS, help="a generated pattern instead of a file")
     for name, text in (("--low", "lowest"), ("--high", "highest")):
         group.add_argument(
             name, type=decimal_argument, metavar="N", help=f"{text} invocations per minute of the pattern"
         )
     group.add_argument(
         "--high-minutes",
-        type=int,
+        type=whole_number(),
         metavar="N",
         help="length of a spike (default: 8) or a step (default: 120)",
     )
@@ -77,7 +77,7 @@ def _add_fleet(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--start-minutes",
-        type=int,
+        type=whole_number(),
         default=6,
         metavar="N",
         help="minutes until a new instance is in service (default: %(default)s; about 3 with image caching)",
@@ -105,15 +105,18 @@ def _add_policy(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--target", type=decimal_argument, metavar="N", help="target of invocations per instance and minute"
     )
-    group.add_argument("--min-capacity", type=int, metavar="N", help="minimum number of instances")
-    group.add_argument("--max-capacity", type=int, metavar="N", help="maximum number of instances")
+    group.add_argument("--min-capacity", type=whole_number(), metavar="N", help="minimum number of instances")
+    group.add_argument("--max-capacity", type=whole_number(), metavar="N", help="maximum number of instances")
     group.add_argument(
-        "--initial", type=int, metavar="N", help="number of instances at the start (default: the minimum)"
+        "--initial",
+        type=whole_number(),
+        metavar="N",
+        help="number of instances at the start (default: the minimum)",
     )
     for way in ("out", "in"):
         group.add_argument(
             f"--scale-{way}-cooldown",
-            type=int,
+            type=whole_number(),
             default=300,
             metavar="SECONDS",
             help=f"cooldown after scaling {way} (default: %(default)s)",
@@ -130,9 +133,9 @@ def _add_policy(group: argparse._ArgumentGroup) -> None:
 
 def _add_assumptions(group: argparse._ArgumentGroup) -> None:
     for name, type_, default, text in (
-        ("--metric-delay-minutes", int, 1, "minutes until an alarm sees a finished minute"),
-        ("--scale-out-points", int, 3, "minutes above the target before instances are added"),
-        ("--scale-in-points", int, 15, "minutes below it before instances are removed"),
+        ("--metric-delay-minutes", whole_number(), 1, "minutes until an alarm sees a finished minute"),
+        ("--scale-out-points", whole_number(), 3, "minutes above the target before instances are added"),
+        ("--scale-in-points", whole_number(), 15, "minutes below it before instances are removed"),
         ("--wait-minutes", decimal_argument, Decimal(1), "minutes that a request waits before it fails"),
     ):
         group.add_argument(

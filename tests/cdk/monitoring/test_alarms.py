@@ -21,12 +21,12 @@ from cdk_apps import (
 )
 
 from constructs_triton import (
-    ImportedTritonEndpoint,
     InstanceType,
     TritonAlarms,
     TritonEndpoint,
     TritonMultiModelEndpoint,
 )
+from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
 from constructs_triton.errors import InvalidValueError
 
 ALARM = "AWS::CloudWatch::Alarm"

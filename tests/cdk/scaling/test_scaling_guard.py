@@ -14,6 +14,7 @@ from aws_cdk.assertions import Annotations, Match
 from cdk_apps import add_endpoint, add_repository, flat, statements, synthesize, write_model
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
+from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.errors import InvalidValueError
 
 NATIVE = "AWS::ApplicationAutoScaling::"
@@ -164,7 +165,7 @@ def test_policies_of_steps_are_refused(stack: cdk.Stack, tmp_path: Path) -> None
     metric = cloudwatch.Metric(namespace="Own", metric_name="Queue")
     with pytest.raises(InvalidValueError, match="Queue: scaling_guard does not support step policies"):
         count.scale_on_metric("Queue", metric=metric, scaling_steps=steps)
-    assert not count.tracked_metrics
+    assert not tracked_metrics(count)
 
 
 def test_each_endpoint_has_its_own_function(stack: cdk.Stack, tmp_path: Path) -> None:

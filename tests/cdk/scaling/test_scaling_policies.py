@@ -12,6 +12,7 @@ from cdk_apps import only, resources, synthesize
 
 from constructs_triton import InstanceType, TritonScalableInstanceCount
 from constructs_triton.cdk.metrics.metrics import variant_metric
+from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.errors import InvalidValueError
 
 NAMES: Any = {"endpoint_name": "bert", "variant_name": "blue"}
@@ -363,7 +364,7 @@ def test_two_policies_on_one_metric_are_refused(stack: cdk.Stack) -> None:
         count.scale_to_track_metric("Third", metric=same, target_value=80)
     other = variant_metric("GPUUtilization", endpoint_name="bert", variant_name="green")
     count.scale_to_track_metric("Fourth", metric=other, target_value=80)
-    assert [each.policy_id for each in count.tracked_metrics] == ["First", "Fourth"]
+    assert [each.policy_id for each in tracked_metrics(count)] == ["First", "Fourth"]
 
 
 def test_order_of_an_expressions_metrics_makes_no_other_metric(stack: cdk.Stack) -> None:
@@ -384,7 +385,7 @@ def test_tracked_metrics_have_their_range(stack: cdk.Stack) -> None:
     """A tracked metric has its target and its number of units, such as GPUs."""
     count = make_count(stack, "ml.g5.12xlarge")
     count.scale_on_gpu_utilization("Gpu")
-    (tracked,) = count.tracked_metrics
+    (tracked,) = tracked_metrics(count)
     assert (tracked.metric_name, tracked.target_value, tracked.units) == ("GPUUtilization", 240, 4)
 
 

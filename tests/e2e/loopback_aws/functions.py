@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import json
 import multiprocessing
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -93,12 +95,10 @@ class Functions:
     def _run_process(self, function: Any, event: Any) -> tuple[str, bool]:
         credentials = self.access.assume(function.role, service="lambda.amazonaws.com", context={})
         environment = self._environment(function) | credentials.as_environment()
-        with tempfile.TemporaryDirectory(prefix="loopback-function-") as directory:
-            code, log = Path(directory) / "code", Path(directory) / "log"
-            zipfile.ZipFile(io.BytesIO(function.code_bytes)).extractall(code)
-            invocation = Invocation(str(code), environment, event, str(log))
+        with tempfile.NamedTemporaryFile(prefix="loopback-function-", mode="r") as log:
+            invocation = Invocation(str(_unpacked(function.code_bytes)), environment, event, log.name)
             result = _answer_of(invocation, int(function.timeout))
-            self._write_logs(function, log.read_text(), credentials)
+            self._write_logs(function, log.read(), credentials)
         return result or "", result is None
 
     def _environment(self, function: Any) -> dict[str, str]:
@@ -139,6 +139,15 @@ class Functions:
             place = (self.api.endpoint_url, self.api.region)
             self._logs[credentials.role_arn] = client("logs", *place, credentials.as_arguments())
         return self._logs[credentials.role_arn]
+
+
+@cache
+def _unpacked(code: bytes) -> Path:
+    """The folder of a function's code, in which Python keeps the compiled modules for the next call."""
+    folder = Path(tempfile.mkdtemp(prefix="loopback-function-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    zipfile.ZipFile(io.BytesIO(code)).extractall(folder)
+    return folder
 
 
 def _answer_of(invocation: Invocation, timeout_seconds: int) -> str | None:

@@ -189,8 +189,12 @@ def test_answers_of_the_server_are_printed_below_the_findings(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--gpus", "-1"], "--gpus: must be 0 or more, got -1"),
-        (["--image-version", "new"], '--image-version: must be a Triton release (year and month), got "new"'),
+        (["--gpus", "-1"], "argument --gpus: must be a whole number, at least 0, got '-1'\n"),
+        (["--gpus", "abc"], "argument --gpus: must be a whole number, at least 0, got 'abc'\n"),
+        (
+            ["--image-version", "new"],
+            'argument --image-version: must be a Triton release (year and month), got "new"',
+        ),
         (["--endpoint", "both"], "invalid choice: 'both'"),
     ],
 )

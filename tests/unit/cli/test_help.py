@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -140,3 +141,69 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error() -> None:
     with os.fdopen(writing, "wb") as closed:
         done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, env=unmeasured, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def _options() -> Iterator[tuple[str, argparse.ArgumentParser, argparse.Action]]:
+    """Every argument of every command that has a value."""
+    for name, command in COMMANDS.items():
+        parser = argparse.ArgumentParser()
+        command.load().add_arguments(parser)
+        for each in _parsers(parser):
+            for action in each._actions:
+                if action.nargs != 0 and not isinstance(action, argparse._SubParsersAction):
+                    yield name, each, action
+
+
+WRONG_VALUES = (
+    "",
+    "abc",
+    "a",
+    "-",
+    "=",
+    "a=",
+    "1,5",
+    "9" * 400,
+    "9" * 400 + "d",
+    "1e999",
+    "nan",
+    "²",
+    "0x1",
+    "\x1b",
+)
+LEAKS = re.compile(r"invalid|None|Traceback|<function|_\w+ value|\bint\b|\bfloat\b")
+
+
+@pytest.mark.parametrize("text", WRONG_VALUES)
+def test_a_wrong_value_is_explained_for_each_option_of_each_command(text: str) -> None:
+    """The message names the option once, says what the value must be, and names nothing of the code."""
+    messages = {}
+    for command, parser, action in _options():
+        try:
+            parser._get_value(action, text)
+        except argparse.ArgumentError as error:
+            messages[f"{command} {'/'.join(action.option_strings) or action.dest}"] = str(error)
+    if text == "abc":
+        assert {"check --gpus", "plan --price", "logs --since", "local --port"} <= messages.keys()
+    unclear = {
+        option: message
+        for option, message in messages.items()
+        if not re.match(r"argument [^:]+: (.+: )?must ", message)
+        or "got" not in message
+        or LEAKS.search(message.split("got")[0])
+        or message.count(option.split()[-1].split("/")[-1]) != 1
+    }
+    assert not unclear
+
+
+def test_no_command_writes_a_file_that_its_arguments_do_not_name() -> None:
+    """No option has a path as its default, except the folder `models`, which the help and the output name."""
+    defaults = {
+        (command, *action.option_strings, str(action.default))
+        for command, _, action in _options()
+        if isinstance(action.default, Path) or "." in str(action.default)
+    }
+    assert {each for each in defaults if not each[-1].replace(".", "").isdecimal()} == {
+        ("model", "-o", "--repository", "models"),
+        ("load-test", "--repository", "models"),
+        ("invoke", "--repository", "models"),
+    }

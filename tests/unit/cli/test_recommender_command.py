@@ -33,7 +33,8 @@ def test_request_is_written_with_its_command(tmp_path: Path, capsys: pytest.Capt
         "--task", "FILL_MASK", "--payload-url", "s3://b/p.tar.gz", "--content-type", "application/json",
     )  # fmt: skip
     assert run(recommender, "request", *words, "-o", str(path)) == 0
-    out = capsys.readouterr().out
+    out, err = capsys.readouterr()
+    assert err == f"wrote {path}\n"
     assert f"create-inference-recommendations-job --cli-input-json file://{path}\n" in out
     request = json.loads(path.read_text())
     (phase,) = request["InputConfig"]["TrafficPattern"]["Phases"]
@@ -54,7 +55,7 @@ def test_request_is_written_with_its_command(tmp_path: Path, capsys: pytest.Capt
 def test_invalid_option_is_refused(words: tuple[str, ...], message: str) -> None:
     """The message has the form."""
     with pytest.raises(InvalidValueError, match=message):
-        run(recommender, "request", "--job-name", "bert", *MODEL, *words)
+        run(recommender, "request", "--job-name", "bert", *MODEL, *words, "-o", "job.json")
 
 
 def test_multi_model_endpoint_gets_the_reason(tmp_path: Path) -> None:
@@ -111,11 +112,11 @@ def test_job_is_imported_from_a_file_or_by_name(tmp_path: Path, monkeypatch: pyt
         assert run(recommender, "import", "bert", "-o", str(second)) == 0
         stub.add_client_error("describe_inference_recommendations_job", "ResourceNotFound")
         with pytest.raises(InvocationError, match=r"job other: cannot be described .* check its name"):
-            run(recommender, "import", "other")
+            run(recommender, "import", "other", "-o", "b.csv")
     assert first.read_text() == second.read_text()
     assert read_measurements(first)[0].configuration == "bert"
     with pytest.raises(InvalidValueError, match=r"absent\.json: cannot be read"):
-        run(recommender, "import", "absent.json")
+        run(recommender, "import", "absent.json", "-o", "b.csv")
 
 
 # --- prices -----------------------------------------------------------------------------------------------
@@ -131,7 +132,7 @@ def priced(monkeypatch: pytest.MonkeyPatch) -> Stubber:
 def test_prices_are_fetched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The file is what plan reads, and the price is printed."""
+    """The file is what plan reads, and the price is printed; without --output nothing is written."""
     dimensions = {"x": {"unit": "Hrs", "pricePerUnit": {"USD": "1.5700000000"}}}
     product = {
         "product": {"attributes": {"usagetype": "EU-Host:ml.g5.xlarge"}},
@@ -144,6 +145,12 @@ def test_prices_are_fetched(
             run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1", "-o", str(tmp_path / "p.csv")) == 0
         )
     assert "1.57 USD per hour" in capsys.readouterr().out
+    stub.add_response("get_products", {"PriceList": [json.dumps(product)]})
+    monkeypatch.chdir(tmp_path)
+    with stub:
+        assert run(prices, "fetch", "ml.g5.xlarge", "--region", "eu-west-1") == 0
+    assert capsys.readouterr() == ("ml.g5.xlarge         1.57 USD per hour\n", "")
+    assert [path.name for path in tmp_path.iterdir()] == ["p.csv"]
     assert str(read_prices(tmp_path / "p.csv")["ml.g5.xlarge"]) == "1.57"
 
 

@@ -109,6 +109,6 @@ def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     recommender.add_arguments(parser)
     path = tmp_path / "job.json"
-    assert recommender.run(parser.parse_args([*shlex.split(command), "-o", str(path)])) == 0
+    assert recommender.run(parser.parse_args(shlex.split(command.replace("job.json", str(path))))) == 0
     ours = {"create_inference_recommendations_job": json.loads(path.read_text())}
     assert differences(article_calls(EXAMPLE), ours) == set()
