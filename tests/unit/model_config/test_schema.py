@@ -10,7 +10,7 @@ import facts_refresh
 import pytest
 from google.protobuf import descriptor_pb2
 
-from constructs_triton.model_config.builder.typed_message import TypedMessage
+from constructs_triton.model_config import ModelConfig
 from constructs_triton.model_config.schema import data_type_name, field_names
 
 # Another version of the schema, as another tritonclient would register it.
@@ -33,8 +33,8 @@ def test_every_message_and_field_has_a_typed_value() -> None:
     """The builder has a class for every message but ModelParameter, with exactly the message's fields."""
     schema = descriptor_pb2.FileDescriptorProto.FromString(facts_refresh.SCHEMA.read_bytes())
     names = {message.name for message in schema.message_type} - {"ModelParameter"}
-    assert names == {name.split(".")[1] for name in TypedMessage._CLASSES}
-    for name, typed in TypedMessage._CLASSES.items():
+    assert names == {name.split(".")[1] for name in ModelConfig._CLASSES}
+    for name, typed in ModelConfig._CLASSES.items():
         declared = {field.name.rstrip("_") for field in fields(typed)} - {"extra"}
         assert declared == set(field_names(name.partition(".")[2])), name
 
@@ -49,7 +49,10 @@ def test_number_without_a_name_is_shown() -> None:
     "theirs", ["from tritonclient.grpc import model_config_pb2\n", OTHER_SCHEMA], ids=["same", "other"]
 )
 def test_schema_and_tritonclient_share_one_process(first: str, theirs: str) -> None:
-    """The schema and tritonclient's, also of another version, can be loaded in either order."""
+    """The schema and tritonclient's, also of another version, can be loaded in either order.
+
+    Two schemas in the default pool are an error: https://github.com/triton-inference-server/client/issues/730.
+    """
     program = (
         f"{first}{theirs}"
         "from constructs_triton.model_config.text import parse_model_config\n"

@@ -53,7 +53,10 @@ def test_code_of_all_members_together_is_bounded(tmp_path: Path) -> None:
 
 
 def test_list_of_many_members_is_not_read(tmp_path: Path) -> None:
-    """zipfile would need seconds and hundreds of megabytes for a list of a few megabytes."""
+    """zipfile would need seconds and hundreds of megabytes for a list of a few megabytes.
+
+    See https://github.com/python/cpython/issues/153460.
+    """
     path = tmp_path / "model.pt"
     with path.open("wb") as file:
         file.truncate(64 << 20)
@@ -64,7 +67,10 @@ def test_list_of_many_members_is_not_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compression", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_members_that_pytorch_cannot_read_are_not_read(compression: int, tmp_path: Path) -> None:
-    """A damaged one raises an error of its own in Python, and a small one may expand to gigabytes."""
+    """A damaged one raises an error of its own in Python, and a small one may expand to gigabytes.
+
+    See https://github.com/python/cpython/issues/156002.
+    """
     path = tmp_path / "model.pt"
     with zipfile.ZipFile(path, "w", compression) as archive:
         archive.writestr("model/constants.pkl", b"")

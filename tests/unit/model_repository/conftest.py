@@ -1,4 +1,4 @@
-"""A separate cache for each test of packing."""
+"""Every test of packing has a cache of its own."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache for each test, so that none uses the developer's cache."""
-    directory = tmp_path / "cache"
-    monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_DIR", str(directory))
-    return directory
+def every_test_has_its_cache(own_cache: Path) -> Path:
+    """Use a new cache in each test."""
+    return own_cache

@@ -36,7 +36,10 @@ CHAIN = {"caller": "'middle'", "middle": "'last'", "last": "", "other": ""}
 
 
 def test_called_models_belong_to_the_closure(tmp_path: Path) -> None:
-    """Calls are followed at any depth and through an ensemble, and are loaded by name."""
+    """Calls are followed at any depth and through an ensemble, and are loaded by name.
+
+    SageMaker's start script loads one model: https://github.com/triton-inference-server/server/issues/5452.
+    """
     repository = ModelRepository.from_directory(make(tmp_path, CHAIN))
     assert repository.closure("both") == ["both", "caller", "last", "middle"]
     assert repository.called_models("both") == ["last", "middle"]
