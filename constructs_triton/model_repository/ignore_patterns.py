@@ -29,7 +29,7 @@ def compile_patterns(lines: Sequence[str]) -> GitIgnoreSpec:
     Raises:
         ValueError: a pattern is not valid, or has more than two ``**``.
     """
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 - its import takes longer than packing a small model
+    from pathspec import GitIgnoreSpec
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of re, about "[[]"
