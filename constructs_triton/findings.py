@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from constructs_triton_client.visible_text import visible
+from constructs_triton_client.visible_text import visible, visible_lines
 
 __all__ = ["Finding", "Severity", "format_findings"]
 
@@ -60,7 +60,7 @@ class Finding:
     def one_line(self) -> str:
         """``location: message; hint``, for a place that shows the code itself, such as an annotation."""
         text = f"{self.location}: {self.message}"
-        return visible(f"{text}; {self.hint}" if self.hint else text)
+        return visible_lines(f"{text}; {self.hint}" if self.hint else text)
 
     def __str__(self) -> str:
         text = visible(f"{self.location}: {self.severity}[{self.code}]: {self.message}")

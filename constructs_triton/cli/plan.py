@@ -199,6 +199,7 @@ def _print_table(plans: Sequence[Plan], chosen: Plan | None) -> None:
         _COLUMNS[:shown],
         (_cells(plan, plan is chosen)[:shown] for plan in plans),
         highlighted=next((index for index, plan in enumerate(plans) if plan is chosen), None),
+        is_narrow=shown < len(_COLUMNS),
         width=WIDE,
     )
 

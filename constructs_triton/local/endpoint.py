@@ -136,11 +136,11 @@ class LocalEndpoint:
             text=True,
         )
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
+        ready = json.loads(self.process.stdout.readline() or "{}")
+        if "url" not in ready:
             messages = self._stop()
-            raise LocalEndpointError(messages.removeprefix("error: "))
-        self._ready = json.loads(line)
+            raise LocalEndpointError(str(ready.get("error", messages)))
+        self._ready = ready
         return self
 
     def __exit__(

@@ -55,6 +55,7 @@ def print_table(
     title: str = "",
     highlighted: int | None = None,
     box: str = "",
+    is_narrow: bool = False,
     width: int | None = None,
 ) -> None:
     """Print a table on standard output; long cells are wrapped.
@@ -65,6 +66,7 @@ def print_table(
         title: Title above the table.
         highlighted: Index of a row that is shown in bold green.
         box: Name of the lines around the cells in ``rich.box``. Default: no lines.
+        is_narrow: Leave less space between columns.
         width: Columns of the terminal. Default: the terminal's, or 200 in a pipe.
     """
     # rich takes 50 ms to import, which --help and --json need not pay.
@@ -74,7 +76,13 @@ def print_table(
     from rich.text import Text
 
     lines = getattr(boxes, box) if box else None
-    table = Table(title=visible(title) or None, box=lines, pad_edge=bool(title), header_style="bold")
+    table = Table(
+        title=visible(title) or None,
+        box=lines,
+        pad_edge=bool(title),
+        collapse_padding=is_narrow,
+        header_style="bold",
+    )
     for column in columns:
         heading, justify = (column, "left") if isinstance(column, str) else column
         table.add_column(heading, justify="right" if justify == "right" else "left", overflow="fold")

@@ -23,5 +23,5 @@ def test_failing_seed_names_the_command_that_repeats_it(tmp_path: Path) -> None:
     """Without the assemblies every seed fails; the message has the seed, its case and the command."""
     result = run_seeds(tmp_path / "missing", range(2, 3))
     (message,) = result.failures.values()
-    assert message.startswith(f"seed 2, {case_of(2)}: FileNotFoundError")
+    assert message.startswith(f"seed 2, {case_of(2)}: TemplateError")
     assert message.endswith(replay_command(2))

@@ -18,7 +18,7 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder, Source
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"
@@ -72,12 +72,12 @@ def write_small_variant(configuration: str) -> Path:
     config = VARIANTS[configuration].with_(backend=PythonBackend())
     if configuration.startswith("pt-"):
         config = config.with_(parameters={"dtype": "float64"})
-    files: dict[str, Source] = {"1/encoder.py": HERE / "small_model" / "encoder.py"}
+    files: dict[str, str | Path | bytes] = {"1/encoder.py": HERE / "small_model" / "encoder.py"}
     return _write(f"small-{configuration}", config, HERE / "small_model" / "model.py", files)
 
 
 def _write(
-    folder: str, config: ModelConfig, model: Path | None, files: dict[str, Source] | None = None
+    folder: str, config: ModelConfig, model: Path | None, files: dict[str, str | Path | bytes] | None = None
 ) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model, files=files)

