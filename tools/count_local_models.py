@@ -33,11 +33,11 @@ WITHOUT_FLAG = {
     "dali": (_FRAMEWORKS, "-k", "dali"),
 }
 """The backends that run without a flag, each with the arguments of pytest that prove it."""
-WITH_SUBSTITUTE = {
+WITH_FLAG = {
     "tensorrt": (_ONNX, "-k", "in_the_place_of_a_plan"),
     "tensorflow": (_ONNX, "-k", "in_the_place_of_a_plan"),
 }
-"""The backends whose models can be exported to ONNX and run with ``--substitute``."""
+"""The backends whose models can be exported to ONNX and run with ``--stand-in``."""
 
 
 class Configuration(NamedTuple):
@@ -75,7 +75,7 @@ def _passes(arguments: Iterable[str]) -> bool:
 def main() -> None:
     """Print the counts."""
     configurations = read_configurations()
-    proofs = {**WITHOUT_FLAG, **WITH_SUBSTITUTE}
+    proofs = {**WITHOUT_FLAG, **WITH_FLAG}
     proven = {name for name in proofs if "--verify" not in sys.argv or _passes(proofs[name])}
     repositories = {each.repository for each in configurations}
     print(f"{len(configurations)} configurations of {len(repositories)} repositories")
@@ -86,7 +86,7 @@ def main() -> None:
     for title, backends in (
         ("with the Python backend only", {"python"}),
         ("without a flag", set(WITHOUT_FLAG)),
-        ("with --substitute", set(proofs)),
+        ("with --stand-in", set(proofs)),
     ):
         print(f"{title}: {share(configurations, backends & proven):.1%}")
 

@@ -1,4 +1,4 @@
-"""Writes ``docs/reference/checks.md`` from the rules and their twins.
+"""Writes ``docs/reference/checks.md`` from the rules and their examples.
 
 Run ``python tools/generate_checks_doc.py``.
 """
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from check_twins import TWINS, Files, Twin, code_of, write
+from check_examples import EXAMPLES, Example, Files, code_of, write
 
 from constructs_triton.model_config.checks import RULES
 from constructs_triton.model_config.rules import Rule
@@ -88,30 +88,30 @@ def _effect(rule: Rule) -> str:
 def _section(rule: Rule) -> str:
     lines = [f"### {rule.code}\n", f"{_plain(rule.summary)} {_plain(rule.reason)}\n"]
     lines.append(f"Severity: {_effect(rule)}. Source: {rule.source}.\n")
-    for key, twin in TWINS.items():
+    for key, example in EXAMPLES.items():
         if code_of(key) == rule.code:
-            lines += _example(twin)
+            lines += _example(example)
     return "\n".join(lines)
 
 
-def _example(twin: Twin) -> list[str]:
-    lines = [] if twin.target is None else [f"For `{_target(twin.target)}`:\n"]
-    lines += ["```text", *_printed(twin), "```\n", "```diff", *_changed(twin), "```\n"]
-    if twin.fixed_target is not None:
-        lines.append(f"Fixed for `{_target(twin.fixed_target)}`.\n")
+def _example(example: Example) -> list[str]:
+    lines = [] if example.target is None else [f"For `{_target(example.target)}`:\n"]
+    lines += ["```text", *_printed(example), "```\n", "```diff", *_changed(example), "```\n"]
+    if example.fixed_target is not None:
+        lines.append(f"Fixed for `{_target(example.fixed_target)}`.\n")
     return lines
 
 
-def _printed(twin: Twin) -> list[str]:
+def _printed(example: Example) -> list[str]:
     """What the command line prints for the failing repository."""
     with TemporaryDirectory() as directory:
-        repository = ModelRepository.from_directory(write(twin.failing, Path(directory) / "models"))
-        findings = repository.check(twin.target, is_packed=False).findings
+        repository = ModelRepository.from_directory(write(example.failing, Path(directory) / "models"))
+        findings = repository.check(example.target, is_packed=False).findings
     return [line for finding in findings for line in str(finding).splitlines()]
 
 
-def _changed(twin: Twin) -> list[str]:
-    failing, fixed = _shown(twin.failing, twin.fixed), _shown(twin.fixed, twin.failing)
+def _changed(example: Example) -> list[str]:
+    failing, fixed = _shown(example.failing, example.fixed), _shown(example.fixed, example.failing)
     if failing == fixed:
         return [f" {line}" for line in failing]
     return [line.rstrip() for line in list(unified_diff(failing, fixed, n=len(failing), lineterm=""))[3:]]

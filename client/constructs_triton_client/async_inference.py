@@ -108,7 +108,7 @@ class PendingInference:
             if location == self.output_location:
                 self._denial = error if code == _DENIED else None
             return None
-        return self._transport.read_body(found["Body"]), str(found.get("ContentType", ""))
+        return self._transport.read_body(found), str(found.get("ContentType", ""))
 
     def _timed_out(self, seconds: float) -> InvocationError:
         what = f"endpoint {self._transport.endpoint_name}: no result after {seconds} s"
@@ -148,6 +148,12 @@ def start_inference(
         ContentType=invocation.content_type,
         **options,
     )
+    if "OutputLocation" not in response:
+        raise build_invocation_error(
+            transport.endpoint_name,
+            "the response has no OutputLocation",
+            status=response.get("ResponseMetadata", {}).get("HTTPStatusCode"),
+        )
     return PendingInference(
         transport,
         output_location=response["OutputLocation"],
@@ -158,7 +164,7 @@ def start_inference(
 
 def _service_code(error: InvocationError) -> str:
     """Return S3's error code from the botocore exception that caused ``error``."""
-    response: Mapping[str, Any] = getattr(error.__cause__, "response", {})
+    response: Mapping[str, Any] = getattr(error.__cause__, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from constructs_triton_client.errors import InvocationError, RequestEncodingError, ResponseDecodingError
 from constructs_triton_client.server_sent_events import iterate_events
+from constructs_triton_client.spelling import escape_surrogates
 from constructs_triton_client.wire import EncodedRequest
 
 __all__ = ["encode_generation", "read_generation"]
@@ -49,9 +50,10 @@ def read_generation(parts: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     for index, data in enumerate(iterate_events(parts)):
         event = _parse(index, data)
         if "error" in event:
+            said = escape_surrogates(event["error"])
             raise InvocationError(
-                f"event {index}: the model failed, got {event['error']!s:.500}; see the endpoint's log",
-                model_message=str(event["error"]),
+                f"event {index}: the model failed, got {said:.500}; see the endpoint's log",
+                model_message=said,
             )
         yield event
 

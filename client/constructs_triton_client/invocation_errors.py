@@ -17,8 +17,9 @@ from constructs_triton_client.errors import (
     ModelOutOfMemoryError,
     NoCapacityError,
 )
+from constructs_triton_client.spelling import escape_surrogates
 
-__all__ = ["build_invocation_error", "read_model_message"]
+__all__ = ["MAXIMUM_PARSED_BYTES", "build_invocation_error", "read_model_message"]
 
 INSUFFICIENT_STORAGE = 507
 _THROTTLED_CODES = {"ThrottlingException", "Throttling", "TooManyRequestsException", "RequestLimitExceeded"}
@@ -41,7 +42,7 @@ _COMPONENT_HINTS = {
 # The number of characters of a model's message that are printed; ``model_message`` keeps all of them.
 _MAXIMUM_PRINTED = 2000
 # A longer error body is not parsed: the start of its text is enough for a message.
-_MAXIMUM_PARSED_BYTES = 65536
+MAXIMUM_PARSED_BYTES = 65536
 _LISTEN_HINT = "check the address, and that a server listens there"
 # The names that botocore and urllib3 give to requests that never reached the service.
 _HINTS_BY_CODE = {
@@ -64,10 +65,15 @@ def build_invocation_error(
     *,
     code: str = "",
     status: int | None = None,
-    model_message: str | None = None,
+    model_message: object = None,
     request_id: str | None = None,
 ) -> InvocationError:
-    """Build the error of the class that belongs to ``code``, the service's name for it, and ``status``."""
+    """Build the error of the class that belongs to ``code``, the service's name for it, and ``status``.
+
+    ``model_message`` may be any value of JSON, and is kept as a string.
+    """
+    if model_message is not None:
+        model_message = escape_surrogates(model_message)
     error_class, hint = _classify(code, status, model_message or "")
     got = f"status {status}" if status else code or "no response"
     message = f"endpoint {endpoint}: {what}, got {got}"
@@ -103,11 +109,12 @@ def _hint(code: str, status: int | None, said: str) -> str:
     return _HINTS_BY_CODE.get(code, "see the endpoint's log for the cause")
 
 
-def read_model_message(body: bytes) -> str:
+def read_model_message(body: bytes | str) -> str:
     """Return Triton's message from an error body ``{"error": "..."}``; of any other body, its text."""
-    text = body[:_MAXIMUM_PARSED_BYTES].decode("utf-8", errors="replace").strip()
+    start = body[:MAXIMUM_PARSED_BYTES]
+    text = (start if isinstance(start, str) else start.decode("utf-8", errors="replace")).strip()
     try:
         value: Any = json.loads(text)
+        return str(value["error"]) if isinstance(value, dict) and "error" in value else text
     except (ValueError, RecursionError):
         return text
-    return str(value["error"]) if isinstance(value, dict) and "error" in value else text

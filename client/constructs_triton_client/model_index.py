@@ -19,6 +19,7 @@ __all__ = ["ModelIndex", "split_s3_uri"]
 
 _VERSION = 1
 _ARCHIVE_SUFFIX = ".tar.gz"
+MAXIMUM_INDEX_BYTES = 64 * 1024**2
 _SYNC_HINT = "deploy the stack, or run `constructs-triton models sync`, to write it again"
 
 
@@ -43,8 +44,12 @@ class ModelIndex:
             source: Name of the index in error messages.
 
         Raises:
-            InvalidValueError: the text is not an index.
+            InvalidValueError: the text is not an index, or has more than ``MAXIMUM_INDEX_BYTES``.
         """
+        if len(text) > MAXIMUM_INDEX_BYTES:
+            raise InvalidValueError(
+                f"{source}: may have at most {MAXIMUM_INDEX_BYTES} bytes; check that it is an index"
+            )
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -69,7 +74,8 @@ class ModelIndex:
             InvalidValueError: the URI is malformed, or the object is not an index.
         """
         bucket, key = split_s3_uri(uri)
-        return cls.from_json(s3_client.get_object(Bucket=bucket, Key=key)["Body"].read(), uri)
+        body = s3_client.get_object(Bucket=bucket, Key=key)["Body"]
+        return cls.from_json(body.read(MAXIMUM_INDEX_BYTES + 1), uri)
 
     def target_model(self, name: str) -> str:
         """Return the archive of a model.

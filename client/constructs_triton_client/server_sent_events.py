@@ -24,38 +24,46 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
         ResponseDecodingError: an event is cut off, is not UTF-8, or is larger than
             ``MAXIMUM_EVENT_BYTES``.
     """
-    data: list[bytes] = []
-    size = 0
+    data = bytearray()  # each line ends with a newline
+    size = lines = 0
     for line in _iterate_lines(parts):
         if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-            size += len(data[-1])
-            _check_size(max(size, len(data)))
+            text = line[5:].removeprefix(b" ")
+            size, lines = size + len(text), lines + 1
+            _check_size(max(size, lines))
+            data += text
+            data += b"\n"
         elif not line and data:
-            yield _decode(b"\n".join(data))
-            data, size = [], 0
+            yield _decode(data[:-1])
+            data.clear()
+            size = lines = 0
     if data:
+        last = bytes(data[:-1]).rpartition(b"\n")[2]
         raise ResponseDecodingError(
-            f"event stream: the last event is incomplete, got {data[-1][:40]!r}; "
+            f"event stream: the last event is incomplete, got {last[:40]!r}; "
             "the stream was cut off, so send the request again"
         )
 
 
 def _iterate_lines(parts: Iterable[bytes]) -> Iterator[bytes]:
     # Each byte is searched once, however small the parts of a long line are.
-    line: list[bytes] = []
-    size, ended_with_return = 0, False
+    line = bytearray()
+    ended_with_return = False
     for part in parts:
         start = 1 if ended_with_return and part.startswith(b"\n") else 0  # the second half of "\r\n"
         for end in _LINE_END.finditer(part, start):
-            yield b"".join((*line, part[start : end.start()]))
-            line, size, start = [], 0, end.end()
+            if line:
+                line += part[start : end.start()]
+                yield bytes(line)
+                line.clear()
+            else:
+                yield part[start : end.start()]
+            start = end.end()
         ended_with_return = part.endswith(b"\r") or (ended_with_return and not part)
-        line.append(part[start:])
-        size += len(part) - start
-        _check_size(size)
-    if size:
-        yield b"".join(line)
+        line += part[start:]
+        _check_size(len(line))
+    if line:
+        yield bytes(line)
 
 
 def _check_size(size: int) -> None:
@@ -66,7 +74,7 @@ def _check_size(size: int) -> None:
         )
 
 
-def _decode(data: bytes) -> str:
+def _decode(data: bytearray) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Suggests the name that was probably meant."""
+"""Text of messages: names that were probably meant, and text of others that can be printed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 
-__all__ = ["closest", "did_you_mean", "limited_suggestions", "quoted"]
+__all__ = ["closest", "did_you_mean", "escape_surrogates", "limited_suggestions", "quoted"]
 
 _CUTOFF = 0.6
 # Comparing two names takes quadratic time, and names come from files that other people wrote.
@@ -82,3 +82,11 @@ def quoted(names: Iterable[str]) -> str:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
+
+
+def escape_surrogates(value: object) -> str:
+    """Return the text of ``value``, in which a half surrogate, which no encoding allows, is ``\\udXXX``.
+
+    JSON can contain such halves; printing one raises an error.
+    """
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")

@@ -42,7 +42,7 @@ COMMANDS = {
     "models": Command("models", "list, add and remove models of a multi-model endpoint"),
     "load-test": Command("load_test", "find the highest load that an endpoint holds"),
     "plan": Command("plan", "choose instances and scaling targets from a benchmark"),
-    "simulate": Command("simulate", "show what a scaling policy does with a traffic"),
+    "simulate": Command("simulate", "simulate a scaling policy on a traffic pattern"),
     "recommender": Command("recommender", "write Inference Recommender jobs, and read their results"),
     "prices": Command("prices", "fetch prices of instances from AWS"),
     "local": Command("local", "run endpoints on this machine with the Triton server"),

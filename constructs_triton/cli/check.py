@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 from constructs_triton.cli.argument_types import version_argument, whole_number
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--server",
         action="store_true",
-        help="also load every model in the Triton server of nvidia-pytriton and print its answers",
+        help="load every model in the Triton server of nvidia-pytriton too, and print whether each loads",
     )
 
 
@@ -131,11 +132,7 @@ def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
     """Yield the line of a finding with a caret below the column; a long line is cut."""
     if finding.line is None:
         return
-    try:
-        content = read_regular(root / finding.path).decode("utf-8", "replace")
-    except OSError:
-        return
-    lines = content.split("\n")
+    lines = _lines(root / finding.path)
     if finding.line > len(lines):
         return
     text, column = lines[finding.line - 1].rstrip("\r"), (finding.column or 1) - 1
@@ -143,6 +140,15 @@ def _excerpt(finding: Finding, root: Path) -> Iterator[Line]:
     gutter = f"{finding.line:>4} | "
     yield [(gutter, _DIM), _one_column_each(text[start : start + 100])]
     yield [" " * len(gutter) + " " * (column - start), ("^", _COLOURS[finding.severity])]
+
+
+@lru_cache(maxsize=1)
+def _lines(path: Path) -> list[str]:
+    """Return the lines of a file; the findings of a file follow each other."""
+    try:
+        return read_regular(path).decode("utf-8", "replace").split("\n")
+    except OSError:
+        return []
 
 
 def _one_column_each(text: str) -> str:

@@ -11,7 +11,7 @@ from constructs_triton.cli.argument_types import number, pair_argument, whole_nu
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
 from constructs_triton.local.options import Option, RunOptions, run_options
-from constructs_triton.local.stand_ins.substitutes import find_substitutes
+from constructs_triton.local.stand_ins.replaced_models import find_stand_ins
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 
 if TYPE_CHECKING:
@@ -116,9 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
     _refuse_two_sources(arguments)
     _refuse_beside_engine(arguments)
     given = {name: getattr(arguments, name) for name in run_options()}
-    if given["uses_stand_ins"] is False and given["substitutes"]:
-        raise InvalidValueError("--substitute: cannot be combined with --no-stand-ins; remove one of them")
-    given["substitutes"] = find_substitutes(dict(given["substitutes"] or ()))
+    if given["uses_stand_ins"] is False and given["stand_ins"]:
+        raise InvalidValueError("--stand-in: cannot be combined with --no-stand-ins; remove one of them")
+    given["stand_ins"] = find_stand_ins(dict(given["stand_ins"] or ()))
     given["images"] = dict(given["images"] or ())
     options = RunOptions(
         source=arguments.source or Path("cdk.out"),
@@ -151,7 +151,7 @@ def _refuse_beside_engine(arguments: argparse.Namespace) -> None:
         if arguments.images:
             raise InvalidValueError("--image: applies to containers only; set --engine to docker or podman")
         return
-    for name in ("python", "tritonserver", "substitutes", "uses_private_mounts", "allow_open_ports"):
+    for name in ("python", "tritonserver", "stand_ins", "uses_private_mounts", "allow_open_ports"):
         if getattr(arguments, name) is not None:
             flag = run_options()[name][1].flag
             raise InvalidValueError(

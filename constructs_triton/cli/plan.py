@@ -138,7 +138,7 @@ def _check_plots(arguments: argparse.Namespace) -> None:
 
 
 def _warn(plans: Iterable[Plan]) -> None:
-    """Name the instance types that a person gave to a load test: another machine may have been measured."""
+    """Warn about instance types typed in by hand: the benchmark may come from another machine."""
     given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
     if given:
         print_note(

@@ -17,8 +17,8 @@ from constructs_triton.local.server.memory import available_bytes
 from constructs_triton.local.server.server import ServerSettings, TritonServer
 from constructs_triton.local.sources.specs import EndpointSpec, VariantSpec, label_of, variants_of
 from constructs_triton.local.stand_ins.frameworks import PACKAGES
+from constructs_triton.local.stand_ins.replaced_names import check_replaced_names
 from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.local.stand_ins.substitute_names import check_substitute_names
 
 __all__ = ["BundledServers"]
 
@@ -36,10 +36,10 @@ class BundledServers:
         """Find the server, the Python and the features of this machine that all endpoints share.
 
         Raises:
-            InvalidValueError: a substitute is for a model that does not exist.
+            InvalidValueError: a stand-in is for a model that does not exist.
             MissingDependencyError: the server or the Python is not installed.
         """
-        check_substitute_names(options.substitutes, specs)
+        check_replaced_names(options.stand_ins, specs)
         installation = find_installation(options.tritonserver)
         python = inspect_python(options.python, PACKAGES if options.uses_stand_ins else None)
         needed = [installation.executable, python.executable]
@@ -74,4 +74,4 @@ class BundledServers:
 def _stand_ins(options: RunOptions, python: ModelPython) -> StandIns | None:
     if not options.uses_stand_ins:
         return None
-    return StandIns(python.packages, python.executable, options.substitutes)
+    return StandIns(python.packages, python.executable, options.stand_ins)

@@ -76,10 +76,10 @@ class LocalRunOptions(TypedDict, total=False):
         AnyPath,
         Option("--tritonserver", "PATH", "server to run, such as one with other backends", "nvidia-pytriton"),
     ]
-    substitutes: Annotated[
+    stand_ins: Annotated[
         Mapping[str, str | Path] | None,
         Option(
-            "--substitute",
+            "--stand-in",
             "NAME=PATH",
             "run an ONNX file, or a folder with a Python model.py, in the place of the model NAME, such as a "
             "TensorRT plan; ARCHIVE.tar.gz/NAME chooses the archive of a multi-model endpoint",
@@ -194,7 +194,7 @@ class RunOptions:
     port: int = 8080
     python: Path | None = None
     tritonserver: Path | None = None
-    substitutes: Mapping[str, Path] = field(default_factory=dict)
+    stand_ins: Mapping[str, Path] = field(default_factory=dict)
     uses_stand_ins: bool = True
     memory_limit_mib: int | None = None
     startup_timeout_seconds: float | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.checks import RULES
@@ -14,6 +15,14 @@ from constructs_triton.model_config.rules import Problem, Rule
 from constructs_triton_client.spelling import limited_suggestions
 
 __all__ = ["RULES", "RepositoryContext", "run_checks"]
+
+# People fix the first ones, and a generated file can have a hundred thousand.
+_MOST_PROBLEMS = 100
+_MORE = Problem(
+    f"there are more errors of this check, of which the first {_MOST_PROBLEMS} are listed",
+    hint="fix those that are listed, and check again",
+)
+_LONGEST_MESSAGE = 1000
 
 
 @cache
@@ -67,17 +76,28 @@ def _limited_model_findings(model: ModelUnderCheck) -> list[tuple[Rule, Finding]
 
 def _model_findings(model: ModelUnderCheck) -> Iterator[tuple[Rule, Finding]]:
     for rule in _rules_for(model.scopes, model.fields, model.target.local_files):
-        for problem in rule.function(model):
+        for problem in _first_problems(rule, model):
             if problem.path is not None:
                 yield rule, _finding(rule, problem, problem.path, None)
             else:
                 yield rule, _finding(rule, problem, model.config_place, model.folder.locate(problem.field))
 
 
+def _first_problems(rule: Rule, model: ModelUnderCheck) -> Iterator[Problem]:
+    problems = iter(rule.function(model))
+    yield from islice(problems, _MOST_PROBLEMS)
+    if next(problems, None) is not None:
+        yield _MORE
+
+
 def _finding(rule: Rule, problem: Problem, path: str, place: tuple[int, int] | None) -> Finding:
     line, column = place or (problem.line, problem.column)
-    hint = rule.hint_for(problem)
-    return Finding(rule.code, rule.severity, path, problem.message, hint, rule.source, line, column)
+    message, hint = _shortened(problem.message), _shortened(rule.hint_for(problem))
+    return Finding(rule.code, rule.severity, path, message, hint, rule.source, line, column)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…"
 
 
 def _as_not_loaded(finding: Finding) -> Finding:

@@ -14,7 +14,8 @@ from typing import Any
 from constructs_triton.model_config.locations import FieldPath, Locations
 from constructs_triton.model_config.packed_environment import packed_python
 from constructs_triton.model_config.text import TextFault, decode, read_text_fault, size_fault
-from constructs_triton.untrusted.regular_files import MAX_TEXT_BYTES, file_type, read_regular
+from constructs_triton.model_config.text_spellings import MAX_TEXT_BYTES
+from constructs_triton.untrusted.regular_files import file_type, read_regular
 
 __all__ = ["CONFIG_FILE", "ModelFolder"]
 
@@ -86,9 +87,9 @@ class ModelFolder:
             return None
 
     def read(self, *parts: str) -> bytes | None:
-        """Return the content of a file, or ``None`` if it cannot be read or is larger than 64 MiB."""
+        """Return the content of a text file, or ``None`` if it cannot be read or is larger than 1 MiB."""
         try:
-            return read_regular(os.path.join(self._directory, *parts))
+            return read_regular(os.path.join(self._directory, *parts), MAX_TEXT_BYTES)
         except (OSError, ValueError):
             return None
 

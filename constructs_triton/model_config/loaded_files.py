@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from constructs_triton.model_config.backends import Backend
 from constructs_triton.model_files import describe
 from constructs_triton.model_files.model_file import ModelFile, ModelFormat
 from constructs_triton.model_files.trees import TREE_MODEL_FILES
+from constructs_triton.untrusted.budget import count_elements
 
 __all__ = ["FileToLoad", "describe_file", "file_to_load", "tree_model_type", "tree_row_size"]
 
@@ -84,7 +84,7 @@ def tree_row_size(tensor: Any, max_batch_size: int) -> int | None:
     """
     dims = list(tensor.reshape.shape if tensor.HasField("reshape") else tensor.dims)
     row = dims if max_batch_size > 0 else dims[1:]
-    return None if not dims or -1 in row else math.prod(row)
+    return None if not dims or -1 in row else count_elements(row)
 
 
 def _is_read_otherwise(model_format: ModelFormat, place: str, platform: str) -> bool:

@@ -17,8 +17,9 @@ from constructs_triton.model_config.ensemble import EnsembleGraph
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.loaded_files import describe_file, file_to_load
 from constructs_triton.model_config.python_calls import ModelCalls
-from constructs_triton.model_config.python_source import PythonSource
+from constructs_triton.model_config.python_source import PythonSource, is_over_budget
 from constructs_triton.model_config.target import ArchiveContent, Target
+from constructs_triton.model_config.text_spellings import MAX_TEXT_BYTES
 from constructs_triton.model_files.model_file import ModelFile
 
 __all__ = ["ModelUnderCheck", "RepositoryContext"]
@@ -158,24 +159,32 @@ class ModelUnderCheck:
         if self.folder.is_ensemble:
             return False
         if self.backend == "python":
-            missing = not self.python_sources
-            return missing or any(source.may_complete for source in self.python_sources)
+            is_unknown = not self.python_sources
+            return is_unknown or any(source.may_complete for source in self.python_sources)
         if self.completed_configs:
             return False
         return self.config is None or not _declares_everything(self.config)
 
-    @cached_property
+    @property
     def python_sources(self) -> tuple[PythonSource, ...]:
-        """The existing Python model files of the versions to load."""
+        """The Python model files of the versions to load that exist and can be parsed within seconds."""
+        return tuple(filter(None, self._python_files.values()))
+
+    @cached_property
+    def _python_files(self) -> dict[str, PythonSource | None]:
+        """The existing Python model files by path; ``None`` if parsing one would take too long."""
         file = self.completed.model_file
         if self.backend != "python" or not file.endswith(".py"):
-            return ()
-        found = []
+            return {}
+        found: dict[str, PythonSource | None] = {}
         for version in self.versions_to_load:
-            content = self.folder.read(version, *file.split("/"))
+            parts, path = (version, *file.split("/")), self.folder.relative(version, file)
+            content = self.folder.read(*parts)
             if content is not None:
-                found.append(PythonSource(self.folder.relative(version, file), content))
-        return tuple(found)
+                found[path] = None if is_over_budget(content) else PythonSource(path, content)
+            elif (self.folder.size_of(*parts) or 0) > MAX_TEXT_BYTES:
+                found[path] = None
+        return found
 
     @cached_property
     def model_files(self) -> tuple[ModelFile, ...]:
@@ -211,8 +220,11 @@ class ModelUnderCheck:
     @cached_property
     def not_checked(self) -> tuple[str, ...]:
         """What of the model files is not checked: each file with the reason."""
-        if self.folder.is_ensemble or self.backend == "python":
+        if self.folder.is_ensemble:
             return ()
+        if self.backend == "python":
+            large = [path for path, source in self._python_files.items() if source is None]
+            return tuple(f"{path}: content not checked: it is too large to be parsed" for path in large)
         if self.model_files:
             return tuple(
                 f"{self.place_of(file.path)}: {reason}"

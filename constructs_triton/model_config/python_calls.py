@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from constructs_triton.model_config.backends import infer_backend
 from constructs_triton.model_config.folder import ModelFolder
+from constructs_triton.model_config.python_source import is_over_budget
 
 __all__ = ["CallSite", "ModelCalls", "find_calls"]
 
@@ -100,6 +101,8 @@ def _sources_of(folder: ModelFolder, version: str, file: str) -> Iterator[tuple[
 
 
 def _parse(content: bytes) -> ast.Module | None:
+    if is_over_budget(content):
+        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
-__all__ = ["PythonSource"]
+__all__ = ["PythonSource", "is_over_budget"]
 
+_MAX_PIECES = 100_000
+# Before Python 3.12, the parser looks for each expression of an f-string from the string's beginning.
+_MAX_BRACES_TIMES_BYTES = 1_500_000_000
+_PIECE = re.compile(rb"\w+|[^\s\w]|\n")
 _MODEL = "TritonPythonModel"
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+def is_over_budget(content: bytes) -> bool:
+    """Whether parsing the source would take seconds, or hundreds of megabytes."""
+    if len(content) <= _MAX_PIECES:
+        return False
+    if content.count(b"{") * len(content) > _MAX_BRACES_TIMES_BYTES:
+        return True
+    return sum(1 for _ in islice(_PIECE.finditer(content), _MAX_PIECES + 1)) > _MAX_PIECES
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,13 @@ from constructs_triton.errors import ModelConfigError
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.schema import enum_values, field_names, new_model_config
 from constructs_triton.model_config.text_spellings import (
+    MAX_TEXT_BYTES,
     STRING_OR_COMMENT,
     count_pieces,
     lenient_spellings,
     longest_run,
     respell,
 )
-from constructs_triton.untrusted.regular_files import MAX_TEXT_BYTES
 from constructs_triton_client.spelling import closest
 
 __all__ = [
@@ -34,9 +34,10 @@ __all__ = [
     "size_fault",
 ]
 
-MAX_PIECES = 200_000
+MAX_PIECES = 100_000
 _MAX_MESSAGE = 300
-_MAX_BACKSLASHES = 1000  # protobuf needs quadratic time for them
+_MAX_ESCAPES = 50_000
+_MAX_BACKSLASHES = 100  # protobuf needs quadratic time for them
 SIZE_CODE = "text-size"
 _SIZE_HINT = "make it smaller; move data such as labels into separate files"
 SOURCE = "triton core ReadTextProto; protobuf C++ text format"
@@ -129,6 +130,9 @@ def _reject_large(text: str) -> None:
     pieces = count_pieces(text, MAX_PIECES) if len(text) > MAX_PIECES else 0
     if pieces > MAX_PIECES:
         message = f"must have at most {MAX_PIECES} words, signs and lines"
+        raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
+    if text.count("\\") > _MAX_ESCAPES:
+        message = f"must have at most {_MAX_ESCAPES} backslashes"
         raise _FaultError(TextFault(SIZE_CODE, message, _SIZE_HINT, None, None))
     run = longest_run(text, "\\")
     if run > _MAX_BACKSLASHES:

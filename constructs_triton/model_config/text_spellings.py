@@ -6,7 +6,17 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-__all__ = ["STRING_OR_COMMENT", "count_pieces", "lenient_spellings", "longest_run", "respell"]
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "STRING_OR_COMMENT",
+    "count_pieces",
+    "lenient_spellings",
+    "longest_run",
+    "respell",
+]
+
+MAX_TEXT_BYTES = 1 << 20
+"""The largest configuration or Python source of a model that is read."""
 
 # A fast search of the whole text; only after a hit follows the exact search outside strings and comments.
 _SUSPECT = re.compile(r"[^\x20-\x7e\t\n\r\v\f]|\\|[:\[,]\s*(?:\+|-0|(?=[-.\d])[-\w.]*_|-?0[oObB])")
@@ -78,7 +88,7 @@ _RESPELLED = re.compile(
 def respell(text: str) -> str:
     """Rewrite what only Triton's parser accepts: ``- 1``, a boolean as ``0x1`` or ``01``, and ``"\\377"``.
 
-    The whole file is rewritten at once, because a new attempt for each place would take quadratic time. A
+    The whole file is rewritten in one pass, because a new attempt for each place would take quadratic time. A
     number keeps its value and its place.
     """
     return _RESPELLED.sub(_respelled, text)

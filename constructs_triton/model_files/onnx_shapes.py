@@ -51,7 +51,7 @@ class Inference:
     not_checked: str = ""
 
 
-_process = BoundedProcess("constructs_triton.model_files.onnx_judgement:judge")
+_process = BoundedProcess("constructs_triton.model_files.onnx_inference:infer_shapes")
 
 
 def infer(message: MessageReader) -> Inference:
@@ -62,13 +62,13 @@ def infer(message: MessageReader) -> Inference:
         content = _without_weights(message)
         seconds = _SECONDS + _SECONDS_PER_MIB * len(content) / (1 << 20)
         memory_bytes = _MEMORY_BYTES + _MEMORY_PER_BYTE * len(content)
-        judged = json.loads(_process.call(content, seconds=seconds, memory_bytes=memory_bytes))
+        answer = json.loads(_process.call(content, seconds=seconds, memory_bytes=memory_bytes))
     except (OverBudgetError, OSError) as error:
         return Inference(not_checked=f"{_NOT_CHECKED}: {error}")
-    reason, shapes = judged["not_checked"], judged["shapes"]
+    reason, shapes = answer["not_checked"], answer["shapes"]
     if shapes is not None:
         shapes = {name: None if dims is None else tuple(dims) for name, dims in shapes.items()}
-    return Inference(shapes, judged["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
+    return Inference(shapes, answer["fault"], f"{_NOT_CHECKED}: {reason}" if reason else "")
 
 
 def _is_onnx_installed() -> bool:

@@ -75,7 +75,7 @@ def describe_torchscript(path: Path, file: BinaryIO) -> ModelFile:
 
 
 class _ListReader(io.RawIOBase):
-    """The file, of which at most 4 MiB are read at once: zipfile reads the list of members in one piece."""
+    """The file. A call reads at most 4 MiB: zipfile reads the list of members in one piece."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

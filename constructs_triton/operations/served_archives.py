@@ -19,8 +19,10 @@ _DEFAULT_MODEL = "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME"
 class ServedArchives:
     """The archive or the files of a single-model container, or the prefix of a multi-model container.
 
-    ``models`` maps the name of each model to its archive, or to the folder of its files. It is empty if the
-    prefix has no index.
+    Args:
+        url: S3 URL of the archive, of the folder of files, or of the prefix.
+        is_multi_model: Whether the container loads models by name.
+        models: Archive, or folder of files, of each model by its name. Empty if the prefix has no index.
     """
 
     url: str

@@ -26,7 +26,7 @@ _REMOVE_MINUTES = 1
 def simulate(
     traffic: Traffic, scaling: Scaling, fleet: Fleet, assumptions: Assumptions | None = None
 ) -> Simulation:
-    """Simulate what scaling does with traffic.
+    """Simulate scaling on a traffic pattern.
 
     The same arguments give the same result.
 

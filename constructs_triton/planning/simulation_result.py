@@ -56,7 +56,7 @@ class OverloadPeriod:
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What scaling did with traffic.
+    """The result of a simulation of scaling on a traffic pattern.
 
     Costs are in the currency of the fleet's ``price_per_hour``, rounded to two digits.
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["Budget", "OverBudgetError"]
+from collections.abc import Iterable
+
+__all__ = ["Budget", "OverBudgetError", "count_elements"]
+
+_MOST_ELEMENTS = 2**63
 
 
 class OverBudgetError(ValueError):
@@ -34,3 +38,11 @@ class Budget:
         self.left -= steps
         if self.left < 0:
             raise OverBudgetError(f"it has more than {self.steps} {self._what}")
+
+
+def count_elements(dims: Iterable[int]) -> int:
+    """Return the product of dims, at most 2**63: that of a hostile file has millions of digits."""
+    count = 1
+    for dim in dims:
+        count = max(-_MOST_ELEMENTS, min(count * dim, _MOST_ELEMENTS))
+    return count

@@ -11,7 +11,7 @@ __all__ = ["MAX_TEXT_BYTES", "file_type", "open_regular", "read_regular"]
 
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 MAX_TEXT_BYTES = 64 << 20
-"""The largest configuration or source file that is read."""
+"""The largest text file that is read where the caller names no other bound."""
 
 _TYPES = {
     stat.S_IFSOCK: "a socket",

@@ -166,7 +166,7 @@ class _Stream:
             yield data
 
     def read(self, length: int) -> bytes:
-        """Read exactly ``length`` bytes at once, or nothing at the end."""
+        """Read exactly ``length`` bytes in one piece, or nothing at the end."""
         first = self.chunk(length)
         return first and b"".join((first, *self.chunks(length - len(first))))
 

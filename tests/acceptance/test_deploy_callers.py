@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from deploy_twice import PROJECT
 from loopback_aws import LoopbackAws
 from loopback_aws.access import RoleCredentials
+from programs import PROJECT
 from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint

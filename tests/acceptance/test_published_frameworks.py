@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 PYTORCH_PACKAGES = ["numpy<2", "torch==2.13.0+cpu", "transformers>=5,<6", "onnx", "onnxruntime", "venv-pack"]
 DALI_PACKAGES = ["numpy<2", "nvidia-dali-cuda120", "onnxruntime"]
-WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "substitutes", "*.dali")
+WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "stand_ins", "*.dali")
 # Prints the number of devices that tracing has written into a model.
 DEVICES = """
 import sys, torch
@@ -77,7 +77,7 @@ def test_bert_in_pytorch_and_in_the_place_of_tensorrt(systems: Path, pytorch: Pa
     assert run(pytorch, example, "-c", DEVICES, "model_files/model.pt").strip() == "0"
     options: dict[str, dict[str, Any]] = {
         "pt-ig-db": {"python": pytorch},
-        "trt-ig-db": {"substitutes": {"bert": example / "model_files" / "model.onnx"}},
+        "trt-ig-db": {"stand_ins": {"bert": example / "model_files" / "model.onnx"}},
     }
     printed = []
     for name, option in options.items():
@@ -110,9 +110,9 @@ def test_resnet_50_as_torchscript_and_in_the_place_of_the_plan(
     example = systems / "resnet_autoscaling"
     run(pytorch, example, "make_model_files.py", "--random")
     assembly = synthesize("resnet_autoscaling", tmp_path / "cdk.out", systems=systems)
-    substitutes = {"resnet_trt_v0.tar.gz/resnet": example / "model_files" / "model.onnx"}
+    stand_ins = {"resnet_trt_v0.tar.gz/resnet": example / "model_files" / "model.onnx"}
     with LocalEndpoint.from_assembly(
-        assembly, endpoint="resnet-mme-gpu", python=pytorch, substitutes=substitutes
+        assembly, endpoint="resnet-mme-gpu", python=pytorch, stand_ins=stand_ins
     ) as local:
         words = ["resnet-mme-gpu", "--endpoint-url", local.endpoint_url]
         lines = run_script("resnet_autoscaling", "invoke.py", *words, systems=systems).splitlines()
@@ -179,7 +179,7 @@ def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_p
     assembly = synthesize("dali_inception", tmp_path / "cdk.out", systems=systems)
     labels = tmp_path / "build" / "twin" / "inception_graphdef" / "inception_labels.txt"
     with LocalEndpoint.from_assembly(
-        assembly, endpoint="dali-inception", python=dali, substitutes={"inception_graphdef": network}
+        assembly, endpoint="dali-inception", python=dali, stand_ins={"inception_graphdef": network}
     ) as local:
         words = ["dali-inception", "--endpoint-url", local.endpoint_url, "--labels", labels]
         lines = run_script("dali_inception", "invoke.py", *words, systems=systems).splitlines()
@@ -191,17 +191,17 @@ def test_dali_decodes_for_the_articles_ensemble(systems: Path, dali: Path, tmp_p
 def test_pipeline_of_the_two_ensembles(systems: Path, dali: Path, tmp_path: Path) -> None:
     """The article's pipeline gives Inception's input, and the stack of both ensembles can be deployed."""
     run(dali, systems / "minilm_ensembles", "make_dali.py", "--device", "cpu")
-    outputs = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
+    outputs = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     run_script("minilm_ensembles", "build_models.py", *outputs, systems=systems)
     picture = np.fromfile(systems / "dali_inception" / "picture.jpg", dtype=np.uint8)[np.newaxis]
-    substitutes = {"inception_graphdef": tmp_path / "substitutes" / "inception_graphdef.onnx"}
+    stand_ins = {"inception_graphdef": tmp_path / "stand_ins" / "inception_graphdef.onnx"}
     context = {"models": str(tmp_path / "models")}
     assembly = synthesize("minilm_ensembles", tmp_path / "cdk.out", systems=systems, **context)
     with LoopbackAws() as aws:
         aws.bootstrap()
         deployed = aws.deploy(assembly, "MinilmEnsembles")
         assert deployed.status == "CREATE_COMPLETE", deployed.reason
-    with LocalEndpoint.from_assembly(assembly, python=dali, substitutes=substitutes) as local:
+    with LocalEndpoint.from_assembly(assembly, python=dali, stand_ins=stand_ins) as local:
         client = TritonClient.for_endpoint(
             "minilm-ensembles", endpoint_url=local.endpoint_url, target_model="model_tf_dali.tar.gz"
         )
@@ -215,7 +215,7 @@ def test_tokenizer_in_a_packed_environment(systems: Path, dali: Path, tmp_path: 
     variables = {**os.environ, "VENV_PYTHON": sys.executable}
     subprocess.run(["sh", "pack_environment.sh"], cwd=example, check=True, env=variables)
     options = ["--environment", "processing_env.tar.gz", "--encoder", "onnxruntime"]
-    outputs = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
+    outputs = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     run_script("minilm_ensembles", "build_models.py", *options, *outputs, systems=systems)
     models = tmp_path / "models" / "model_trt_python"
     with LocalEndpoint.from_repository(models, endpoint="sentences", model="ensemble", python=dali) as local:

@@ -13,7 +13,7 @@ from triton_server import needs_server
 
 from constructs_triton.local import LocalEndpoint
 from constructs_triton.model_config import ModelConfig, ModelInput, ModelOutput
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 BUDGET_MINUTES = 1
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]

@@ -20,8 +20,7 @@ from constructs_triton.model_config import (
     ModelWarmup,
     PythonBackend,
 )
-from constructs_triton.model_repository import pack
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder, pack
 from constructs_triton_client import TritonClient
 
 pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]

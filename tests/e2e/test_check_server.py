@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from backports import tarfile
-from check_twins.onnx_models import model, node, tensor
+from check_examples.onnx_models import model, node, tensor
 from onnx import TensorProto
 from triton_server import needs_server
 

@@ -112,11 +112,11 @@ def _write(path: Path, text: str) -> None:
 def local(repository: Path) -> Iterator[LocalEndpoint]:
     """All of them on one multi-model endpoint."""
     before = _files(repository)
-    substitutes: dict[str, str | Path] = {
+    stand_ins: dict[str, str | Path] = {
         "plan": repository / "net" / "2" / "model.onnx",
         "decoder": repository / "raise" / "1",
     }
-    with LocalEndpoint.from_repository(repository, is_multi_model=True, substitutes=substitutes) as running:
+    with LocalEndpoint.from_repository(repository, is_multi_model=True, stand_ins=stand_ins) as running:
         yield running
     assert _files(repository) == before
 
@@ -222,11 +222,11 @@ def test_a_model_that_does_not_load_is_a_model_error(local: LocalEndpoint) -> No
 
 
 def test_an_onnx_file_runs_in_the_place_of_a_plan(local: LocalEndpoint) -> None:
-    """It has the plan's configuration, and every substitute is reported."""
+    """It has the plan's configuration, and every stand-in is reported."""
     answer = _client(local, "plan").infer({"X": np.eye(2, 4, dtype=np.float32)})
     assert answer["Y"].tolist() == [[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]
     assert "plan: backend onnxruntime is replaced by onnxruntime " in local.messages
-    assert "net/2/model.onnx runs in its place (--substitute)" in local.messages
+    assert "net/2/model.onnx runs in its place (--stand-in)" in local.messages
 
 
 def test_a_python_model_runs_in_the_place_of_any_other(local: LocalEndpoint) -> None:
@@ -241,10 +241,10 @@ def test_without_stand_ins_the_model_is_refused(repository: Path, capsys: pytest
     assert "net: needs the backend 'onnxruntime'" in capsys.readouterr().err
 
 
-def test_a_substitute_for_a_model_that_does_not_exist_is_refused(
+def test_a_stand_in_for_a_model_that_does_not_exist_is_refused(
     repository: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Before a server starts, so that a typing error does not run the wrong model."""
-    wrong = f"--substitute=plna={repository / 'net' / '1' / 'model.onnx'}"
+    wrong = f"--stand-in=plna={repository / 'net' / '1' / 'model.onnx'}"
     assert main(["local", "up", str(repository), "--multi-model", wrong, "--port", "0"]) == 1
     assert 'has this name, got "plna"; did you mean "plan"?' in capsys.readouterr().err

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from article_calls import article_invocations
 from built_example import BuiltExample
-from check_twins.torch_and_plan import plan
+from check_examples.torch_and_plan import plan
 from example_scripts import PUBLISHED_SYSTEMS, endpoint_calls, run_script
 from local_processes import command_lines_with, folders
 from numpy.typing import NDArray
@@ -56,15 +56,15 @@ TRIPLES = [
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> BuiltExample:
     directory = tmp_path_factory.mktemp("minilm")
-    return BuiltExample.build(EXAMPLE, STACK, directory, "--substitutes", directory / "substitutes")
+    return BuiltExample.build(EXAMPLE, STACK, directory, "--stand-ins", directory / "stand_ins")
 
 
 @pytest.fixture(scope="module")
 def local(built: BuiltExample) -> Iterator[LocalEndpoint]:
-    folder = built.models.parent / "substitutes"
-    substitutes = {path.stem: path for path in folder.iterdir()}
+    folder = built.models.parent / "stand_ins"
+    stand_ins = {path.stem: path for path in folder.iterdir()}
     with LocalEndpoint.from_assembly(
-        built.assembly, memory_limit_mib=MEMORY_LIMIT_MIB, substitutes=substitutes
+        built.assembly, memory_limit_mib=MEMORY_LIMIT_MIB, stand_ins=stand_ins
     ) as local:
         yield local
 
@@ -221,7 +221,7 @@ def test_repositories_of_your_own_checkpoint_for_the_images_backends(
     with tarfile.open(environment, "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("lib/python3.10/os.py"), io.BytesIO())
     options = ["--plan", engine] if encoder == "tensorrt" else []
-    folders = ["--output", tmp_path / "models", "--substitutes", tmp_path / "substitutes"]
+    folders = ["--output", tmp_path / "models", "--stand-ins", tmp_path / "stand_ins"]
     words = ["--checkpoint", checkpoint, "--encoder", encoder, "--environment", environment]
     run_script(EXAMPLE, "build_models.py", *words, *folders, *options)
     target = Target.of(instance_type="ml.g4dn.4xlarge", image_version="24.09", mode="multi-model")

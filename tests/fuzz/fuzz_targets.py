@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from check_twins.torch_and_plan import plan, torchscript, zipped
+from check_examples.torch_and_plan import plan, torchscript, zipped
 
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest

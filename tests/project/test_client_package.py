@@ -19,6 +19,7 @@ PACKAGE = PROJECT / "client" / "constructs_triton_client"
 OTHER_PACKAGES = {"boto3", "botocore", "ml_dtypes", "numpy", "urllib3"}
 # A module imports only from entries above its own entry.
 LAYERS = (
+    "visible_text",
     "errors",
     "spelling",
     "datatypes",

@@ -8,6 +8,7 @@ import typing
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,9 +38,9 @@ def pages() -> str:
     return "\n".join(path.read_text() for path in paths)
 
 
-def members(cls: type) -> Iterator[str]:
+def members(cls: Any) -> Iterator[str]:
     """Yield the public members that the classes of this package define, without constructor parameters."""
-    given = inspect.signature(cls.__init__).parameters
+    given = inspect.signature(cls).parameters
     for base in inspect.getmro(cls):
         if base.__module__.startswith("constructs_triton"):
             names = {*vars(base), *getattr(base, "__annotations__", {})}

@@ -1,24 +1,63 @@
-"""The public names, listed once in each package's ``__init__.pyi``."""
+"""The public names: what each package exports, and where a user reads of them."""
 
 from __future__ import annotations
 
 import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
+from documentation.api import PACKAGES
 
 import constructs_triton
 
-LAZY_PACKAGES = [
-    "constructs_triton",
-    "constructs_triton.local",
-    "constructs_triton.model_config",
-    "constructs_triton.model_repository",
-    "constructs_triton.testing",
-]
-PUBLIC = [(package, name) for package in LAZY_PACKAGES for name in importlib.import_module(package).__all__]
+PROJECT = Path(__file__).resolve().parents[2]
+MOST_NAMES = 150
+_BLOCK = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
+_INLINE = re.compile(r"`[^`\n]+`")
 
 
-@pytest.mark.parametrize(("package", "name"), PUBLIC)
+def _pages() -> Iterator[str]:
+    """Yield the code of the README, the pages and the examples."""
+    pages = [PROJECT / "README.md", *(PROJECT / "docs").rglob("*.md")]
+    yield from (part for page in pages for part in _code(page.read_text()))
+    for folder in ("docs", "examples"):
+        yield from (path.read_text() for path in sorted((PROJECT / folder).rglob("*.py")))
+
+
+def _code(page: str) -> Iterator[str]:
+    yield from _BLOCK.findall(page)
+    yield from _INLINE.findall(_BLOCK.sub("", page))
+
+
+@cache
+def _words() -> frozenset[str]:
+    """The words of all code that users read; a dotted name is one word, and so are its parts."""
+    dotted = {word for code in _pages() for word in re.findall(r"[A-Za-z_][\w.]*", code)}
+    return frozenset(dotted | {part for word in dotted for part in word.split(".")})
+
+
+@cache
+def _exported() -> dict[str, list[str]]:
+    """The exported names of each public package: one from which a page or an example imports."""
+    imports = {
+        name for code in _pages() for name in re.findall(r"^ *from ([\w.]+) import", code, re.MULTILINE)
+    }
+    modules = {
+        name: importlib.import_module(name) for name in imports if name.startswith("constructs_triton")
+    }
+    return {
+        name: list(module.__all__)
+        for name, module in sorted(modules.items())
+        if hasattr(module, "__path__") and hasattr(module, "__all__")
+    }
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package, names in _exported().items() for name in names]
+)
 def test_public_name_resolves_and_is_documented(package: str, name: str) -> None:
     """Every public name resolves and has a docstring."""
     assert getattr(importlib.import_module(package), name).__doc__
@@ -34,3 +73,21 @@ def test_unknown_name_is_an_attribute_error() -> None:
     """An unknown name raises AttributeError with the name."""
     with pytest.raises(AttributeError, match="TritonEndpint"):
         getattr(constructs_triton, "TritonEndpint")  # noqa: B009 - a typo is the subject
+
+
+def test_few_names_are_exported() -> None:
+    """Both packages together export at most 150 names, without those of the modules for errors."""
+    counts = {name: len(names) for name, names in _exported().items()}
+    assert sum(counts.values()) <= MOST_NAMES, counts
+
+
+@pytest.mark.parametrize("package", _exported())
+def test_every_exported_name_is_used_in_a_page(package: str) -> None:
+    """The code of a page or of an example contains each exported name."""
+    assert [name for name in _exported()[package] if name not in _words()] == []
+
+
+def test_reference_has_the_public_packages() -> None:
+    """The reference has a page for each package from which a page or an example imports."""
+    modules = {"constructs_triton.errors", "constructs_triton_client.errors"}
+    assert {*_exported()} - {"constructs_triton"} == {*PACKAGES.values()} - modules

@@ -98,6 +98,17 @@ def test_every_public_name_has_a_section(api: dict[str, str]) -> None:
     assert "## InvocationError" not in api["errors"]
 
 
+def test_types_that_are_returned_have_a_section(api: dict[str, str]) -> None:
+    """What a public function returns is described on its page, with what it consists of."""
+    planning = api["planning"]
+    assert "\n## Simulation { #Simulation }\n\nReturned by `simulate`.\n" in planning
+    assert (
+        "\n## SimulatedMinute { #SimulatedMinute }\n\nPart of [`Simulation.minutes`](#Simulation).\n"
+        in planning
+    )
+    assert "\n## ModelTensor {" in api["model_files"]
+
+
 def test_pages_are_the_same_in_each_build(api: dict[str, str]) -> None:
     """No default is shown as an address in memory."""
     assert [page for page, text in api.items() if re.search(r"\bat 0x[0-9a-f]+", text)] == []

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from check_twins.onnx_models import relu
+from check_examples.onnx_models import relu
 
 from constructs_triton.cli import main
 from constructs_triton.errors import ModelConfigError, RepositoryError

@@ -13,6 +13,7 @@ from typing import Any
 import constructs_triton
 from documentation.docstrings import Docstring, read_docstring
 from documentation.members import Row, hidden_bases, members_of, nested_classes, rows_of, type_of
+from documentation.returned_types import ReturnedType, returned_types
 
 #: Pages of the names that are imported from the top package: title, and the folders that define them.
 TOP_PAGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -30,7 +31,6 @@ PACKAGES: Mapping[str, str] = {
     "client_errors": "constructs_triton_client.errors",
     "wire": "constructs_triton_client.wire",
     "errors": "constructs_triton.errors",
-    "load_test": "constructs_triton.measuring.load_test",
     "local": "constructs_triton.local",
     "model_config": "constructs_triton.model_config",
     "model_files": "constructs_triton.model_files",
@@ -49,9 +49,11 @@ def write_api(folder: Path) -> None:
     """Write one page for each part of the public interface."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = dict(_pages())
-    places = {name: page for page, (_, _, names) in pages.items() for name in names}
+    returned = {page: _returned(source, names) for page, (_, source, names) in pages.items()}
+    places = {name: page for page, types in returned.items() for name in types}
+    places |= {name: page for page, (_, _, names) in pages.items() for name in names}
     for page, (title, source, names) in pages.items():
-        text = "\n".join(_page(title, source, names))
+        text = "\n".join((*_page(title, source, names), *_returned_sections(returned[page])))
         (folder / f"{page}.md").write_text(_linked(text, page, places), encoding="utf-8")
     (folder / "index.md").write_text(_index(pages), encoding="utf-8")
 
@@ -65,6 +67,12 @@ def _pages() -> Iterator[tuple[str, tuple[str, str, dict[str, Any]]]]:
         yield page, (title, "constructs_triton", names)
     for page, source in PACKAGES.items():
         yield page, (source, source, _own_names(source))
+
+
+def _returned(source: str, names: Mapping[str, Any]) -> dict[str, ReturnedType]:
+    """Return the types that the names return, unless a page has them already."""
+    package = "constructs_triton.cdk" if source == "constructs_triton" else source
+    return returned_types(names, package, {name for _, (_, _, public) in _pages() for name in public})
 
 
 def _own_names(source: str) -> dict[str, Any]:
@@ -100,7 +108,15 @@ def _page(title: str, source: str, names: Mapping[str, Any]) -> Iterator[str]:
                 shared.setdefault(base, []).append(name)
     for base, owners in shared.items():
         yield f"## Members of {_joined(owners)}\n"
-        yield from _members(owners[0], base)
+        yield from _members(owners[0], base, with_abstract=False)
+
+
+def _returned_sections(types: Mapping[str, ReturnedType]) -> Iterator[str]:
+    for name, found in types.items():
+        yield f"## {name} {{ #{name} }}\n"
+        yield f"{found.origin}\n"
+        yield from _documented(found.value, {})
+        yield from _members(name, found.value)
 
 
 def _section(name: str, value: Any, source: str, names: Mapping[str, Any]) -> Iterator[str]:
@@ -144,8 +160,9 @@ def _own_rows(value: Any, docstring: Docstring, names: Mapping[str, Any]) -> tup
 
 def undocumented() -> Iterator[str]:
     """Yield the parameters that have no meaning, such as ``wire: encode_request(inputs)``."""
-    for page, (_, _, names) in _pages():
-        for name, value in names.items():
+    for page, (_, source, names) in _pages():
+        returned = {name: found.value for name, found in _returned(source, names).items()}
+        for name, value in (*names.items(), *returned.items()):
             for label, part, owner in _parts(name, value):
                 rows, _ = _own_rows(part, read_docstring(part, owner), {} if owner else names)
                 yield from (f"{page}: {label}({row.name})" for row in rows if not row.meaning)
@@ -159,7 +176,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any, type | None]]:
     if inspect.isclass(value):
         yield from ((each, nested, None) for each, nested in nested_classes(value))
         for owner in (value, *hidden_bases(value)):
-            for each, member in members_of(owner):
+            for each, member in members_of(owner, with_abstract=owner is value):
                 if not isinstance(member, property):
                     yield f"{owner.__name__}.{each}", _bound(owner, each, member), owner
 
@@ -193,8 +210,8 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def _members(name: str, value: type) -> Iterator[str]:
-    members = list(members_of(value))
+def _members(name: str, value: type, *, with_abstract: bool = True) -> Iterator[str]:
+    members = list(members_of(value, with_abstract=with_abstract))
     properties = [(each, member) for each, member in members if isinstance(member, property)]
     if properties:
         yield "| attribute | type | meaning |\n|---|---|---|"

@@ -66,11 +66,12 @@ def type_of(annotation: Any) -> str:
     return text.removesuffix(" | None")
 
 
-def members_of(value: type) -> Iterator[tuple[str, Any]]:
+def members_of(value: type, *, with_abstract: bool = True) -> Iterator[tuple[str, Any]]:
     """Yield the methods and properties that a class itself defines."""
     for name, member in vars(value).items():
         is_member = isinstance(member, classmethod | staticmethod | property) or inspect.isfunction(member)
-        if is_member and not name.startswith("_"):
+        is_left_out = not with_abstract and getattr(member, "__isabstractmethod__", False)
+        if is_member and not is_left_out and not name.startswith("_"):
             yield name, member
 
 

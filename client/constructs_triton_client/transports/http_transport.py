@@ -11,8 +11,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from constructs_triton_client.errors import InvalidValueError, InvocationError, MissingDependencyError
-from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
+from constructs_triton_client.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    MissingDependencyError,
+)
+from constructs_triton_client.invocation_errors import (
+    MAXIMUM_PARSED_BYTES,
+    build_invocation_error,
+    read_model_message,
+)
+from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
 from constructs_triton_client.transports.transport import Invocation, Reply
 
 if TYPE_CHECKING:
@@ -31,9 +40,7 @@ _HEADERS = {
     "TargetVariant": "X-Amzn-SageMaker-Target-Variant",
 }
 READ_TIMEOUT_SECONDS = 70.0
-MAXIMUM_RESPONSE_BYTES = 1024**3
 MAXIMUM_CONNECTIONS = 50
-_CHUNK_BYTES = 1024 * 1024
 
 
 class HttpTransport:
@@ -45,8 +52,8 @@ class HttpTransport:
     Args:
         url: Address of the container, such as ``http://localhost:8080``.
         read_timeout_seconds: Longest pause within a response, in seconds.
-        maximum_response_bytes: A longer response raises ``InvocationError``, before it is read if its length
-            is announced.
+        maximum_response_bytes: A longer response or stream raises ``InvocationError``, before it is read if
+            its length is announced.
         invocation: The request to send; its options must be ones that SageMaker passes on to a container.
 
     Raises:
@@ -65,7 +72,7 @@ class HttpTransport:
                 f"url: must start with http:// or https://, got {url!r}; write it as http://host:port"
             )
         self.url = url.rstrip("/")
-        self.maximum_response_bytes = maximum_response_bytes
+        self._reader = BoundedReader(f"endpoint {self.url}", maximum_response_bytes)
         self._read_timeout_seconds = read_timeout_seconds
         self._pool: urllib3.PoolManager | None = None
 
@@ -77,19 +84,17 @@ class HttpTransport:
             InvocationError: the request failed, or the status is not 200.
         """
         with self._open(invocation) as response:
-            body = b"".join(self._iterate(response))
+            body = self._reader.read_whole(response.read, response.length_remaining)
             return Reply(body, response.headers.get("Content-Type", ""), {"Headers": dict(response.headers)})
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
         """Send the request and yield the bytes of the response as they arrive; errors as ``invoke``."""
         with self._open(invocation) as response:
-            yield from response.stream(amt=None)
+            yield from self._reader.iterate_parts(response)
 
     @contextmanager
     def _open(self, invocation: Invocation) -> Iterator[urllib3.BaseHTTPResponse]:
         pool = self._connect()
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - see _connect
-
         try:
             response = pool.request(
                 "POST",
@@ -104,7 +109,9 @@ class HttpTransport:
                 yield response
             finally:
                 response.close()  # a connection whose body was read to the end is already back in the pool
-        except HTTPError as error:
+        except ConstructsTritonError:
+            raise
+        except Exception as error:  # a broken response raises errors of urllib3 and of Python itself
             raise build_invocation_error(
                 self.url, "the request failed", code=type(error).__name__, model_message=str(error)
             ) from error
@@ -117,36 +124,24 @@ class HttpTransport:
                 raise MissingDependencyError(
                     "urllib3 is not installed; run `pip install 'constructs-triton-client[http]'`"
                 ) from None
-            self._pool = urllib3.PoolManager(
+            from constructs_triton_client.transports.bounded_connections import bound_pools  # noqa: PLC0415 - likewise
+
+            pool = urllib3.PoolManager(
                 maxsize=MAXIMUM_CONNECTIONS,
                 retries=False,
                 timeout=urllib3.Timeout(connect=5.0, read=self._read_timeout_seconds),
             )
+            pool.pool_classes_by_scheme = bound_pools(pool.pool_classes_by_scheme, self._reader)
+            self._pool = pool
         return self._pool
 
     def _check_status(self, response: urllib3.BaseHTTPResponse) -> None:
         if response.status != 200:
-            body = b"".join(self._iterate(response))
             raise build_invocation_error(
                 self.url,
                 "the model failed" if response.status >= 500 else "the request was rejected",
                 status=response.status,
-                model_message=read_model_message(body),
-            )
-
-    def _iterate(self, response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:
-        self._check_size(response.length_remaining or 0)
-        total = 0
-        for chunk in response.stream(_CHUNK_BYTES):
-            total += len(chunk)
-            self._check_size(total)
-            yield chunk
-
-    def _check_size(self, size: int) -> None:
-        if size > self.maximum_response_bytes:
-            raise InvocationError(
-                f"endpoint {self.url}: a response may have at most {self.maximum_response_bytes} bytes, "
-                f"got {size}; raise maximum_response_bytes"
+                model_message=read_model_message(response.read(MAXIMUM_PARSED_BYTES)),
             )
 
 

@@ -6,9 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from constructs_triton_client.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton_client.errors import (
+    ConstructsTritonError,
+    InvalidValueError,
+    InvocationError,
+    MissingDependencyError,
+)
 from constructs_triton_client.invocation_errors import build_invocation_error, read_model_message
 from constructs_triton_client.model_index import ModelIndex
+from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES, BoundedReader
+from constructs_triton_client.transports.event_stream_body import EventStreamBody
 from constructs_triton_client.transports.transport import Invocation, Reply
 
 if TYPE_CHECKING:
@@ -25,6 +32,8 @@ MAX_POOL_CONNECTIONS = 50
 
 # The service's codes for a failure within the model, before and in the middle of a stream.
 _MODEL_CODES = {"ModelError", "ModelStreamError"}
+# No body is that long; int() of more digits takes quadratic time.
+_MOST_DIGITS = 18
 LOOPBACK_HOSTS = {"127.0.0.1", "::1", "localhost"}
 # botocore requires a Region; a server on this machine ignores it.
 LOOPBACK_REGION = "us-east-1"
@@ -66,6 +75,8 @@ class SageMakerTransport:
             AWS's.
         region_name: Region of the endpoint. Default: that of the session.
         config: botocore's configuration. Default: ``default_config()``.
+        maximum_response_bytes: A longer response, stream or result of an asynchronous inference raises
+            ``InvocationError``. SageMaker's own limits are lower, except for asynchronous inference.
         invocation: The request to send.
 
     Raises:
@@ -80,6 +91,7 @@ class SageMakerTransport:
         endpoint_url: str | None = None,
         region_name: str | None = None,
         config: Config | None = None,
+        maximum_response_bytes: int = MAXIMUM_RESPONSE_BYTES,
     ) -> None:
         if endpoint_url is not None and not endpoint_url.startswith(("http://", "https://")):
             raise InvalidValueError(
@@ -91,6 +103,7 @@ class SageMakerTransport:
         self._endpoint_url = endpoint_url
         self._region_name = region_name
         self._config = config
+        self._reader = BoundedReader(f"endpoint {endpoint_name}", maximum_response_bytes)
         self._clients: dict[str, Any] = {}
 
     def invoke(self, invocation: Invocation) -> Reply:
@@ -101,15 +114,17 @@ class SageMakerTransport:
             InvocationError: the request failed.
         """
         response = self.call("invoke_endpoint", **self._arguments(invocation))
-        body = self.read_body(response["Body"])
-        return Reply(body, response.get("ContentType", ""), _metadata(response))
+        return Reply(self.read_body(response), response.get("ContentType", ""), _metadata(response))
 
     def stream(self, invocation: Invocation) -> Iterator[bytes]:
         """Call InvokeEndpointWithResponseStream and yield its parts; errors as ``invoke``."""
         response = self.call("invoke_endpoint_with_response_stream", **self._arguments(invocation))
         events = iter(response["Body"])
-        while (event := self._guard(lambda: next(events, None))) is not None:
-            yield event["PayloadPart"].get("Bytes", b"")
+        try:
+            while (event := self._guard(lambda: next(events, None))) is not None:
+                yield self._payload(event)
+        finally:
+            response["Body"].close()
 
     def call(self, operation: str, *, service: str = "sagemaker-runtime", **arguments: Any) -> dict[str, Any]:
         """Call an operation of an AWS service; errors as ``invoke``.
@@ -123,13 +138,18 @@ class SageMakerTransport:
         result: dict[str, Any] = self._guard(lambda: getattr(client, operation)(**arguments))
         return result
 
-    def read_body(self, body: Any) -> bytes:
-        """Read a streaming body to its end; a broken connection raises ``InvocationError``.
+    def read_body(self, response: Mapping[str, Any]) -> bytes:
+        """Read the body of a response to its end; errors as ``invoke``.
 
         Args:
-            body: Streaming body of a boto3 response.
+            response: What ``call`` returned.
         """
-        data: bytes = self._guard(body.read)
+        body = response["Body"]
+        try:
+            data: bytes = self._guard(lambda: self._reader.read_whole(body.read, _announced_length(response)))
+        except ConstructsTritonError:
+            body.close()
+            raise
         return data
 
     def read_index(self, uri: str) -> ModelIndex:
@@ -154,7 +174,9 @@ class SageMakerTransport:
         """
         if service not in self._clients:
             session = self._session or self._guard(_import_boto3().Session)
-            self._clients[service] = self._guard(lambda: self._create_client(session, service))
+            client = self._guard(lambda: self._create_client(session, service))
+            _bound_responses(client, self._reader)
+            self._clients[service] = client
         return self._clients[service]
 
     def _create_client(self, session: boto3.Session, service: str) -> Any:
@@ -175,13 +197,23 @@ class SageMakerTransport:
             **invocation.options,
         }
 
+    def _payload(self, event: Mapping[str, Any]) -> bytes:
+        """Return the bytes of one event of a stream."""
+        if "PayloadPart" not in event:
+            raise build_invocation_error(
+                self.endpoint_name, "the stream has an unknown event", code=str(next(iter(event), "no name"))
+            )
+        data: bytes = event["PayloadPart"].get("Bytes", b"")
+        return data
+
     def _guard(self, action: Any) -> Any:
-        """Run ``action``, and raise botocore's errors as errors of this package."""
+        """Run ``action``, and raise all errors as errors of this package."""
         from botocore import exceptions  # noqa: PLC0415 - see _import_boto3
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
             return action()
+        except ConstructsTritonError:
+            raise
         except exceptions.ParamValidationError as error:
             raise InvalidValueError(
                 f"endpoint {self.endpoint_name}: an option is unknown or has the wrong type, got "
@@ -190,10 +222,48 @@ class SageMakerTransport:
             ) from None
         except exceptions.ClientError as error:
             raise _from_response(self.endpoint_name, error.response) from error
-        except (exceptions.BotoCoreError, HTTPError) as error:
+        except Exception as error:  # a broken response raises errors of botocore, urllib3 and Python itself
+            if isinstance(cause := getattr(error, "kwargs", {}).get("error"), InvocationError):
+                raise cause from error  # botocore wraps what a connection raises
             raise build_invocation_error(
                 self.endpoint_name, "the request failed", code=type(error).__name__, model_message=str(error)
             ) from error
+
+
+def _bound_responses(client: Any, reader: BoundedReader) -> None:
+    """Bound what a boto3 client reads, and pass the parts of a stream on as they arrive.
+
+    botocore has no public access to its connections. Should a later version arrange them differently, bodies
+    are still bounded by ``read_body`` and by the event below.
+    """
+    from constructs_triton_client.transports.bounded_connections import bound_pools  # noqa: PLC0415 - see _import_boto3
+
+    session = getattr(getattr(client, "_endpoint", None), "http_session", None)
+    pools = getattr(session, "_pool_classes_by_scheme", {})
+    pools.update(bound_pools(pools, reader))
+    client.meta.events.register(
+        "before-parse.sagemaker-runtime.InvokeEndpointWithResponseStream",
+        lambda response_dict, **_: _stream_as_it_arrives(response_dict, reader),
+    )
+    client.meta.events.register("request-created.s3.PutObject", _expect_nothing)
+
+
+def _stream_as_it_arrives(response: dict[str, Any], reader: BoundedReader) -> None:
+    if response["status_code"] < 300:
+        response["body"] = EventStreamBody(response["body"], reader)
+
+
+def _expect_nothing(request: Any, **_: Any) -> None:
+    # botocore reads the interim response without a bound, and for ever if the connection ends.
+    del request.headers["Expect"]
+
+
+def _announced_length(response: Mapping[str, Any]) -> int | None:
+    headers = response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    length = str(headers.get("content-length", ""))
+    if "transfer-encoding" in headers or not length.isdecimal() or len(length) > _MOST_DIGITS:
+        return None
+    return int(length)
 
 
 def _unsigned(config: Config) -> Config:
@@ -225,12 +295,14 @@ def _metadata(response: Mapping[str, Any]) -> dict[str, Any]:
 def _from_response(endpoint: str, response: Mapping[str, Any]) -> InvocationError:
     error, metadata = response.get("Error", {}), response.get("ResponseMetadata", {})
     code = str(error.get("Code", ""))
-    message = response.get("OriginalMessage")
+    # The service model says integer and string, but botocore passes on any JSON value.
+    status, message = response.get("OriginalStatusCode"), response.get("OriginalMessage")
+    is_original = type(status) is int and 100 <= status <= 999
     return build_invocation_error(
         endpoint,
         "the model failed" if code in _MODEL_CODES else "the request was rejected",
         code=code,
-        status=response.get("OriginalStatusCode") or metadata.get("HTTPStatusCode"),
-        model_message=read_model_message(message.encode()) if message else error.get("Message"),
+        status=status if is_original else metadata.get("HTTPStatusCode"),
+        model_message=read_model_message(str(message)) if message else error.get("Message"),
         request_id=metadata.get("RequestId"),
     )

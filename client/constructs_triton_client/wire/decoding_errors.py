@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_client.spelling import escape_surrogates
 
 __all__ = ["build_decoding_error"]
 
@@ -12,4 +13,4 @@ _HINT = "the body is corrupt or incomplete, so send the request again"
 def build_decoding_error(where: str, what: str, got: str = "") -> ResponseDecodingError:
     """Build the error of ``where``, a tensor or a byte; ``got`` is the value that was found, if it helps."""
     value = f", got {got:.200}" if got else ""
-    return ResponseDecodingError(f"{where}: {what}{value}; {_HINT}")
+    return ResponseDecodingError(escape_surrogates(f"{where}: {what}{value}; {_HINT}"))

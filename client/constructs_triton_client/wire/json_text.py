@@ -11,8 +11,11 @@ from constructs_triton_client.wire.decoding_errors import build_decoding_error
 
 __all__ = ["format_json", "measure_json", "parse_json"]
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
-_NOT_FINITE = re.compile(r'"(?:[^"\\]|\\.)*"|(NaN|-?Infinity)', re.DOTALL)
+# Parsed values need up to 25 times the memory of their JSON. Triton accepts requests of this size by default.
+MAXIMUM_JSON_BYTES = 64 * 1024**2
+# The possessive quantifiers (*+) read a string once, in constant memory, also if it does not end.
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}]', re.DOTALL)
+_NOT_FINITE = re.compile(r'"(?:[^"\\]++|\\.)*+"?|(NaN|-?Infinity)', re.DOTALL)
 
 
 def format_json(value: object) -> bytes:
@@ -29,8 +32,14 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
     """Parse a JSON object.
 
     Raises:
-        ResponseDecodingError: ``data`` is not UTF-8, not strict JSON, or not an object.
+        ResponseDecodingError: ``data`` is not UTF-8, not strict JSON, not an object, or larger than
+            ``MAXIMUM_JSON_BYTES``.
     """
+    if len(data) > MAXIMUM_JSON_BYTES:
+        raise ResponseDecodingError(
+            f"JSON: may have at most {MAXIMUM_JSON_BYTES} bytes, got {len(data)}; "
+            "request outputs in binary with RequestedOutput(name)"
+        )
     text = _decode_text(bytes(data))
     try:
         value = _parse(text)
@@ -48,10 +57,11 @@ def parse_json(data: bytes | memoryview) -> dict[str, Any]:
 def measure_json(data: bytes) -> int:
     """Return the length of the JSON object at the start of ``data``, for a body without a content type.
 
-    If the object has no end, the length of ``data`` is returned; parsing it then fails.
+    If the object has no end in the first ``MAXIMUM_JSON_BYTES``, the length of ``data`` is returned; parsing
+    it then fails.
     """
     depth = 0
-    for token in _TOKEN.finditer(data):
+    for token in _TOKEN.finditer(data, 0, MAXIMUM_JSON_BYTES):
         depth += {b"{": 1, b"}": -1}.get(token.group(), 0)
         if depth <= 0:
             return token.end()

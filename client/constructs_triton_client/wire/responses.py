@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_client.spelling import escape_surrogates
 from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import Buffer, bfloat16
 from constructs_triton_client.wire.header import read_header, read_list, read_object, read_string
@@ -138,7 +139,7 @@ def _read_outputs(
 def _check_no_error(header: dict[str, Any]) -> None:
     if "error" in header:
         raise ResponseDecodingError(
-            f"response: has an error instead of outputs, got {str(header['error'])[:200]}; "
+            f"response: has an error instead of outputs, got {escape_surrogates(header['error'])[:200]}; "
             "see the endpoint's log"
         )
 

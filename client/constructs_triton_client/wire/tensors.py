@@ -26,6 +26,9 @@ __all__ = [
 ]
 
 _MAXIMUM_DIMENSION = 2**63 - 1
+# NumPy 2 has at most so many axes. The product of millions of dimensions takes hours.
+_MAXIMUM_AXES = 64
+_NUMPY_SHAPE = "shape must be one that NumPy supports"
 
 
 def resolve_datatype(path: str, array: NDArray[Any], stated: str | None = None) -> Datatype:
@@ -177,6 +180,8 @@ def _read_shape(path: str, value: object) -> tuple[list[int], int]:
         type(size) is int and 0 <= size <= _MAXIMUM_DIMENSION for size in value
     ):
         raise _entry_error(path, "shape must be a list of integers of 0 or more", value)
+    if len(value) > _MAXIMUM_AXES:
+        raise _entry_error(path, _NUMPY_SHAPE, value)
     return value, math.prod(value)
 
 
@@ -195,7 +200,7 @@ def _reshape(path: str, flat: NDArray[Any], shape: list[int]) -> NDArray[Any]:
     try:
         return flat.reshape(shape)
     except (ValueError, OverflowError):  # NumPy allows fewer axes, or only smaller ones
-        raise _entry_error(path, "shape must be one that NumPy supports", shape) from None
+        raise _entry_error(path, _NUMPY_SHAPE, shape) from None
 
 
 def _entry_error(path: str, what: str, got: object) -> ResponseDecodingError:

@@ -26,13 +26,6 @@ class ImportedTritonEndpoint(EndpointBase):
     """An endpoint that exists already, with grants, metrics and scaling.
 
     ``TritonEndpoint.from_endpoint_name``, ``from_endpoint_arn`` and ``from_endpoint_attributes`` return it.
-
-    Args:
-        endpoint_name: Name of the endpoint.
-        endpoint_arn: ARN of the endpoint.
-        variants: Instance type of each variant, by name; ``None`` if unknown.
-        serves_many: Whether it is a multi-model endpoint; ``None`` if unknown.
-        is_asynchronous: Whether it has asynchronous inference; ``None`` if unknown.
     """
 
     def __init__(

@@ -6,7 +6,10 @@ from aws_cdk import CfnResource, RemovalPolicy
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
-__all__ = ["component_log_group_name", "log_group_name", "make_log_group"]
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["check_log_retention", "component_log_group_name", "log_group_name", "make_log_group"]
 
 
 def log_group_name(endpoint_name: str) -> str:
@@ -20,6 +23,20 @@ def log_group_name(endpoint_name: str) -> str:
 def component_log_group_name(inference_component_name: str) -> str:
     """Return the log group that the containers of an inference component write to."""
     return f"/aws/sagemaker/InferenceComponents/{inference_component_name}"
+
+
+def check_log_retention(name_property: str, name: str | None, retention: logs.RetentionDays | None) -> None:
+    """Check that a log group with a retention has a name.
+
+    Raises:
+        InvalidValueError: the name of the resource is not known at synth.
+    """
+    if retention is not None and (name is None or is_token(name)):
+        raise InvalidValueError(
+            f"log_retention: needs an {name_property} that is known at synth, because the name of the log "
+            f"group contains it; set {name_property}, or set the retention after the deployment with "
+            "`aws logs put-retention-policy`"
+        )
 
 
 def make_log_group(

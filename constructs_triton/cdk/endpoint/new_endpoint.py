@@ -42,12 +42,12 @@ from constructs_triton.cdk.options.deployment import Deployment, render_deployme
 from constructs_triton.cdk.options.recorded_responses import read_recorded
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.options.rollback_alarms import rollback_alarm
+from constructs_triton.cdk.permissions.role_permissions import removed_if_too_large
 from constructs_triton.cdk.repository.loaded_models import ModelLocation, decrypt_statements
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.limit_checks import check_range
-from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
@@ -257,13 +257,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         )
 
     def _make_role(self) -> ExecutionRole:
-        try:
+        with removed_if_too_large(self):
             return ExecutionRole.make(self, self._statements(), self._options["role"])
-        except InvalidValueError:
-            # The size of the permissions is known only now; the id can be used again.
-            assert self.node.scope is not None
-            self.node.scope.node.try_remove_child(self.node.id)
-            raise
 
     def _set_deployment(self) -> None:
         deployment = self._options["deployment"]

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Required, cast
+from typing import Annotated, cast
 
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_logs as logs
 
-from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
+from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.options.async_inference import AsyncInferenceConfig
 from constructs_triton.cdk.options.data_capture import DataCapture
 from constructs_triton.cdk.options.deployment import Deployment
-from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
-    INSTANCE_TYPE_EXAMPLE,
     TritonVariant,
     VariantOptions,
     check_variant_options,
@@ -25,26 +23,15 @@ from constructs_triton.cdk.repository.compression_type import CompressionType
 from constructs_triton.cdk.validation.properties import Property, check_options, with_defaults
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
-from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.tokens import is_token
 
 __all__ = ["EndpointOptions", "checked_options"]
 
 _VARIANT_EXAMPLE = 'TritonVariant(variant_name="Green")'
 
 
-class EndpointOptions(VariantOptions, HostOptions, total=False):
+class EndpointOptions(VariantOptions, CreatedEndpointOptions, total=False):
     """The properties of every endpoint besides its models."""
 
-    instance_type: Required[
-        Annotated[
-            InstanceType,
-            Property(
-                "Instance type of the endpoint, and of each variant that does not set its own.",
-                example=INSTANCE_TYPE_EXAMPLE,
-            ),
-        ]
-    ]
     compression_type: Annotated[
         CompressionType | None,
         Property(
@@ -53,14 +40,6 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
             "Multi-model endpoints need archives.",
             default_text="``CompressionType.GZIP``, one archive; models that are in S3 stay as they are",
             example="CompressionType.NONE",
-        ),
-    ]
-    endpoint_name: Annotated[
-        str | None,
-        Property(
-            "Name of the endpoint.",
-            default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
-            limit=limits.ENDPOINT_NAME,
         ),
     ]
     variant_name: Annotated[
@@ -105,14 +84,6 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
             example="Deployment.blue_green_canary(...)",
         ),
     ]
-    metrics_config: Annotated[
-        MetricsConfig | None,
-        Property(
-            "How often and in what detail SageMaker publishes metrics.",
-            default_text="SageMaker's",
-            example="MetricsConfig(...)",
-        ),
-    ]
     log_retention: Annotated[
         logs.RetentionDays | None,
         Property(
@@ -153,14 +124,6 @@ class EndpointOptions(VariantOptions, HostOptions, total=False):
             example='"requests.json"',
         ),
     ]
-    removal_policy: Annotated[
-        RemovalPolicy | None,
-        Property(
-            "``RETAIN`` keeps the endpoint and everything it needs when it is removed from the stack.",
-            default_text="``DESTROY``",
-            example="RemovalPolicy.RETAIN",
-        ),
-    ]
 
 
 def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) -> EndpointOptions:
@@ -183,7 +146,7 @@ def checked_options(callee: str, given: EndpointOptions, others: Sequence[str]) 
     options = with_defaults(given, EndpointOptions)
     check_removal_policy(options["removal_policy"], "endpoints")
     check_subnets_need_vpc(options)
-    _check_log_retention(options)
+    check_log_retention("endpoint_name", options["endpoint_name"], options["log_retention"])
     _check_variants(options)
     return options
 
@@ -195,16 +158,6 @@ def _check_serverless(given: Mapping[str, object]) -> None:
             "serverless_config: not supported, since serverless endpoints have no GPU, no multi-model mode, "
             "no VPC and at most 6 GB of memory; use one small instance, or async_inference, which scales "
             "to zero"
-        )
-
-
-def _check_log_retention(options: EndpointOptions) -> None:
-    name = options["endpoint_name"]
-    if options["log_retention"] is not None and (name is None or is_token(name)):
-        raise InvalidValueError(
-            "log_retention: needs an endpoint_name that is known at synth, because SageMaker creates the log "
-            "group of a generated name itself; set endpoint_name, or set the retention after the deployment "
-            "with `aws logs put-retention-policy`"
         )
 
 

@@ -26,20 +26,20 @@ from constructs_triton.cdk.inference_component.component_host import PlacedCompo
 from constructs_triton.cdk.inference_component.component_models import component_models, settle_component
 from constructs_triton.cdk.inference_component.compute_requirements import ComputeRequirements
 from constructs_triton.cdk.inference_component.endpoint_checks import check_endpoint, check_environment
-from constructs_triton.cdk.inference_component.fleet import ComponentCopies
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.inference_component.imported import ImportedInferenceComponent
 from constructs_triton.cdk.inference_component.properties import (
     InferenceComponentOptions,
     checked_component_options,
 )
-from constructs_triton.cdk.inference_component.update_alarms import alarm_name, read_alarms_statement
 from constructs_triton.cdk.options.component_deployment import (
     ComponentDeployment,
     batch_size,
     render_component_deployment,
 )
 from constructs_triton.cdk.options.removal import apply_removal_policy
-from constructs_triton.cdk.permissions.role_permissions import RolePermissions
+from constructs_triton.cdk.options.rollback_alarms import alarm_name, read_alarms_statement
+from constructs_triton.cdk.permissions.role_permissions import RolePermissions, removed_if_too_large
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
@@ -227,13 +227,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         return own.resources if isinstance(own, RolePermissions) else []
 
     def _permit(self) -> RolePermissions | None:
-        try:
+        with removed_if_too_large(self):
             return self._host.role.permit(self, self._statements())
-        except InvalidValueError:
-            # The size of the permissions is known only now; the id can be used again.
-            assert self.node.scope is not None
-            self.node.scope.node.try_remove_child(self.node.id)
-            raise
 
     def _statements(self) -> list[iam.PolicyStatement]:
         statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]

@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from constructs_triton.cdk.endpoint.log_group import component_log_group_name
 from constructs_triton.cdk.endpoint.operating import component_log_statement
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
+from constructs_triton.cdk.inference_component.endpoint_checks import is_elsewhere
 from constructs_triton.cdk.metrics.component_metrics import ComponentMetrics
 from constructs_triton.cdk.monitoring.component_alarms import (
     ComponentAlarmThresholds,
@@ -180,12 +181,11 @@ class InferenceComponentBase(ComponentMetrics, Resource):
         return None
 
     def _check_environment(self) -> None:
-        there, here = (self.env.account, self.env.region), (self.stack.account, self.stack.region)
-        if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
+        if is_elsewhere(self, self.stack):
             raise InvalidValueError(
                 f"{self.node.path}: Application Auto Scaling scales components of its account and Region, "
-                f"{here[0]} and {here[1]}, got {there[0]} and {there[1]}; call auto_scale_copy_count in a "
-                "stack of that account and Region"
+                f"{self.stack.account} and {self.stack.region}, got {self.env.account} and "
+                f"{self.env.region}; call auto_scale_copy_count in a stack of that account and Region"
             )
 
     def _check_copy_count(self, min_capacity: float, max_capacity: float) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from constructs_triton.cdk.endpoint.network import NetworkIds
-from constructs_triton.cdk.inference_component.fleet import ComponentCopies, Fleet
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
 from constructs_triton.cdk.options.image import TritonImage
@@ -111,9 +111,9 @@ class CreatedHost(ComponentHost):
     components: list[PlacedComponent] = field(default_factory=list)
 
     @property
-    def fleet(self) -> Fleet:
+    def instances(self) -> HostInstances:
         """The instances at the maximum of their number."""
-        return Fleet(self.known_type, self.max_instance_count)
+        return HostInstances(self.known_type, self.max_instance_count)
 
     def check(self, component: ComponentCopies) -> None:
         """Check that the copies of a further component fit beside those of the others.
@@ -121,7 +121,7 @@ class CreatedHost(ComponentHost):
         Raises:
             InvalidValueError: the instances at their maximum number do not have enough for all copies.
         """
-        shortage = self.fleet.shortage([*(each.initial for each in self.components), component])
+        shortage = self.instances.shortage([*(each.initial for each in self.components), component])
         if shortage is not None:
             raise InvalidValueError(
                 f"{self.path}: the first copies of its components {shortage.reason}; raise "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Stack
+from aws_cdk import Resource, Stack
 from constructs import Construct
 
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
@@ -10,7 +10,7 @@ from constructs_triton.cdk.validation.property_types import shown
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_endpoint", "check_environment"]
+__all__ = ["check_endpoint", "check_environment", "is_elsewhere"]
 
 
 def check_endpoint(endpoint: object) -> None:
@@ -36,9 +36,15 @@ def check_environment(scope: Construct, endpoint: ComponentEndpointBase) -> None
         InvalidValueError: it is in another account or Region.
     """
     stack = Stack.of(scope)
-    there, here = (endpoint.env.account, endpoint.env.region), (stack.account, stack.region)
-    if any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True)):
+    if is_elsewhere(endpoint, stack):
         raise InvalidValueError(
-            f"endpoint: must be in the account and Region of the component, {here[0]} and {here[1]}, got "
-            f"{there[0]} and {there[1]}; create the component in a stack of that account and Region"
+            f"endpoint: must be in the account and Region of the component, {stack.account} and "
+            f"{stack.region}, got {endpoint.env.account} and {endpoint.env.region}; create it in a "
+            "stack of that account and Region"
         )
+
+
+def is_elsewhere(resource: Resource, stack: Stack) -> bool:
+    """Whether a resource is in another account or Region than a stack; tokens are not."""
+    there, here = (resource.env.account, resource.env.region), (stack.account, stack.region)
+    return any(a != b and not is_token(a) and not is_token(b) for a, b in zip(there, here, strict=True))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Required, cast
 
-from aws_cdk import RemovalPolicy, Size
+from aws_cdk import Size
 
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_endpoint
-from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
-from constructs_triton.cdk.options.host_options import HostOptions, check_subnets_need_vpc
+from constructs_triton.cdk.options.host_options import CreatedEndpointOptions, check_subnets_need_vpc
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import check_removal_policy
 from constructs_triton.cdk.options.variant_options import (
-    INSTANCE_TYPE_EXAMPLE,
     RoutingStrategy,
     check_routing_strategy,
 )
@@ -20,18 +18,14 @@ from constructs_triton.cdk.validation.properties import DERIVED, Property, check
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.facts.inference_ami import InferenceAmi
-from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
 __all__ = ["ComponentEndpointOptions", "checked_endpoint_options"]
 
 
-class ComponentEndpointOptions(HostOptions, total=False):
+class ComponentEndpointOptions(CreatedEndpointOptions, total=False):
     """The properties of an endpoint whose instances inference components share."""
 
-    instance_type: Required[
-        Annotated[InstanceType, Property("Instance type of the endpoint.", example=INSTANCE_TYPE_EXAMPLE)]
-    ]
     min_instance_count: Required[
         Annotated[
             float,
@@ -59,14 +53,6 @@ class ComponentEndpointOptions(HostOptions, total=False):
             "Number of instances at the first deployment, at least 1.",
             default_text="``min_instance_count``, or 1 if that is 0",
             limit=limits.INITIAL_INSTANCE_COUNT,
-        ),
-    ]
-    endpoint_name: Annotated[
-        str | None,
-        Property(
-            "Name of the endpoint.",
-            default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
-            limit=limits.ENDPOINT_NAME,
         ),
     ]
     variant_name: Annotated[
@@ -111,22 +97,6 @@ class ComponentEndpointOptions(HostOptions, total=False):
             "How SageMaker chooses a copy of the component for a request: ``LEAST_OUTSTANDING_REQUESTS`` or "
             "``RANDOM``.",
             default="LEAST_OUTSTANDING_REQUESTS",
-        ),
-    ]
-    metrics_config: Annotated[
-        MetricsConfig | None,
-        Property(
-            "How often and in what detail SageMaker publishes metrics.",
-            default_text="SageMaker's",
-            example="MetricsConfig(...)",
-        ),
-    ]
-    removal_policy: Annotated[
-        RemovalPolicy | None,
-        Property(
-            "``RETAIN`` keeps the endpoint when it is removed from the stack. Set it on the components too.",
-            default_text="``DESTROY``",
-            example="RemovalPolicy.RETAIN",
         ),
     ]
 

@@ -41,7 +41,7 @@ class FleetWarnings:
         yield from self._host.ami_findings()
 
     def _too_many_copies(self) -> Iterator[Finding]:
-        shortage = self._host.fleet.shortage([each.at_maximum for each in self._host.components])
+        shortage = self._host.instances.shortage([each.at_maximum for each in self._host.components])
         if shortage is not None:
             yield Finding(
                 "component-copies-exceed-fleet",
@@ -69,7 +69,7 @@ class FleetWarnings:
     def _has_room_to_update(self, updated: PlacedComponent) -> bool:
         during_update = replace(updated.initial, copies=updated.initial.copies + updated.batch)
         copies = [during_update if each is updated else each.initial for each in self._host.components]
-        return self._host.fleet.shortage(copies) is None
+        return self._host.instances.shortage(copies) is None
 
     def _never_empty(self) -> Iterator[Finding]:
         names = [

@@ -28,13 +28,6 @@ class ImportedComponentEndpoint(ComponentEndpointBase):
     """A component endpoint that exists already. Components can be added to it if its role is known.
 
     ``TritonComponentEndpoint.from_endpoint_name`` and ``from_endpoint_attributes`` return it.
-
-    Args:
-        endpoint_name: Name of the endpoint.
-        endpoint_arn: ARN of the endpoint.
-        variant_name: Name of its variant.
-        instance_type: Type of the instances; ``None`` if unknown.
-        host: Role and network of the endpoint, which further components need.
     """
 
     def __init__(
@@ -73,11 +66,6 @@ class ImportedInferenceComponent(InferenceComponentBase):
     """An inference component that exists already, with grants, metrics and scaling.
 
     ``TritonInferenceComponent.from_inference_component_name`` and ``from_inference_component_arn`` return it.
-
-    Args:
-        inference_component_name: Name of the component.
-        inference_component_arn: ARN of the component.
-        endpoint: Endpoint that the component belongs to.
     """
 
     def __init__(

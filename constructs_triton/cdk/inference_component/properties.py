@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Required
 from aws_cdk import RemovalPolicy, Size
 from aws_cdk import aws_logs as logs
 
+from constructs_triton.cdk.endpoint.log_group import check_log_retention
 from constructs_triton.cdk.inference_component.refused_properties import refuse_of_component
 from constructs_triton.cdk.options.component_deployment import ComponentDeployment
 from constructs_triton.cdk.options.container_options import ContainerOptions
@@ -148,7 +149,8 @@ def checked_component_options(given: InferenceComponentOptions) -> InferenceComp
     check_spelling("placement_strategy", given.get("placement_strategy"), _STRATEGIES)
     options = with_defaults(given, InferenceComponentOptions)
     _check_whole_imbalance(options["max_zone_imbalance"])
-    _check_log_retention(options)
+    name = options["inference_component_name"]
+    check_log_retention("inference_component_name", name, options["log_retention"])
     check_removal_policy(options["removal_policy"], "components")
     return options
 
@@ -169,14 +171,4 @@ def _check_whole_imbalance(imbalance: float | None) -> None:
     if imbalance is not None and not is_token(imbalance) and imbalance != int(imbalance):
         raise InvalidValueError(
             f"max_zone_imbalance: must be a whole number of copies, got {imbalance:g}; round it"
-        )
-
-
-def _check_log_retention(options: InferenceComponentOptions) -> None:
-    name = options["inference_component_name"]
-    if options["log_retention"] is not None and (name is None or is_token(name)):
-        raise InvalidValueError(
-            "log_retention: needs an inference_component_name that is known at synth, because the name of "
-            "the log group contains it; set inference_component_name, or set the retention after the "
-            "deployment with `aws logs put-retention-policy`"
         )

@@ -1,19 +1,24 @@
-"""The properties of the machines that containers run on: network, role and encryption."""
+"""The properties that all endpoints have: network, role and encryption, name and instance type."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, TypedDict
+from typing import Annotated, Required, TypedDict
 
+from aws_cdk import RemovalPolicy
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 
+from constructs_triton.cdk.metrics.metrics_config import MetricsConfig
 from constructs_triton.cdk.validation.properties import Property
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
+from constructs_triton.facts.instance_types import InstanceType
 
-__all__ = ["HostOptions", "check_subnets_need_vpc"]
+__all__ = ["INSTANCE_TYPE_EXAMPLE", "CreatedEndpointOptions", "HostOptions", "check_subnets_need_vpc"]
+
+INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 
 
 class HostOptions(TypedDict, total=False):
@@ -76,3 +81,42 @@ def check_subnets_need_vpc(options: HostOptions) -> None:
         raise InvalidValueError(
             "vpc: is required with vpc_subnets or security_groups; set vpc to the VPC that contains them"
         )
+
+
+class CreatedEndpointOptions(HostOptions, total=False):
+    """The properties that all endpoints of this app have."""
+
+    instance_type: Required[
+        Annotated[
+            InstanceType,
+            Property(
+                "Instance type of the endpoint. A variant may set its own.",
+                example=INSTANCE_TYPE_EXAMPLE,
+            ),
+        ]
+    ]
+    endpoint_name: Annotated[
+        str | None,
+        Property(
+            "Name of the endpoint.",
+            default_text="a name that CloudFormation generates, so that the endpoint can be replaced",
+            limit=limits.ENDPOINT_NAME,
+        ),
+    ]
+    metrics_config: Annotated[
+        MetricsConfig | None,
+        Property(
+            "How often and in what detail SageMaker publishes metrics.",
+            default_text="SageMaker's",
+            example="MetricsConfig(...)",
+        ),
+    ]
+    removal_policy: Annotated[
+        RemovalPolicy | None,
+        Property(
+            "``RETAIN`` keeps the endpoint and everything it needs when it is removed from the stack. "
+            "Inference components have their own.",
+            default_text="``DESTROY``",
+            example="RemovalPolicy.RETAIN",
+        ),
+    ]

@@ -133,13 +133,6 @@ class TritonImage(ABC):
             )
         return _AssetImage(triton_version, fspath(directory))
 
-    def _check(self, scope: Construct) -> None:  # noqa: B027 - most images have nothing to check
-        """Check the image before the endpoint is added to the stack of ``scope``."""
-
-    def _is_cpu_image(self, instance_type: InstanceType) -> bool | None:  # noqa: ARG002
-        """Whether the image has no CUDA; ``None`` if that is not known."""
-        return None
-
     @abstractmethod
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         """Return the image for an endpoint with instances of a type."""
@@ -151,12 +144,20 @@ def check_image(image: TritonImage, scope: Construct) -> None:
     Raises:
         InvalidValueError: the image is not in the Region of the stack.
     """
-    image._check(scope)
+    if isinstance(image, DlcImage):
+        region = Stack.of(scope).region
+        if not is_token(region):
+            images.account(region, image.triton_version)
+        else:
+            images.require_regions(image.triton_version)
 
 
 def is_cpu_image(image: TritonImage, instance_type: InstanceType) -> bool | None:
     """Whether an image has no CUDA on instances of a type; ``None`` if that is not known."""
-    return image._is_cpu_image(instance_type)
+    if not isinstance(image, DlcImage):
+        return None
+    # If the instance type is a token, the GPU image is used, which also starts without a GPU.
+    return not is_token(instance_type.name) and not instance_type.has_gpu
 
 
 def bind_image(image: TritonImage, scope: Construct, instance_type: InstanceType) -> ContainerImage:
@@ -170,17 +171,6 @@ class DlcImage(TritonImage):
 
     triton_version: str
 
-    def _is_cpu_image(self, instance_type: InstanceType) -> bool:
-        # If the instance type is a token, the GPU image is used, which also starts without a GPU.
-        return not is_token(instance_type.name) and not instance_type.has_gpu
-
-    def _check(self, scope: Construct) -> None:
-        region = Stack.of(scope).region
-        if not is_token(region):
-            images.account(region, self.triton_version)
-        else:
-            images.require_regions(self.triton_version)
-
     def _bind(self, scope: Construct, instance_type: InstanceType) -> ContainerImage:
         region = Stack.of(scope).region
         if not is_token(region):
@@ -189,7 +179,7 @@ class DlcImage(TritonImage):
             account, suffix = _account_mapping(scope, self.triton_version), Aws.URL_SUFFIX
         name, tag = (
             images.repository_name(),
-            images.image_version(self.triton_version).tag(cpu=self._is_cpu_image(instance_type)),
+            images.image_version(self.triton_version).tag(cpu=is_cpu_image(self, instance_type) is True),
         )
         return ContainerImage(
             uri=f"{account}.dkr.ecr.{region}.{suffix}/{name}:{tag}",

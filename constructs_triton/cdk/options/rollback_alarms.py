@@ -1,19 +1,24 @@
-"""Alarms that roll a deployment back, without a dependency cycle between endpoint and alarm."""
+"""Alarms that roll an update back, without a dependency cycle between what they monitor and the alarms."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct, IConstruct
 
+from constructs_triton.cdk.validation.property_types import check_has
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["RollbackAlarm", "rollback_alarm"]
+__all__ = ["RollbackAlarm", "alarm_name", "read_alarms_statement", "rollback_alarm"]
+
+_RESOURCES = (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
         InvalidValueError: such an alarm has no ``alarm_name``, or it is a token.
     """
     resource = alarm.node.default_child
-    if not isinstance(resource, (cloudwatch.CfnAlarm, cloudwatch.CfnCompositeAlarm)):
+    if not isinstance(resource, _RESOURCES):
         return RollbackAlarm(alarm.alarm_name, alarm.alarm_arn)
     name = resource.alarm_name
     has_name = name is not None and not is_token(name)
@@ -52,7 +57,7 @@ def rollback_alarm(endpoint: sagemaker.CfnEndpoint, alarm: cloudwatch.IAlarm) ->
             f'alarms: alarm "{alarm.node.path}" monitors this endpoint, so the two would depend on each '
             "other; set alarm_name on the alarm"
         )
-    return RollbackAlarm(name, _arn(resource, name))
+    return RollbackAlarm(name, _arn(Stack.of(resource), resource, name))
 
 
 def _monitors_from_another_stack(
@@ -77,9 +82,42 @@ def _metrics(alarm: cloudwatch.CfnAlarm) -> str:
     return json.dumps([stack.resolve(alarm.dimensions), stack.resolve(alarm.metrics)])
 
 
-def _arn(alarm: cloudwatch.CfnAlarm | cloudwatch.CfnCompositeAlarm, name: str) -> str:
-    if isinstance(alarm, cloudwatch.CfnCompositeAlarm):
+def alarm_name(alarm: cloudwatch.IAlarm) -> str:
+    """Return the name of an alarm of an inference component, without a reference to the alarm.
+
+    The alarms of a component usually monitor the component, so the two would depend on each other.
+
+    Raises:
+        InvalidValueError: not an alarm, or an alarm of this app has no ``alarm_name``, or it is a token.
+    """
+    check_has("alarms", alarm, "alarm_name", "Alarm.from_alarm_arn(...)")
+    resource = alarm.node.default_child
+    if not isinstance(resource, _RESOURCES):
+        return alarm.alarm_name
+    name = resource.alarm_name
+    if name is None or is_token(name):
+        raise InvalidValueError(
+            f'alarms: alarm "{alarm.node.path}" has no name that is known at synth, so component and alarm '
+            "could depend on each other; set alarm_name on the alarm"
+        )
+    return name
+
+
+def read_alarms_statement(scope: Construct, alarms: Sequence[cloudwatch.IAlarm]) -> iam.PolicyStatement:
+    """Let SageMaker read the state of the alarms (AWS documentation: CreateModel permissions)."""
+    stack = Stack.of(scope)
+    arns = [
+        each.alarm_arn
+        if each.node.default_child is None
+        else _arn(stack, each.node.default_child, alarm_name(each))
+        for each in alarms
+    ]
+    return iam.PolicyStatement(sid="ReadAlarms", actions=["cloudwatch:DescribeAlarms"], resources=arns)
+
+
+def _arn(stack: Stack, resource: IConstruct, name: str) -> str:
+    if isinstance(resource, cloudwatch.CfnCompositeAlarm):
         return "*"  # CloudWatch API reference, DescribeAlarms: composite alarms need this scope
-    return Stack.of(alarm).format_arn(
+    return stack.format_arn(
         service="cloudwatch", resource="alarm", resource_name=name, arn_format=ArnFormat.COLON_RESOURCE_NAME
     )

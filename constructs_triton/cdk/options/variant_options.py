@@ -9,6 +9,7 @@ from aws_cdk import Duration, Size
 from constructs_triton.cdk.options.capacity_reservation import CapacityReservationConfig
 from constructs_triton.cdk.options.container_options import TEN_MINUTES, ContainerOptions
 from constructs_triton.cdk.options.core_dump import CoreDump
+from constructs_triton.cdk.options.host_options import INSTANCE_TYPE_EXAMPLE
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository
 from constructs_triton.cdk.validation.enum_values import check_spelling
 from constructs_triton.cdk.validation.limit_checks import check_name
@@ -21,7 +22,6 @@ from constructs_triton.facts.inference_ami import InferenceAmi
 from constructs_triton.facts.instance_types import InstanceType
 
 __all__ = [
-    "INSTANCE_TYPE_EXAMPLE",
     "STRATEGIES",
     "RoutingStrategy",
     "TritonVariant",
@@ -32,7 +32,6 @@ __all__ = [
 
 RoutingStrategy = Literal["LEAST_OUTSTANDING_REQUESTS", "RANDOM"]
 STRATEGIES = ("LEAST_OUTSTANDING_REQUESTS", "RANDOM")
-INSTANCE_TYPE_EXAMPLE = 'InstanceType.of("ml.g5.xlarge")'
 _INSTANCE_TYPE: PropertyType = (InstanceType, INSTANCE_TYPE_EXAMPLE)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from typing import Any, cast
 from weakref import WeakKeyDictionary
@@ -16,7 +17,14 @@ from constructs import Construct
 from constructs_triton.cdk.permissions.statement_size import POLICY_FRAME, statement_length
 from constructs_triton.errors import InvalidValueError
 
-__all__ = ["REPLACED_WITH_ITS_STATEMENTS", "RolePermissions", "accepts_policies", "fits", "merge_statements"]
+__all__ = [
+    "REPLACED_WITH_ITS_STATEMENTS",
+    "RolePermissions",
+    "accepts_policies",
+    "fits",
+    "merge_statements",
+    "removed_if_too_large",
+]
 
 # IAM user guide, "IAM and AWS STS quotas": characters of a managed policy, and managed policies of a role.
 _POLICY_CHARACTERS = 6_144
@@ -121,6 +129,20 @@ def _check_count(
             f"{_POLICY_CHARACTERS} characters; use a separate role for each endpoint, or grant the "
             "permissions yourself and set role=role.without_policy_updates()"
         )
+
+
+@contextmanager
+def removed_if_too_large(construct: Construct) -> Iterator[None]:
+    """Remove a construct whose permissions do not fit from the tree, so that its id can be used again.
+
+    The size of the permissions is known only after other resources of the construct have been created.
+    """
+    try:
+        yield
+    except InvalidValueError:
+        assert construct.node.scope is not None
+        construct.node.scope.node.try_remove_child(construct.node.id)
+        raise
 
 
 def fits(scope: Construct, statements: Sequence[iam.PolicyStatement]) -> bool:

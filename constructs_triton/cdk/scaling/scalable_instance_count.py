@@ -36,7 +36,7 @@ class TritonScalableInstanceCount(SteppedScaling):
 
     Created by ``auto_scale_instance_count``. It may have several policies, each on another metric. Instances
     are added when any policy asks for them, and removed when all policies agree. ``simulate`` shows what they
-    do with a traffic pattern.
+    do on a traffic pattern.
 
     Args:
         endpoint_name: Name of the endpoint.

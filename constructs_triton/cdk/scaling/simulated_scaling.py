@@ -48,7 +48,7 @@ class SimulatedScaling(Construct):
     def simulate(
         self, traffic: Traffic, fleet: Fleet, *, assumptions: Assumptions | None = None
     ) -> Simulation:
-        """Simulate what the policies and schedules of this variant do with traffic.
+        """Simulate the policies and schedules of this variant on a traffic pattern.
 
         The arguments are those of ``constructs_triton.planning.simulate``. Use it in the tests of your app::
 

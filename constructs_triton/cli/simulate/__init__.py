@@ -1,4 +1,4 @@
-"""``constructs-triton simulate``: show what a scaling policy does with a traffic."""
+"""``constructs-triton simulate``: simulate a scaling policy on a traffic pattern."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_traffic(group: argparse._ArgumentGroup) -> None:
     group.add_argument("traffic", nargs="?", metavar="TRAFFIC", help="a .csv or .json file, see below")
-    group.add_argument("--pattern", choices=_PATTERNS, help="a made-up traffic instead of a file")
+    group.add_argument("--pattern", choices=_PATTERNS, help="a generated pattern instead of a file")
     for name, text in (("--low", "lowest"), ("--high", "highest")):
         group.add_argument(
             name, type=decimal_argument, metavar="N", help=f"{text} invocations per minute of the pattern"

@@ -24,7 +24,7 @@ __all__ = ["OWNER_METADATA", "SOURCE_METADATA", "OutOfTimeError", "Placement", "
 LOGGER = logging.getLogger(__name__)
 
 MULTIPART_THRESHOLD_BYTES = 1024**3
-"""CopyObject copies up to 5 GB (Amazon S3 API reference). Copying several parts at once is faster."""
+"""CopyObject copies up to 5 GB (Amazon S3 API reference). Copying parts in parallel is faster."""
 MULTIPART_CHUNK_BYTES = 256 * 1024**2
 CONCURRENT_PARTS = 8
 ABANDONED_SECONDS = 20 * 60

@@ -50,9 +50,9 @@ class _Answer(NamedTuple):
 class MultiModelContainer:
     """Loads and unloads the models below a prefix.
 
-    ``prefix`` is the folder in place of the S3 prefix. An archive that is copied there can be called at once.
-    ``memory_limit_bytes`` limits the memory of the server and its child processes together. A single model
-    above the limit stays loaded.
+    ``prefix`` is the folder in place of the S3 prefix. An archive that is copied there can be called
+    immediately. ``memory_limit_bytes`` limits the memory of the server and its child processes together. A
+    single model above the limit stays loaded.
     """
 
     def __init__(

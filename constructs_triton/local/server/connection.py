@@ -15,8 +15,8 @@ from constructs_triton.local.server.private_address import SOCKET_NAME
 
 __all__ = ["ServerConnection"]
 
-# A connection that does not fit into the server's backlog of 1024 fails at once on a Unix socket, while TCP
-# tries again; so no more are opened at the same time, and further requests wait for one.
+# A connection that does not fit into the server's backlog of 1024 fails immediately on a Unix socket, while
+# TCP tries again; so no more are opened at the same time, and further requests wait for one.
 _UNIX_CONNECTIONS = 1000
 # The kernel limits it to net.core.wmem_max. The default of 208 KiB makes gateway and server take turns
 # several times for each tensor; TCP's buffers grow by themselves.

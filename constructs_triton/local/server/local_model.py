@@ -75,7 +75,7 @@ def fit_models(
         MissingDependencyError: a stand-in's package is not installed.
     """
     if stand_ins is not None:
-        stand_ins.substitute(models_to_load(repository, default_model), report)
+        stand_ins.put_in_place(models_to_load(repository, default_model), report)
     prepare_models(repository, report)
     models = models_to_load(repository, default_model)
     replaced = require_backends(models, installed, stand_ins, report)
@@ -125,12 +125,12 @@ def require_backends(
 
 def _missing(model: str, backend: str, installed: frozenset[str], stand_ins: StandIns | None) -> str:
     has = ", ".join(sorted(installed))
-    substitute = "remove --no-stand-ins, write the model for the Python backend"
+    alternative = "remove --no-stand-ins, write the model for the Python backend"
     if stand_ins is not None:
         has += f" and stand-ins for {', '.join(stand_ins.backends())}"
-        substitute = f"run an ONNX file or a Python model in its place with --substitute {model}=PATH"
+        alternative = f"run an ONNX file or a Python model in its place with --stand-in {model}=PATH"
     return (
-        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {substitute}, set "
+        f"{model}: needs the backend {backend!r}, but this Triton server has only {has}; {alternative}, set "
         "--tritonserver to a server that has it (NVIDIA's Triton image has "
         "/opt/tritonserver/bin/tritonserver), or run an endpoint without this model with --endpoint NAME"
     )

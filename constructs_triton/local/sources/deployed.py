@@ -30,7 +30,7 @@ def read_deployed_endpoints(
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of the account behind ``endpoint_url``; download archives into ``directory``.
 
-    The models of a single-model container are downloaded at once. Those of a multi-model container are
+    The models of a single-model container are downloaded immediately. Those of a multi-model container are
     downloaded on their first call, so that archives added later can be called too.
 
     Raises:

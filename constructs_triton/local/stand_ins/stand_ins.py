@@ -20,7 +20,7 @@ from constructs_triton.local.stand_ins.frameworks import (
     framework_package,
     why_unsupported,
 )
-from constructs_triton.local.stand_ins.substitutes import put_in_place
+from constructs_triton.local.stand_ins.replaced_models import put_in_place
 from constructs_triton.model_config.folder import ModelFolder
 
 __all__ = ["StandIns"]
@@ -35,31 +35,31 @@ class StandIns:
     """The stand-ins of a run.
 
     ``packages`` are the frameworks that the models' Python has, each with its version. ``python`` is the
-    interpreter, for messages. ``substitutes`` are the models that run in the place of others, by name.
+    interpreter, for messages. ``models`` are the models that run in the place of others, by name.
     """
 
     packages: Mapping[str, str] = field(default_factory=dict)
     python: Path = Path("python3")
-    substitutes: Mapping[str, Path] = field(default_factory=dict)
+    models: Mapping[str, Path] = field(default_factory=dict)
 
     def for_archive(self, target_model: str) -> StandIns:
         """Return the stand-ins of one archive of a multi-model endpoint.
 
-        A substitute that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence.
+        A stand-in that is named ``archive.tar.gz/model`` runs in this archive only, and takes precedence.
         """
         prefix = f"{target_model}/"
-        named = self.substitutes.items()
+        named = self.models.items()
         own = {name.removeprefix(prefix): path for name, path in named if name.startswith(prefix)}
-        return replace(self, substitutes={**self.substitutes, **own})
+        return replace(self, models={**self.models, **own})
 
-    def substitute(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
-        """Put the substitutes of these unpacked models in their place, and report them.
+    def put_in_place(self, models: Iterable[ModelFolder], report: Callable[[str], None]) -> None:
+        """Put the stand-ins of these unpacked models in their place, and report them.
 
         Raises:
-            LocalEndpointError: a substitute cannot be read.
+            LocalEndpointError: a stand-in cannot be read.
         """
-        for name, path in put_in_place(models, self.substitutes).items():
-            report(f"{name}: {path} runs in its place (--substitute)")
+        for name, path in put_in_place(models, self.models).items():
+            report(f"{name}: {path} runs in its place (--stand-in)")
 
     def backends(self) -> tuple[str, ...]:
         """Return the backends that have a stand-in."""

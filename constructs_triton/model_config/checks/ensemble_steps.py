@@ -274,9 +274,9 @@ def batch_axis(model: ModelUnderCheck) -> Iterator[Problem]:
     hint="read from only one decoupled model in each step",
 )
 def decoupled_branches(model: ModelUnderCheck) -> Iterator[Problem]:
-    """No step reads tensors that come from different decoupled models, and all outputs come from the same.
+    """Neither a step nor the ensemble's outputs mix tensors of different decoupled models.
 
-    One of them may send many responses and the other only one.
+    Each of these models may send a different number of responses.
     """
     decoupled = model.context.decoupled.intersection(model.folder.step_models)
     for step in model.graph.joins_decoupled_branches(decoupled) if decoupled else ():

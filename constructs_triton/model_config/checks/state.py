@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.untrusted.budget import count_elements
 from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []
@@ -85,7 +85,7 @@ def file_fault(model: ModelUnderCheck, folder: str, file: str, tensor: Any) -> t
     row = by_data_type(data_type_name(tensor.data_type))
     if row is None or row.item_size is None or any(dim < 0 for dim in tensor.dims):
         return None
-    needed = math.prod(tensor.dims) * row.item_size
+    needed = count_elements(tensor.dims) * row.item_size
     if size < needed:
         message = (
             f"{folder} setting expects {needed} bytes, but the data provided from {file} only has {size}"

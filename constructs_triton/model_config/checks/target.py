@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,6 +19,7 @@ from constructs_triton.model_config.checks.instances import groups, resolved_kin
 from constructs_triton.model_config.model_under_check import ModelUnderCheck, RepositoryContext
 from constructs_triton.model_config.rules import Problem, rule
 from constructs_triton.model_config.schema import data_type_name
+from constructs_triton.untrusted.budget import count_elements
 from constructs_triton_client.datatypes import by_data_type
 
 __all__: list[str] = []
@@ -162,7 +162,7 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
 
     Each instance takes the region of ``SAGEMAKER_TRITON_SHM_DEFAULT_BYTE_SIZE`` at its start, by default 16
     MiB, and about 1.25 times the size of its inputs and outputs while it works. All models count that can be
-    loaded at once; a multi-model endpoint loads the models of each archive. When shared memory is full,
+    loaded together; a multi-model endpoint loads the models of each archive. When shared memory is full,
     requests fail.
     """
     memory = context.target.memory_gib
@@ -177,7 +177,7 @@ def shared_memory(context: RepositoryContext) -> Iterator[Problem]:
 
 
 def _loaded_at_once(context: RepositoryContext) -> list[str]:
-    """Return the models that can be loaded at once; a model of several archives is loaded several times."""
+    """Return the models that can be loaded together; a model of several archives is loaded several times."""
     if context.target.mode == "single" or not context.archives:
         return sorted(context.loaded)
     return [name for archive in context.archives for name in archive.folders if name in context.models]
@@ -207,7 +207,7 @@ def _bytes(tensor: Any) -> int:
     """Return the bytes of one element of the batch; a variable size counts as 1, so this is the minimum."""
     row = by_data_type(data_type_name(tensor.data_type))
     item = row.item_size if row is not None and row.item_size else 4
-    return int(item * math.prod(max(1, dim) for dim in tensor.dims))
+    return int(item * count_elements(max(1, dim) for dim in tensor.dims))
 
 
 @rule(

@@ -6,7 +6,6 @@ Python models without ``auto_complete_config``. ONNX Runtime, TensorRT, TensorFl
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from constructs_triton.findings import Severity
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
+from constructs_triton.untrusted.budget import count_elements
 
 __all__: list[str] = []
 
@@ -122,7 +122,7 @@ def _sizes_between_wildcards(shape: Sequence[int]) -> list[int]:
             found.append([])
         else:
             found[-1].append(value)
-    return [math.prod(sizes) for sizes in found]
+    return [count_elements(sizes) for sizes in found]
 
 
 @rule(

@@ -31,10 +31,10 @@ def syntax(model: ModelUnderCheck) -> Iterator[Problem]:
 
 @rule("text-size", "fault", rejects=False, source="bounds of this check; Triton has none")
 def size(model: ModelUnderCheck) -> Iterator[Problem]:
-    """``config.pbtxt`` has at most 64 MiB, 200,000 words, signs and lines, and 1,000 backslashes in a row.
+    """``config.pbtxt`` has at most 1 MiB, 100,000 words, signs and lines, and 50,000 backslashes.
 
-    Reading a larger file would take minutes. The largest configurations of public repositories have some
-    thousand words.
+    At most 100 backslashes follow each other. Reading a larger file would take seconds or minutes. The
+    largest configurations of public repositories have some thousand words.
     """
     return _fault("text-size", model)
 

@@ -8,13 +8,13 @@ Each configuration is started as a local endpoint and load-tested with a sentenc
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import variants
 
-from constructs_triton.cli import main as constructs_triton
 from constructs_triton.local import LocalEndpoint
 
 TOKENS = 128
@@ -41,7 +41,7 @@ def measure(configuration: str, arguments: argparse.Namespace) -> None:
         words += write_sentence(folder.parent)
         words += ["--latency-ms", str(arguments.latency_ms), "--step-seconds", str(arguments.step_seconds)]
         words += ["--configuration", configuration, "--append", "-o", str(arguments.output)]
-        constructs_triton(words)
+        subprocess.run([sys.executable, "-m", "constructs_triton.cli", *words], check=False)
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from constructs_triton.model_config import (
     PythonBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 ARTICLE = HERE / "article"

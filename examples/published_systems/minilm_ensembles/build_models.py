@@ -1,7 +1,7 @@
 """Build both ensembles: `python build_models.py [--plan model.plan] [--environment processing_env.tar.gz]`.
 
 Writes `models/model_tf_dali` and `models/model_trt_python`, which become the article's two archives, and
-`substitutes/`, what runs in their place on a machine without DALI, TensorFlow and a GPU. Exits with 75
+`stand_ins/`, what runs in their place on a machine without DALI, TensorFlow and a GPU. Exits with 75
 (EX_TEMPFAIL) if the weights cannot be downloaded.
 """
 
@@ -20,7 +20,7 @@ from onnx_graph import write_encoder
 from weights import FetchError, WrongBytesError, fetch
 
 from constructs_triton import ConstructsTritonError
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).resolve().parent
 DALI = HERE.parent / "dali_inception"
@@ -70,7 +70,7 @@ def write_sentence_ensemble(
         builder.write_to(target, overwrite=True)
 
 
-def write_substitutes(target: Path, checkpoint: Path) -> None:
+def write_stand_ins(target: Path, checkpoint: Path) -> None:
     """Write Pillow in the place of DALI, a small network in that of Inception, and BERT as ONNX."""
     sys.path.insert(0, str(NETWORK))
     import onnx  # noqa: PLC0415 - only for this
@@ -94,7 +94,7 @@ def build(arguments: argparse.Namespace) -> None:
     write_picture_ensemble(arguments.output / "model_tf_dali")
     target = arguments.output / "model_trt_python"
     write_sentence_ensemble(target, checkpoint, arguments.encoder, arguments.plan, arguments.environment)
-    write_substitutes(arguments.substitutes, checkpoint)
+    write_stand_ins(arguments.stand_ins, checkpoint)
     sys.stdout.write(f"{arguments.output}: model_tf_dali, model_trt_python\n")
 
 
@@ -102,9 +102,7 @@ def main() -> int:
     """Read the command line; return 0 after writing the folders."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=HERE / "models", help="folder of both ensembles")
-    parser.add_argument(
-        "--substitutes", type=Path, default=HERE / "substitutes", help="folder for local runs"
-    )
+    parser.add_argument("--stand-ins", type=Path, default=HERE / "stand_ins", help="folder for local runs")
     parser.add_argument(
         "--checkpoint", type=Path, help="folder with config.json, model.safetensors and tokenizer.json"
     )

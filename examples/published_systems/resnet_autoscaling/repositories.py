@@ -21,7 +21,7 @@ from constructs_triton.model_config import (
     PytorchBackend,
     TensorrtBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder, Source
+from constructs_triton.model_repository import ModelRepositoryBuilder, Source
 
 HERE = Path(__file__).resolve().parent
 MODEL_FILES = HERE / "model_files"

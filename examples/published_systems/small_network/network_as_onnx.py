@@ -1,7 +1,7 @@
 """Writes the small network as an ONNX file with the tensors of ResNet-50 or Inception v3.
 
 ``python network_as_onnx.py resnet FILE.onnx`` or ``python network_as_onnx.py inception FILE.onnx``; needs
-onnx. The file runs in the place of a TensorRT plan or a TensorFlow GraphDef: ``local up --substitute``.
+onnx. The file runs in the place of a TensorRT plan or a TensorFlow GraphDef: ``local up --stand-in``.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from constructs_triton.model_config import (
     ModelOutput,
     PythonBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 HERE = Path(__file__).parent
 BACKEND = HERE / "backend"

@@ -35,6 +35,7 @@ from constructs_triton import (
     TritonEnsembleEndpoint,
     TritonEnvironment,
     TritonMultiModelEndpoint,
+    TritonVariant,
 )
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.testing import TritonTemplateExtension
@@ -480,6 +481,19 @@ def test_ensemble_endpoint_refuses_other_models(path: Path) -> None:
         TritonEnsembleEndpoint(
             stack, "E", model_repository=add_repository(stack, path), ensemble="scale", instance_type=GPU
         )
+
+
+def test_ensemble_needs_its_own_construct(path: Path) -> None:
+    """TritonEndpoint raises an error for an ensemble. The model of a variant may be one."""
+    stack = make_stack()
+    options: Any = {"model_repository": add_repository(stack, path), "instance_type": GPU}
+    with pytest.raises(
+        InvalidValueError, match=r'^model: must not be an ensemble, .* set ensemble="pipeline"'
+    ):
+        TritonEndpoint(stack, "E", model="pipeline", **options)
+    assert stack.node.try_find_child("E") is None
+    next_release = TritonVariant(variant_name="Next", model="pipeline")
+    TritonEndpoint(stack, "E", model="other", variants=[next_release], **options)
 
 
 def test_unknown_property_is_a_type_error(path: Path) -> None:

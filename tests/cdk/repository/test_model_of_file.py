@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 from cdk_apps import make_app, only, synthesize, write_model
-from check_twins.onnx_models import relu
+from check_examples.onnx_models import relu
 
 from constructs_triton import (
     InstanceType,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_twins.onnx_models import relu
-from check_twins.torch_and_plan import plan
+from check_examples.onnx_models import relu
+from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import main
 from constructs_triton.local import server_check

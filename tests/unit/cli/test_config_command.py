@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from check_twins.onnx_models import relu
-from check_twins.torch_and_plan import plan
+from check_examples.onnx_models import relu
+from check_examples.torch_and_plan import plan
 
 from constructs_triton.cli import config
 from constructs_triton.errors import ConstructsTritonError

@@ -94,10 +94,10 @@ def test_each_option_changes_one_setting(
         ("--startup-timeout=-1", "--startup-timeout: must be a number, at least 0.001 seconds, got '-1'"),
         ("--startup-timeout=soon", "--startup-timeout: must be a number, at least 0.001 seconds, got 'soon'"),
         (
-            "--substitute=resnet",
-            "--substitute: must have the form NAME=PATH, got 'resnet'; write for example",
+            "--stand-in=resnet",
+            "--stand-in: must have the form NAME=PATH, got 'resnet'; write for example",
         ),
-        ("--substitute==a.onnx", "--substitute: must have the form NAME=PATH"),
+        ("--stand-in==a.onnx", "--stand-in: must have the form NAME=PATH"),
         ("--image=e=", "--image: must have the form NAME=IMAGE, got 'e='; write for example digits="),
         ("--invocation-timeout=0", "--invocation-timeout: must be a number, at least"),
         ("--invocation-timeout=nan", "--invocation-timeout: must be a number, at least"),

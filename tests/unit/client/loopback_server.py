@@ -1,10 +1,11 @@
-"""A loopback HTTP server with scripted answers."""
+"""Loopback servers with scripted answers: one that speaks HTTP, and one that sends any bytes."""
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -83,3 +84,49 @@ def binary_answer() -> Answer:
     """Return a binary response with one output."""
     response = encode_response({"Y": np.array([1.5], dtype="f4")}, model_name="m", model_version="3")
     return Answer(200, response.body, {"Content-Type": response.content_type, "x-amzn-RequestId": "r-1"})
+
+
+@dataclass
+class RawServer:
+    """A server that answers each request with the bytes of ``answer`` and closes the connection."""
+
+    url: str
+    answer: Callable[[], Iterable[bytes]] = tuple
+    threads: list[threading.Thread] = field(default_factory=list)
+
+    def wait(self) -> None:
+        """Wait until all connections are closed."""
+        while self.threads:
+            self.threads.pop().join(30)
+
+
+@contextmanager
+def run_raw_server() -> Iterator[RawServer]:
+    """Run a server whose answers need not be HTTP for the time of a test."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = RawServer(f"http://127.0.0.1:{listener.getsockname()[1]}")
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:
+                    return
+                thread = threading.Thread(target=_answer, args=(connection, server.answer), daemon=True)
+                server.threads.append(thread)
+                thread.start()
+
+        threading.Thread(target=accept, daemon=True).start()
+        yield server
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def _answer(connection: socket.socket, answer: Callable[[], Iterable[bytes]]) -> None:
+    with suppress(OSError), connection, connection.makefile("rb") as request:
+        size = 0
+        while (line := request.readline()) not in (b"\r\n", b""):
+            name, _, value = line.partition(b":")
+            size = int(value) if name.lower() == b"content-length" else size
+        request.read(size)
+        for piece in answer():
+            connection.sendall(piece)

@@ -19,7 +19,8 @@ from constructs_triton_client.errors import (
     MissingDependencyError,
     ModelOutOfMemoryError,
 )
-from constructs_triton_client.transports.http_transport import MAXIMUM_RESPONSE_BYTES, READ_TIMEOUT_SECONDS
+from constructs_triton_client.transports.bounded_reader import MAXIMUM_RESPONSE_BYTES
+from constructs_triton_client.transports.http_transport import READ_TIMEOUT_SECONDS
 
 INPUTS = {"X": np.arange(3, dtype="f4")}
 EVENTS = b'data: {"a":1}\r\n\r\ndata: {"a":2}\n\n'

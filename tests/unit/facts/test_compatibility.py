@@ -1,4 +1,4 @@
-"""Every rule has a variant that breaks it, and a twin with one change that follows it."""
+"""Every rule has a variant that breaks it, and a change that fixes it."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,7 +9,7 @@ from constructs_triton.facts.compatibility import RULES, VariantFacts, check_com
 from constructs_triton.facts.instance_types import InstanceType
 
 # code, values that break the rule, the one change that fixes it
-TWINS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+EXAMPLES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("instance-type-unknown", {"instance_type": "ml.g55.xlarge"}, {"instance_type": "ml.g5.xlarge"}),
     ("instance-type-arm", {"instance_type": "ml.c7g.xlarge"}, {"instance_type": "ml.c7i.xlarge"}),
     (
@@ -60,22 +60,22 @@ def _codes(variant: VariantFacts) -> list[str]:
     return [finding.code for finding in check_compatibility(variant)]
 
 
-@pytest.mark.parametrize(("code", "broken", "change"), TWINS, ids=[code for code, _, _ in TWINS])
-def test_rule_and_its_twin(code: str, broken: dict[str, Any], change: dict[str, Any]) -> None:
-    """The first variant breaks exactly this rule, and the twin breaks none."""
+@pytest.mark.parametrize(("code", "broken", "change"), EXAMPLES, ids=[code for code, _, _ in EXAMPLES])
+def test_rule_and_its_example(code: str, broken: dict[str, Any], change: dict[str, Any]) -> None:
+    """The first variant breaks exactly this rule, and the change fixes it."""
     assert _codes(_variant(**broken)) == [code]
     assert _codes(_variant(**{**broken, **change})) == []
 
 
-def test_every_rule_has_a_twin() -> None:
+def test_every_rule_has_an_example() -> None:
     """Every rule has a pair of variants."""
-    assert [rule.code for rule in RULES] == [code for code, _, _ in TWINS]
+    assert [rule.code for rule in RULES] == [code for code, _, _ in EXAMPLES]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
 def test_finding_has_property_value_and_fix(rule: Any) -> None:
     """A finding has the property, the problem with its value, the fix and the rule's source."""
-    broken = next(values for code, values, _ in TWINS if code == rule.code)
+    broken = next(values for code, values, _ in EXAMPLES if code == rule.code)
     (finding,) = check_compatibility(_variant(**broken))
     assert finding.path == rule.path
     assert "got " in finding.message or broken["instance_type"] in finding.message

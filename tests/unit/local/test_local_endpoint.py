@@ -107,7 +107,7 @@ def test_every_option_is_one_of_the_command() -> None:
     """Mappings, and booleans with their opposite flags, arrive as they were given; defaults are left out."""
     options: LocalRunOptions = {
         "wake_delay_seconds": 0,
-        "substitutes": {"a": "a.onnx", "b.tar.gz/c": Path("c")},
+        "stand_ins": {"a": "a.onnx", "b.tar.gz/c": Path("c")},
         "uses_stand_ins": False,
         "uses_private_mounts": True,
         "allow_open_ports": True,
@@ -116,7 +116,7 @@ def test_every_option_is_one_of_the_command() -> None:
     }
     expected = {
         "wake_delay_seconds": 0.0,
-        "substitutes": [("a", "a.onnx"), ("b.tar.gz/c", "c")],
+        "stand_ins": [("a", "a.onnx"), ("b.tar.gz/c", "c")],
         "uses_stand_ins": False,
         "allow_open_ports": True,
         "engine": "podman",

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_twins import write
-from check_twins.repositories import CLASS
+from check_examples import write
+from check_examples.repositories import CLASS
 
 from constructs_triton.findings import Finding
 from constructs_triton.model_config.checks import RULES

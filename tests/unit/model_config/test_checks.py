@@ -1,4 +1,4 @@
-"""Every rule, by its twins: the smallest repository that trips it, and the same repository fixed."""
+"""Every rule, by its examples: the smallest repository that trips it, and the same repository fixed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from check_twins import TWINS, Files, code_of, write
-from check_twins.repositories import HEAD, one
+from check_examples import EXAMPLES, Files, code_of, write
+from check_examples.repositories import HEAD, one
 
 from constructs_triton.model_config import checks
 from constructs_triton.model_config.checks import RULES, layout
@@ -29,10 +29,10 @@ def _check(files: Files, target: Target | None, directory: Path) -> Report:
     return repository.check(target, is_packed=False)
 
 
-def test_every_rule_has_twins() -> None:
-    """Each rule has a twin, and each twin has a rule."""
-    assert {code_of(key) for key in TWINS} == set(RULES)
-    assert set(RULES) <= set(TWINS)
+def test_every_rule_has_examples() -> None:
+    """Each rule has an example, and each example has a rule."""
+    assert {code_of(key) for key in EXAMPLES} == set(RULES)
+    assert set(RULES) <= set(EXAMPLES)
 
 
 def test_registered_rule_can_still_be_called() -> None:
@@ -40,28 +40,28 @@ def test_registered_rule_can_still_be_called() -> None:
     assert layout.no_model is RULES["layout-no-model"].function
 
 
-@pytest.mark.parametrize("key", sorted(TWINS))
-def test_failing_twin_trips_only_its_rule(key: str, tmp_path: Path) -> None:
-    """Only its own rule reports the failing twin, and the verdict is the rule's."""
-    twin, rule = TWINS[key], RULES[code_of(key)]
-    report = _check(twin.failing, twin.target, tmp_path)
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_failing_example_trips_only_its_rule(key: str, tmp_path: Path) -> None:
+    """Only its own rule reports the failing example, and the verdict is the rule's."""
+    example, rule = EXAMPLES[key], RULES[code_of(key)]
+    report = _check(example.failing, example.target, tmp_path)
     assert {finding.code for finding in report.findings} == {rule.code}
     assert report.findings[0].severity is rule.severity
     assert report.verdict == ("rejected" if rule.rejects else "loads")
 
 
-@pytest.mark.parametrize("key", sorted(TWINS))
-def test_fixed_twin_has_no_findings(key: str, tmp_path: Path) -> None:
-    """No rule reports the fixed twin."""
-    twin = TWINS[key]
-    assert _check(twin.fixed, twin.fixed_target or twin.target, tmp_path).findings == ()
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
+def test_fixed_example_has_no_findings(key: str, tmp_path: Path) -> None:
+    """No rule reports the fixed example."""
+    example = EXAMPLES[key]
+    assert _check(example.fixed, example.fixed_target or example.target, tmp_path).findings == ()
 
 
-@pytest.mark.parametrize("key", sorted(TWINS))
+@pytest.mark.parametrize("key", sorted(EXAMPLES))
 def test_finding_has_place_hint_and_source(key: str, tmp_path: Path) -> None:
     """A finding names an existing path or the repository, and has a hint and a source."""
-    twin = TWINS[key]
-    for finding in _check(twin.failing, twin.target, tmp_path).findings:
+    example = EXAMPLES[key]
+    for finding in _check(example.failing, example.target, tmp_path).findings:
         path = tmp_path / "models" / finding.path
         assert finding.path == "." or path.is_symlink() or path.exists()
         assert finding.hint
@@ -70,7 +70,7 @@ def test_finding_has_place_hint_and_source(key: str, tmp_path: Path) -> None:
         assert not finding.hint.endswith(".")
 
 
-# --- every fault has a twin -------------------------------------------------------------------------------
+# --- every fault has an example ---------------------------------------------------------------------------
 
 
 def _faults() -> Iterator[tuple[str, int]]:
@@ -82,7 +82,7 @@ def _faults() -> Iterator[tuple[str, int]]:
                 yield path.name, call.lineno
 
 
-def _lines_run_by_twins(directory: Path) -> set[tuple[str, int]]:
+def _lines_run_by_examples(directory: Path) -> set[tuple[str, int]]:
     lines: set[tuple[str, int]] = set()
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:
@@ -93,21 +93,21 @@ def _lines_run_by_twins(directory: Path) -> set[tuple[str, int]]:
         return trace
 
     before = sys.gettrace()
-    for number, twin in enumerate(TWINS.values()):
-        repository = ModelRepository.from_directory(write(twin.failing, directory / str(number)))
+    for number, example in enumerate(EXAMPLES.values()):
+        repository = ModelRepository.from_directory(write(example.failing, directory / str(number)))
         sys.settrace(trace)
         try:
-            repository.check(twin.target, is_packed=False)
+            repository.check(example.target, is_packed=False)
         finally:
             sys.settrace(before)
     return lines
 
 
-def test_every_fault_has_a_twin(tmp_path: Path) -> None:
-    """The failing twins together run every ``yield Problem(...)`` of the checks."""
+def test_every_fault_has_an_example(tmp_path: Path) -> None:
+    """The failing examples together run every ``yield Problem(...)`` of the checks."""
     faults = set(_faults())
     assert len(faults) > 100
-    assert sorted(faults - _lines_run_by_twins(tmp_path)) == []
+    assert sorted(faults - _lines_run_by_examples(tmp_path)) == []
 
 
 # --- documentation ----------------------------------------------------------------------------------------

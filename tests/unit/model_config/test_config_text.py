@@ -146,10 +146,10 @@ DIMS = HEAD + "input [ {{ dims: [ {} ] }} ]\n"
     "text",
     [
         DIMS.format(", ".join(["- 1"] * 2000)),
-        HEAD + "metric_tags { key: 'a' value: 'b' }\n" * 10_000,
+        HEAD + "metric_tags { key: 'a' value: 'b' }\n" * 9_000,
         HEAD + f"# : {'4' * 40_000}\n",
         HEAD + f"parameters {{ key: '{'4' * 40_000}' }}\n",
-        HEAD + " " * (1 << 20),
+        HEAD + " " * ((1 << 20) - 100),
         HEAD + "response_cache { enable: 0x1 }",
     ],
     ids=["minus", "map", "comment", "digits", "blanks", "boolean"],
@@ -167,6 +167,9 @@ def test_long_configuration_is_read_in_linear_time(text: str) -> None:
         (DIMS.format(", ".join(["1"] * 1_000_000)), "text-size"),
         (HEAD + "\n" * 1_000_000, "text-size"),
         (HEAD + "parameters { key: '" + "\\" * 2_000_000 + "' }", "text-size"),
+        (HEAD + " " * (1 << 20), "text-size"),
+        (HEAD + "parameters { key: '" + r"\377" * 60_000 + "' }", "text-size"),
+        (HEAD + "parameters { key: '" + ("\\" * 102 + "a") * 100 + "' }", "text-size"),
         (HEAD + '"' * 40_000, "text-syntax"),
         (HEAD + '"\\' * 40_000, "text-syntax"),
         (HEAD + "${" * 40_000, "text-syntax"),
@@ -175,7 +178,19 @@ def test_long_configuration_is_read_in_linear_time(text: str) -> None:
         (HEAD + "x" * 1_000_000, "text-unknown-field"),
         (HEAD + "input { " * 5000, "text-unknown-field"),
     ],
-    ids=["dims", "lines", "backslashes", "quotes", "escapes", "holes", "blocks", "digits", "name", "nested"],
+    ids=[
+        *(
+            "dims",
+            "lines",
+            "backslashes",
+            "blanks",
+            "many escapes",
+            "runs of backslashes",
+            "quotes",
+            "escapes",
+        ),
+        *("holes", "blocks", "digits", "name", "nested"),
+    ],
 )
 def test_hostile_configuration_is_rejected_in_linear_time(text: str, code: str) -> None:
     """Inputs that no tool writes are a finding after a bounded effort, with a short message."""
@@ -203,11 +218,11 @@ def test_escapes_outside_utf8_are_read() -> None:
     assert (key, value.string_value) == ('\ufffd\u00e4"', "\u00e4")
 
 
-def test_configuration_above_64_mib_is_a_finding(tmp_path: Path) -> None:
+def test_configuration_above_one_mib_is_a_finding(tmp_path: Path) -> None:
     """The file is not read; a hole costs no disk space."""
     (tmp_path / "m/1").mkdir(parents=True)
     with (tmp_path / "m/config.pbtxt").open("wb") as file:
-        file.truncate((64 << 20) + 1)
+        file.truncate((1 << 20) + 1)
     (finding,) = ModelRepository.from_directory(tmp_path).check().findings
     assert (finding.code, finding.path) == ("text-size", "m/config.pbtxt")
 

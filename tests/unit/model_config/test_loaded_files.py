@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from check_twins.torch_and_plan import plan, torchscript
+from check_examples.torch_and_plan import plan, torchscript
 
 from constructs_triton.model_config.target import Target
 from constructs_triton.model_repository import ModelRepository

@@ -20,7 +20,7 @@ other = descriptor_pb2.FileDescriptorProto(name="model_config.proto", package="i
 other.message_type.add(name="ModelConfig").field.add(name="added", number=99, type=9, label=1)
 descriptor_pool.Default().Add(other)
 """
-SCHEMA_FIRST = "from constructs_triton.model_config import parse_model_config; parse_model_config('')\n"
+SCHEMA_FIRST = "from constructs_triton.model_config.text import parse_model_config; parse_model_config('')\n"
 
 
 def test_schema_is_that_of_tritonclient() -> None:
@@ -52,7 +52,7 @@ def test_schema_and_tritonclient_share_one_process(first: str, theirs: str) -> N
     """The schema and tritonclient's, also of another version, can be loaded in either order."""
     program = (
         f"{first}{theirs}"
-        "from constructs_triton.model_config import parse_model_config\n"
+        "from constructs_triton.model_config.text import parse_model_config\n"
         "assert parse_model_config('max_batch_size: 3').max_batch_size == 3\n"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True)

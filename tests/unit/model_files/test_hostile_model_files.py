@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from check_twins.torch_and_plan import zipped
+from check_examples.torch_and_plan import zipped
 
 from constructs_triton.model_files import describe
 from constructs_triton.model_files import torchscript as torchscript_reader

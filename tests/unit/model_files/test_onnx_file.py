@@ -8,12 +8,12 @@ from pathlib import Path
 
 import onnx
 import pytest
-from check_twins.onnx_models import ModelBytes, model, node, relu, tensor, with_default
+from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from constructs_triton.model_files import describe, onnx_judgement, onnx_shapes
+from constructs_triton.model_files import describe, onnx_inference, onnx_shapes
 from constructs_triton.model_files.model_file import ModelFile, ModelTensor
 from constructs_triton.model_files.protobuf_wire import MessageFile, encode_varint
 from constructs_triton.untrusted.budget import OverBudgetError
@@ -116,9 +116,9 @@ def test_without_the_onnx_package_the_declared_shape_counts(
 def test_an_older_onnx_package_does_not_judge_newer_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model with a newer operator set than the package knows is not refused."""
     monkeypatch.setattr(onnx.helper, "OP_SET_ID_VERSION_MAP", {("ai.onnx", 12): 7})
-    judged = json.loads(onnx_judgement.judge(relu()))
-    assert (judged["shapes"], judged["fault"]) == (None, None)
-    assert "is older than the model; upgrade it" in judged["not_checked"]
+    answer = json.loads(onnx_inference.infer_shapes(relu()))
+    assert (answer["shapes"], answer["fault"]) == (None, None)
+    assert "is older than the model; upgrade it" in answer["not_checked"]
 
 
 def test_shapes_behind_other_operators_are_not_inferred(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from check_twins.torch_and_plan import plan, torchscript, zipped
+from check_examples.torch_and_plan import plan, torchscript, zipped
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_twins.torch_and_plan import torchscript
+from check_examples.torch_and_plan import torchscript
 
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.model_config import (
@@ -20,7 +20,7 @@ from constructs_triton.model_config import (
     PythonBackend,
     PytorchBackend,
 )
-from constructs_triton.model_repository.builder import ModelRepositoryBuilder
+from constructs_triton.model_repository import ModelRepositoryBuilder
 
 MODEL_PY = b"class TritonPythonModel:\n    def execute(self, requests):\n        return []\n"
 DOUBLE = ModelConfig(

@@ -49,4 +49,4 @@ class TritonPythonModel(StandIn):
         return np.stack(arrays) if self.is_batched else arrays[0]
 
     def message(self, error: Exception) -> str:
-        return f"{error}\nRun a Python model in its place with --substitute {self.config['name']}=FOLDER"
+        return f"{error}\nRun a Python model in its place with --stand-in {self.config['name']}=FOLDER"

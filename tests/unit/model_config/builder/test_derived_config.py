@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_twins.onnx_models import model, node, relu, tensor, with_default
+from check_examples.onnx_models import model, node, relu, tensor, with_default
 from onnx import TensorProto, helper
 
 from constructs_triton.errors import InvalidValueError

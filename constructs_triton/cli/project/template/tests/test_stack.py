@@ -14,5 +14,5 @@ def test_endpoint(stack):
 
 
 def test_scaling(stack):
-    """Half of the 50 requests a second that an instance can answer, in a minute, are the target."""
+    """The target is 50 requests a second * 0.5 * 60 = 1,500 invocations per minute and instance."""
     assert_scales(stack, on="InvocationsPerInstance", target=1500, between=(1, 4))

@@ -1,22 +1,22 @@
-"""Twins of the checks of inputs, outputs, batch inputs and batch outputs."""
+"""Examples of the checks of inputs, outputs, batch inputs and batch outputs."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
 
 from __future__ import annotations
 
-from check_twins.repositories import (
+from check_examples.repositories import (
     HEAD,
     IMAGE_INPUT,
     PLAN,
-    Twin,
+    Example,
     X,
     Y,
     added,
     foreign,
     one,
     reshaped,
-    tensor_twin,
+    tensor_example,
 )
 
 COUNT = (
@@ -25,40 +25,40 @@ COUNT = (
 SCATTER = 'batch_output [ { %s source_input: "X" } ]\n'
 NON_LINEAR = '{ name: "X" data_type: TYPE_FP32 dims: [ %s ] is_non_linear_format_io: true }'
 
-TWINS: dict[str, Twin] = {
-    "tensor-name": tensor_twin("{ data_type: TYPE_FP32 dims: [ 4 ] }", X),
-    "tensor-data-type": tensor_twin('{ name: "X" dims: [ 4 ] }', X),
-    "tensor-dims": tensor_twin('{ name: "X" data_type: TYPE_FP32 }', X),
-    "tensor-dim-value": tensor_twin(X.replace("4", "0"), X.replace("4", "-1")),
-    "tensor-dim-value: reshape": Twin(one(reshaped("0")), one(reshaped("2, 2"))),
-    "tensor-reshape": Twin(one(reshaped("3")), one(reshaped("2, 2"))),
-    "tensor-reshape: empty": Twin(
+EXAMPLES: dict[str, Example] = {
+    "tensor-name": tensor_example("{ data_type: TYPE_FP32 dims: [ 4 ] }", X),
+    "tensor-data-type": tensor_example('{ name: "X" dims: [ 4 ] }', X),
+    "tensor-dims": tensor_example('{ name: "X" data_type: TYPE_FP32 }', X),
+    "tensor-dim-value": tensor_example(X.replace("4", "0"), X.replace("4", "-1")),
+    "tensor-dim-value: reshape": Example(one(reshaped("0")), one(reshaped("2, 2"))),
+    "tensor-reshape": Example(one(reshaped("3")), one(reshaped("2, 2"))),
+    "tensor-reshape: empty": Example(
         one(reshaped("").replace("max_batch_size: 8\n", "").replace("4", "1", 1)),
         one(reshaped("").replace("4", "1", 1)),
     ),
-    "tensor-reshape: number of -1": Twin(one(reshaped("-1")), one(reshaped("4"))),
-    "tensor-format": Twin(
+    "tensor-reshape: number of -1": Example(one(reshaped("-1")), one(reshaped("4"))),
+    "tensor-format": Example(
         one('backend: "python"\n' + IMAGE_INPUT % "224, 224"),
         one('backend: "python"\n' + IMAGE_INPUT % "3, 224, 224"),
     ),
-    "tensor-tensorrt-only": tensor_twin(X.replace("dims", "is_shape_tensor: true dims"), X),
-    "tensor-tensorrt-only: non-linear format": tensor_twin(NON_LINEAR % "3, 4, 4", X),
+    "tensor-tensorrt-only": tensor_example(X.replace("dims", "is_shape_tensor: true dims"), X),
+    "tensor-tensorrt-only: non-linear format": tensor_example(NON_LINEAR % "3, 4, 4", X),
     "tensor-tensorrt-only: dims": foreign(
         PLAN.replace(X, NON_LINEAR % "4"), PLAN.replace(X, NON_LINEAR % "3, 4, 4"), "model.plan"
     ),
     "tensor-duplicate-input": added(f"input [ {X} ]\n", ""),
     "tensor-duplicate-output": added(f"output [ {Y} ]\n", ""),
-    "tensor-missing": Twin(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
-    "tensor-data-type-number": tensor_twin(X.replace("TYPE_FP32", "99"), X),
-    "tensor-batch-axis": Twin(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
-    "tensor-label-file": Twin(
+    "tensor-missing": Example(one(f'backend: "python"\ninput [ {X} ]\n'), one(HEAD)),
+    "tensor-data-type-number": tensor_example(X.replace("TYPE_FP32", "99"), X),
+    "tensor-batch-axis": Example(one(HEAD.replace("[ 4 ]", "[ 8, 4 ]")), one(HEAD)),
+    "tensor-label-file": Example(
         one(HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n'),
         one(
             HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "l.txt" } ]\n',
             **{"m/l.txt": "cat\ndog\n"},
         ),
     ),
-    "tensor-label-outside": Twin(
+    "tensor-label-outside": Example(
         one(
             HEAD + 'output [ { name: "L" data_type: TYPE_FP32 dims: [ 2 ] label_filename: "../l.txt" } ]\n',
             **{"l.txt": "cat\ndog\n"},

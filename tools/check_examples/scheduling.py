@@ -1,11 +1,11 @@
-"""Twins of the checks of schedulers, instance groups and warmup."""
+"""Examples of the checks of schedulers, instance groups and warmup."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
 
 from __future__ import annotations
 
-from check_twins.repositories import (
+from check_examples.repositories import (
     BEGIN,
     CONTROL,
     DECOUPLED,
@@ -15,7 +15,7 @@ from check_twins.repositories import (
     START,
     STATE,
     WARM,
-    Twin,
+    Example,
     added,
     foreign,
     one,
@@ -37,8 +37,8 @@ def two_states(second: str) -> str:
     return f"sequence_batching {{ state [ {', '.join(states)} ] }}\n"
 
 
-TWINS: dict[str, Twin] = {
-    "scheduler-dynamic-batching": Twin(
+EXAMPLES: dict[str, Example] = {
+    "scheduler-dynamic-batching": Example(
         one(f'backend: "python"\n{IO}dynamic_batching {{ }}\n'), one(HEAD + "dynamic_batching { }\n")
     ),
     "scheduler-preferred-batch-size": added(
@@ -52,7 +52,7 @@ TWINS: dict[str, Twin] = {
         "sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 16 ] } }\n",
         "sequence_batching { oldest { max_candidate_sequences: 4 preferred_batch_size: [ 4 ] } }\n",
     ),
-    "scheduler-preferred-batch-size: no batching": Twin(
+    "scheduler-preferred-batch-size: no batching": Example(
         one(HEAD.replace("8", "0", 1) + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"),
         one(HEAD.replace("8", "4", 1) + "sequence_batching { oldest { preferred_batch_size: [ 4 ] } }\n"),
     ),
@@ -75,7 +75,7 @@ TWINS: dict[str, Twin] = {
     "scheduler-response-cache: decoupled": added(
         DECOUPLED + "response_cache { enable: true }\n", "response_cache { enable: true }\n"
     ),
-    "scheduler-no-response-cache": Twin(
+    "scheduler-no-response-cache": Example(
         one(HEAD + "response_cache { enable: true }\n"),
         one(HEAD + "response_cache { enable: true }\n"),
         Target(default_model="m", has_response_cache=False),
@@ -121,11 +121,11 @@ TWINS: dict[str, Twin] = {
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]"),
         (STATE % (START % ZERO)).replace("[ 1 ]", "[ -1 ]", 1),
     ),
-    "state-initial-file: too small": Twin(
+    "state-initial-file: too small": Example(
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 2}),
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 4}),
     ),
-    "state-initial-file": Twin(
+    "state-initial-file": Example(
         one(HEAD + STATE % (START % 'data_file: "s.bin"')),
         one(HEAD + STATE % (START % 'data_file: "s.bin"'), **{"m/initial_state/s.bin": b"\0" * 4}),
     ),
@@ -171,14 +171,14 @@ TWINS: dict[str, Twin] = {
         WARM % "data_type: TYPE_FP32 dims: [ -1 ] zero_data: true",
         WARM % "data_type: TYPE_FP32 dims: [ 4 ] zero_data: true",
     ),
-    "warmup-file": Twin(
+    "warmup-file": Example(
         one(HEAD + WARM % 'data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "x"'),
         one(
             HEAD + WARM % 'data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "x"',
             **{"m/warmup/x": b"\0" * 16},
         ),
     ),
-    "warmup-file: too small": Twin(
+    "warmup-file: too small": Example(
         one(
             HEAD + WARM % 'data_type: TYPE_FP32 dims: [ 4 ] input_data_file: "x"',
             **{"m/warmup/x": b"\0" * 15},

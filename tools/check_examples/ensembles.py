@@ -1,10 +1,10 @@
-"""Twins of the checks of ensembles."""
+"""Examples of the checks of ensembles."""
 
 # Configurations read best unbroken.
 
 from __future__ import annotations
 
-from check_twins.repositories import (
+from check_examples.repositories import (
     DECOUPLED,
     HEAD,
     IO,
@@ -12,7 +12,7 @@ from check_twins.repositories import (
     MAPPED,
     ONE_STEP,
     TWO_OUTPUTS,
-    Twin,
+    Example,
     X,
     ensemble,
     graph,
@@ -23,7 +23,7 @@ from check_twins.repositories import (
 
 TWO_OUT = 'output [ { name: "Z" data_type: TYPE_FP32 dims: [ 4 ] } ]\n'
 
-TWINS: dict[str, Twin] = {
+EXAMPLES: dict[str, Example] = {
     "ensemble-field": graph(pipe(step("a", "X", "Y"), more="instance_group [ { count: 1 } ]\n"), ONE_STEP),
     "ensemble-field: optimization": graph(
         pipe(step("a", "X", "Y"), more="optimization { priority: PRIORITY_MAX }\n"), ONE_STEP
@@ -78,15 +78,15 @@ TWINS: dict[str, Twin] = {
     ),
     "ensemble-data-type": graph(pipe(step("a", "X", "Y"), io=IO.replace("FP32", "FP16", 1)), ONE_STEP),
     "ensemble-shape": graph(pipe(step("a", "X", "Y"), io=IO.replace("4", "5", 1)), ONE_STEP),
-    "ensemble-batch-axis": Twin(
+    "ensemble-batch-axis": Example(
         ensemble(ONE_STEP, a=f'backend: "python"\n{IO}'),
         ensemble(ONE_STEP, a='backend: "python"\n' + IO.replace("[ 4 ]", "[ -1, 4 ]")),
     ),
-    "ensemble-decoupled-branches: outputs": Twin(
+    "ensemble-decoupled-branches: outputs": Example(
         ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), a=HEAD + DECOUPLED, b=HEAD),
         ensemble(pipe(step("a", "X", "Y"), step("b", "X", "Z"), io=TWO_OUTPUTS), b=HEAD),
     ),
-    "ensemble-decoupled-branches": Twin(
+    "ensemble-decoupled-branches": Example(
         ensemble(pipe(step("a", "X", "t"), joined("t", "X")), a=HEAD + DECOUPLED, j=JOIN),
         ensemble(pipe(step("a", "X", "t"), joined("t", "X")), j=JOIN),
     ),

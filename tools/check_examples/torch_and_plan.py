@@ -1,11 +1,11 @@
-"""Small TensorRT plans and TorchScript archives for the twins."""
+"""Small TensorRT plans and TorchScript archives for the examples."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 
-from check_twins.onnx_models import ModelBytes
+from check_examples.onnx_models import ModelBytes
 
 __all__ = ["described", "plan", "torchscript", "zipped"]
 

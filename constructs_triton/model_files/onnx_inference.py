@@ -13,7 +13,7 @@ import onnx
 import onnx.checker
 import onnx.shape_inference
 
-__all__ = ["judge"]
+__all__ = ["infer_shapes"]
 
 Shape = tuple[int, ...] | None
 _LONGEST_REASON = 300
@@ -22,7 +22,7 @@ _WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx", "ai.onnx.ml"})
 
 
-def judge(content: bytes) -> bytes:
+def infer_shapes(content: bytes) -> bytes:
     """Return JSON with ``shapes`` (the dims of each output), ``fault`` and ``not_checked``; two are null.
 
     Raises:

@@ -13,18 +13,18 @@ from onnx_samples import linear_model
 from constructs_triton.errors import InvalidValueError, LocalEndpointError
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.local.sources.uncompressed import FileContent
+from constructs_triton.local.stand_ins.replaced_models import find_stand_ins, put_in_place
+from constructs_triton.local.stand_ins.replaced_names import check_replaced_names
 from constructs_triton.local.stand_ins.stand_ins import StandIns
-from constructs_triton.local.stand_ins.substitute_names import check_substitute_names
-from constructs_triton.local.stand_ins.substitutes import find_substitutes, put_in_place
 from constructs_triton.model_config.folder import ModelFolder
 from constructs_triton.model_config.text import parse_model_config
 
 
 @pytest.mark.parametrize("path", ["absent.onnx", "/tmp"])
-def test_a_substitute_is_an_existing_model(path: str) -> None:
+def test_a_stand_in_is_an_existing_model(path: str) -> None:
     """Anything else is an error before a server starts."""
-    with pytest.raises(InvalidValueError, match=r"^--substitute resnet: must be an existing \.onnx file"):
-        find_substitutes({"resnet": path})
+    with pytest.raises(InvalidValueError, match=r"^--stand-in resnet: must be an existing \.onnx file"):
+        find_stand_ins({"resnet": path})
 
 
 def _plan(folder: Path) -> ModelFolder:
@@ -42,25 +42,25 @@ def test_weights_in_other_files_are_copied_too(tmp_path: Path) -> None:
     model.graph.initializer[0].raw_data = np.zeros((4, 3), np.float32).tobytes()
     onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     folder = _plan(tmp_path / "models")
-    substitutes = find_substitutes({"plan": str(path), "other": str(path)})
-    assert put_in_place([folder], substitutes) == {"plan": path}
+    stand_ins = find_stand_ins({"plan": str(path), "other": str(path)})
+    assert put_in_place([folder], stand_ins) == {"plan": path}
     assert sorted(each.name for each in (folder.directory / "2").iterdir()) == [
-        "substitute.onnx",
+        "stand_in.onnx",
         "weights.bin",
     ]
     config = parse_model_config((folder.directory / "config.pbtxt").read_bytes())
     assert (config.backend, config.platform, config.max_batch_size) == ("onnxruntime", "", 8)
 
 
-def test_a_substitute_may_be_for_one_archive(tmp_path: Path) -> None:
+def test_a_stand_in_may_be_for_one_archive(tmp_path: Path) -> None:
     """The name with the archive is used in that archive, before the name alone, and in no other."""
     path, other = (linear_model(tmp_path / name / "net.onnx") for name in ("own", "other"))
-    given = StandIns(substitutes=find_substitutes({"b.tar.gz/plan": str(path)}))
-    assert put_in_place([_plan(tmp_path / "a")], given.for_archive("a.tar.gz").substitutes) == {}
-    assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").substitutes) == {"plan": path}
-    both = StandIns(substitutes={**given.substitutes, "plan": other})
-    assert both.for_archive("b.tar.gz").substitutes["plan"] == path
-    assert both.for_archive("").substitutes["plan"] == other
+    given = StandIns(models=find_stand_ins({"b.tar.gz/plan": str(path)}))
+    assert put_in_place([_plan(tmp_path / "a")], given.for_archive("a.tar.gz").models) == {}
+    assert put_in_place([_plan(tmp_path / "b")], given.for_archive("b.tar.gz").models) == {"plan": path}
+    both = StandIns(models={**given.models, "plan": other})
+    assert both.for_archive("b.tar.gz").models["plan"] == path
+    assert both.for_archive("").models["plan"] == other
 
 
 def _runs(folder: Path, **containers: dict[str, list[str]]) -> list[EndpointSpec]:
@@ -91,27 +91,27 @@ FILES = {"a.tar.gz": ["plan/1/a.plan", "decode/config.pbtxt"], "b.tar.gz": ["con
         ("classifier_trt", 'the models are "1", "decode", "model" and "plan"'),
     ],
 )
-def test_a_substitute_for_no_model_is_refused(tmp_path: Path, name: str, hint: str) -> None:
+def test_a_stand_in_for_no_model_is_refused(tmp_path: Path, name: str, hint: str) -> None:
     """The error has the name that was probably meant, and the names of the run."""
     runs = _runs(tmp_path, first=FILES)
     with pytest.raises(InvalidValueError) as refused:
-        check_substitute_names(["plan", name], runs)
+        check_replaced_names(["plan", name], runs)
     assert str(refused.value).startswith(
-        f'--substitute: no model of this run has this name, got "{name}"; {hint}'
+        f'--stand-in: no model of this run has this name, got "{name}"; {hint}'
     )
 
 
-def test_a_substitute_for_a_model_of_the_run_is_accepted(tmp_path: Path) -> None:
+def test_a_stand_in_for_a_model_of_the_run_is_accepted(tmp_path: Path) -> None:
     """Archives of any variant, models at the root of an archive, single models and files count."""
     runs = _runs(tmp_path, first=FILES, second={"c.tar.gz": ["other/1/c.plan"]})
-    check_substitute_names(["plan", "a.tar.gz/decode", "model", "b.tar.gz/model", "c.tar.gz/other"], runs)
+    check_replaced_names(["plan", "a.tar.gz/decode", "model", "b.tar.gz/model", "c.tar.gz/other"], runs)
     archive = write_archive(tmp_path / "single.tar.gz", {"net/1/net.plan": ""})
     single = ContainerSpec("m", "", "s3://b/k", archive=archive)
     files = ContainerSpec("m", "", "s3://b/k/", files={"raw/1/raw.plan": FileContent(archive)})
     both = EndpointSpec("e", "Stack", (VariantSpec("v", single),), (VariantSpec("shadow", files),))
-    check_substitute_names(["net", "raw"], [both])
+    check_replaced_names(["net", "raw"], [both])
     with pytest.raises(InvalidValueError, match='the models are "net" and "raw"'):
-        check_substitute_names(["nothing at all"], [both])
+        check_replaced_names(["nothing at all"], [both])
 
 
 def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
@@ -119,12 +119,12 @@ def test_archives_that_come_later_may_have_any_model(tmp_path: Path) -> None:
     deployed = ContainerSpec("m", "", "s3://b/p/", fetch_archive=lambda _: None)
     empty = ContainerSpec("m", "", "s3://b/p/")
     for later in (deployed, empty):
-        check_substitute_names(["any"], [EndpointSpec("e", "Stack", (VariantSpec("v", later),))])
+        check_replaced_names(["any"], [EndpointSpec("e", "Stack", (VariantSpec("v", later),))])
 
 
-def test_a_substitute_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_stand_in_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """The file is no ONNX model."""
     (tmp_path / "net.onnx").write_text("<html>")
-    substitutes = find_substitutes({"plan": str(tmp_path / "net.onnx")})
-    with pytest.raises(LocalEndpointError, match=r"--substitute plan: .*net\.onnx cannot be read"):
-        put_in_place([_plan(tmp_path / "models")], substitutes)
+    stand_ins = find_stand_ins({"plan": str(tmp_path / "net.onnx")})
+    with pytest.raises(LocalEndpointError, match=r"--stand-in plan: .*net\.onnx cannot be read"):
+        put_in_place([_plan(tmp_path / "models")], stand_ins)

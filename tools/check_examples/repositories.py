@@ -1,4 +1,4 @@
-"""A twin: the smallest repository that trips a check, and the same repository fixed."""
+"""An example: the smallest repository that trips a check, and the same repository fixed."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from check_twins.onnx_models import relu
-from check_twins.torch_and_plan import plan, torchscript
+from check_examples.onnx_models import relu
+from check_examples.torch_and_plan import plan, torchscript
 from constructs_triton.model_config.target import Target
 
 Files = Mapping[str, str | bytes | None]
@@ -18,7 +18,7 @@ Files = Mapping[str, str | bytes | None]
 
 
 @dataclass(frozen=True)
-class Twin:
+class Example:
     """``target`` is ``None`` if the check does not depend on the endpoint."""
 
     failing: Files
@@ -57,12 +57,12 @@ def one(config: str, **files: str | bytes | None) -> Files:
     return {"m/config.pbtxt": config, "m/1/model.py": CLASS, **files}
 
 
-def added(failing: str, fixed: str, target: Target | None = None) -> Twin:
+def added(failing: str, fixed: str, target: Target | None = None) -> Example:
     """A Python model with lines added to an ordinary configuration."""
-    return Twin(one(HEAD + failing), one(HEAD + fixed), target)
+    return Example(one(HEAD + failing), one(HEAD + fixed), target)
 
 
-def foreign(failing: str, fixed: str, file: str, target: Target | None = None) -> Twin:
+def foreign(failing: str, fixed: str, file: str, target: Target | None = None) -> Example:
     """A model of another backend, with its file."""
     contents: dict[str, str | bytes] = {
         ".onnx": relu(),
@@ -70,7 +70,7 @@ def foreign(failing: str, fixed: str, file: str, target: Target | None = None) -
         ".pt": torchscript("INPUT__0: Tensor"),
     }
     content = contents.get(Path(file).suffix, "x")
-    return Twin(
+    return Example(
         {"m/config.pbtxt": failing, f"m/1/{file}": content},
         {"m/config.pbtxt": fixed, f"m/1/{file}": content},
         target,
@@ -102,9 +102,9 @@ def ensemble(config: str, **models: str) -> Files:
     return files
 
 
-def graph(failing: str, fixed: str, **models: str) -> Twin:
+def graph(failing: str, fixed: str, **models: str) -> Example:
     """Two ensembles of the same models."""
-    return Twin(ensemble(failing, **models), ensemble(fixed, **models))
+    return Example(ensemble(failing, **models), ensemble(fixed, **models))
 
 
 ONE_STEP = pipe(step("a", "X", "Y"))
@@ -145,11 +145,11 @@ def reshaped(shape: str) -> str:
     return f'backend: "python"\nmax_batch_size: 8\ninput [ {tensor} ]\noutput [ {Y} ]\n'
 
 
-def tensor_twin(failing: str, fixed: str) -> Twin:
+def tensor_example(failing: str, fixed: str) -> Example:
     """Two inputs of a Python model."""
     text = (
         'backend: "python"\nmax_batch_size: 8\ninput [ {} ]\noutput [ '
         + Y.replace("{", "{{").replace("}", "}}")
         + " ]\n"
     )
-    return Twin(one(text.format(failing)), one(text.format(fixed)))
+    return Example(one(text.format(failing)), one(text.format(fixed)))

@@ -1,4 +1,4 @@
-"""Small ONNX models for the twins."""
+"""Small ONNX models for the examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Twins of the checks of ONNX models and their configurations."""
+"""Examples of the checks of ONNX models and their configurations."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from onnx import TensorProto, external_data_helper, helper
 
-from check_twins.model_files import POINTER
-from check_twins.onnx_models import ModelBytes, model, node, relu, tensor, with_default
-from check_twins.repositories import ONNX, Files, Twin, X, Y
+from check_examples.model_files import POINTER
+from check_examples.onnx_models import ModelBytes, model, node, relu, tensor, with_default
+from check_examples.repositories import ONNX, Example, Files, X, Y
 from constructs_triton.model_config.target import Target
 
 OLD = Target(default_model="m", image_version="24.10")
@@ -36,14 +36,14 @@ def accelerator(name: str) -> str:
     )
 
 
-def configs(failing: str, fixed: str) -> Twin:
+def configs(failing: str, fixed: str) -> Example:
     """Two configurations of the same model."""
-    return Twin(onnx(failing), onnx(fixed))
+    return Example(onnx(failing), onnx(fixed))
 
 
-def models(failing: ModelBytes | str, fixed: ModelBytes | None = None, config: str = ONNX) -> Twin:
+def models(failing: ModelBytes | str, fixed: ModelBytes | None = None, config: str = ONNX) -> Example:
     """Two models with the same configuration."""
-    return Twin(onnx(config, failing), onnx(config, fixed))
+    return Example(onnx(config, failing), onnx(config, fixed))
 
 
 def _external() -> ModelBytes:
@@ -87,25 +87,25 @@ SCALAR = model(
 )
 SCALAR_IO = f'input [ {X}, {{ name: "S" data_type: TYPE_FP32 dims: [ %s ] }} ]\noutput [ {Y} ]\n'
 
-TWINS: dict[str, Twin] = {
-    "model-file-missing": Twin({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
-    "model-file-missing: another name": Twin(
+EXAMPLES: dict[str, Example] = {
+    "model-file-missing": Example({"m/config.pbtxt": ONNX, "m/1": None}, onnx(ONNX)),
+    "model-file-missing: another name": Example(
         {"m/config.pbtxt": ONNX, "m/1/resnet.onnx": relu()},
         {"m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n', "m/1/resnet.onnx": relu()},
     ),
-    "model-file-missing: default_model_filename": Twin(
+    "model-file-missing: default_model_filename": Example(
         {"m/config.pbtxt": ONNX + 'default_model_filename: "Resnet.onnx"\n', "m/1/resnet.onnx": relu()},
         {"m/config.pbtxt": ONNX + 'default_model_filename: "resnet.onnx"\n', "m/1/resnet.onnx": relu()},
     ),
     "onnx-not-a-model": models(POINTER),
-    "onnx-version": Twin(onnx(ONNX, relu(opset=23)), onnx(ONNX, relu(opset=21)), OLD),
+    "onnx-version": Example(onnx(ONNX, relu(opset=23)), onnx(ONNX, relu(opset=21)), OLD),
     "onnx-operator": models(UNKNOWN),
     "onnx-invalid-graph": models(CYCLE),
     "onnx-not-a-tensor": models(SEQUENCE),
-    "onnx-external-data": Twin(
+    "onnx-external-data": Example(
         onnx(ONNX, _external()), onnx(ONNX, _external(), **{"m/1/model.onnx.data": b"\0" * 16})
     ),
-    "onnx-batching": Twin(
+    "onnx-batching": Example(
         onnx(BACKEND + "max_batch_size: 8\n", relu([4])), onnx(BACKEND + "max_batch_size: 0\n", relu([4]))
     ),
     "onnx-input-count": configs(
@@ -118,12 +118,12 @@ TWINS: dict[str, Twin] = {
     ),
     "onnx-input-name": configs(ONNX.replace('"X"', '"x"'), ONNX),
     "onnx-output-name": configs(ONNX.replace('"Y"', '"logits"'), ONNX),
-    "onnx-optional-input": Twin(
+    "onnx-optional-input": Example(
         onnx(BACKEND + f"max_batch_size: 8\ninput [ {X}, {OPTIONAL} ]\noutput [ {Y} ]\n", with_default()),
         onnx(BACKEND + f"input [ {X}, {OPTIONAL} ]\noutput [ {Y} ]\n", with_default([4])),
     ),
     "onnx-data-type": configs(ONNX.replace("FP32", "FP64", 1), ONNX),
-    "onnx-unsupported-type": Twin(
+    "onnx-unsupported-type": Example(
         onnx(ONNX.replace("FP32", "BF16"), relu(data_type=TensorProto.BFLOAT16)),
         onnx(ONNX.replace("FP32", "BF16"), relu(data_type=TensorProto.BFLOAT16)),
         OLD,
@@ -133,7 +133,7 @@ TWINS: dict[str, Twin] = {
     "onnx-dims: batch dimension": models(relu([8, 4])),
     "onnx-dims: batch dimension in dims": configs(ONNX.replace("[ 4 ]", "[ -1, 4 ]"), ONNX),
     "onnx-dims: output": configs(ONNX.replace(Y, Y.replace("4", "-1")), ONNX),
-    "onnx-dims: scalar": Twin(
+    "onnx-dims: scalar": Example(
         onnx(BACKEND + SCALAR_IO % "-1", SCALAR), onnx(BACKEND + SCALAR_IO % "1", SCALAR)
     ),
     "onnx-dims: ragged": configs(ONNX.replace("[ 4 ]", "[ 4 ] allow_ragged_batch: true", 1), ONNX),

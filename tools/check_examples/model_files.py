@@ -1,11 +1,11 @@
-"""Twins of the checks of model files other than ONNX."""
+"""Examples of the checks of model files other than ONNX."""
 
 # Configurations read best unbroken.
 
 from __future__ import annotations
 
-from check_twins.repositories import IO, Files, Twin, X
-from check_twins.torch_and_plan import described, plan, torchscript, zipped
+from check_examples.repositories import IO, Example, Files, X
+from check_examples.torch_and_plan import described, plan, torchscript, zipped
 from constructs_triton.model_config.target import Target
 
 PLAN = f'platform: "tensorrt_plan"\nmax_batch_size: 8\n{IO}'
@@ -38,12 +38,12 @@ def _one(config: str, name: str, content: str | bytes | None, **files: str | byt
     return {"m/config.pbtxt": config, f"m/1/{name}": content, **files}
 
 
-def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Twin:
-    return Twin(_one(config, name, failing), _one(config, name, fixed))
+def _files(config: str, name: str, failing: str | bytes, fixed: str | bytes) -> Example:
+    return Example(_one(config, name, failing), _one(config, name, fixed))
 
 
-def _tree(failing: str, fixed: str, name: str = "xgboost.json") -> Twin:
-    return Twin(_one(TREE + failing, name, XGBOOST), _one(TREE + fixed, name, XGBOOST))
+def _tree(failing: str, fixed: str, name: str = "xgboost.json") -> Example:
+    return Example(_one(TREE + failing, name, XGBOOST), _one(TREE + fixed, name, XGBOOST))
 
 
 def _parameters(**values: str) -> str:
@@ -56,26 +56,26 @@ def _parameters(**values: str) -> str:
 LIGHTGBM_REGRESSION = _parameters(model_type="lightgbm", output_class="false")
 JSON_REGRESSION = _parameters(model_type="xgboost_json", output_class="false")
 
-TWINS: dict[str, Twin] = {
+EXAMPLES: dict[str, Example] = {
     "plan-not-a-plan": _files(PLAN, "model.plan", POINTER, plan()),
-    "plan-version": Twin(
+    "plan-version": Example(
         _one(PLAN, "model.plan", plan("8.6.1.6")), _one(PLAN, "model.plan", plan("10.0.1.6")), OLD
     ),
-    "plan-data-type": Twin(
+    "plan-data-type": Example(
         _one(PLAN.replace("FP32", "FP64", 1), "model.plan", plan()), _one(PLAN, "model.plan", plan())
     ),
     "torchscript-not-a-model": _files(TORCH, "model.pt", STATE_DICT, torchscript()),
-    "torchscript-no-tensors": Twin(
+    "torchscript-no-tensors": Example(
         _one('backend: "pytorch"\n', "model.pt", torchscript()), _one(TORCH, "model.pt", torchscript())
     ),
     "torchscript-input-count": _files(
         TORCH, "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask"), torchscript()
     ),
-    "torchscript-input-name": Twin(
+    "torchscript-input-name": Example(
         _one(TORCH_PAIR % "maks", "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask")),
         _one(TORCH_PAIR % "mask", "model.pt", torchscript("X: Tensor, mask: Tensor", "X * mask")),
     ),
-    "torchscript-device": Twin(
+    "torchscript-device": Example(
         _one(
             TORCH, "model.pt", torchscript(body='torch.add(X, torch.ones([4], device=torch.device("cpu")))')
         ),
@@ -86,20 +86,20 @@ TWINS: dict[str, Twin] = {
         TORCH, "model.pt", torchscript("X: Tensor, scale: float", "X * scale"), torchscript()
     ),
     "model-file-format": _files('backend: "dali"\n' + IO, "model.dali", POINTER, b"\x0a\x01"),
-    "model-file-format: weights of OpenVINO": Twin(
+    "model-file-format: weights of OpenVINO": Example(
         _one(OPENVINO, "model.xml", CONSTANT),
         _one(OPENVINO, "model.xml", CONSTANT, **{"m/1/model.bin": b"\0"}),
     ),
-    "model-file-format: SavedModel in a further folder": Twin(
+    "model-file-format: SavedModel in a further folder": Example(
         _one(SAVED, "model.savedmodel/1/saved_model.pb", b"\x08\x01"),
         _one(SAVED, "model.savedmodel/saved_model.pb", b"\x08\x01"),
     ),
     "tree-model-type": _tree(_parameters(model_type="xgboost-json", output_class="false"), JSON_REGRESSION),
-    "tree-model-type: the format of the file": Twin(
+    "tree-model-type: the format of the file": Example(
         _one(TREE + _parameters(output_class="false"), "xgboost.model", XGBOOST),
         _one(TREE + JSON_REGRESSION, "xgboost.json", XGBOOST),
     ),
-    "tree-features": Twin(
+    "tree-features": Example(
         _one(TREE.replace("[ 4 ]", "[ 5 ]") + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
         _one(TREE + LIGHTGBM_REGRESSION, "model.txt", LIGHTGBM),
     ),

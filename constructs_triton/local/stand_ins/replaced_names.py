@@ -1,4 +1,4 @@
-"""Checks that every ``--substitute`` names a model of the run, before a server starts."""
+"""Checks that every ``--stand-in`` names a model of the run, before a server starts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from constructs_triton.model_repository.member_checks import normalize
 from constructs_triton.untrusted.tar_reader import read_members
 from constructs_triton_client.spelling import did_you_mean, quoted
 
-__all__ = ["check_substitute_names"]
+__all__ = ["check_replaced_names"]
 
 #: The folder into which an archive is unpacked. It is the name of a model with its config.pbtxt at the root.
 _ROOT_MODEL = "model"
 
 
-def check_substitute_names(given: Iterable[str], specs: Sequence[EndpointSpec]) -> None:
+def check_replaced_names(given: Iterable[str], specs: Sequence[EndpointSpec]) -> None:
     """Check that each name is that of a model, or of an archive and a model in it.
 
     Nothing is checked if a multi-model endpoint gets its archives later. Archives are read only until all
@@ -78,4 +78,4 @@ def _unknown(name: str, known: Iterable[str]) -> InvalidValueError:
     names = sorted(filter(None, known))
     alike = [each for each in names if ("/" in each) == ("/" in name)] or names
     hint = " ".join(filter(None, [did_you_mean(name, names), f"the models are {quoted(alike)}"]))
-    return InvalidValueError(f'--substitute: no model of this run has this name, got "{name}"; {hint}')
+    return InvalidValueError(f'--stand-in: no model of this run has this name, got "{name}"; {hint}')

@@ -10,7 +10,7 @@ from constructs_triton.cdk.inference_component.compute_requirements import Compu
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.tokens import is_token
 
-__all__ = ["ComponentCopies", "Fleet", "Shortage"]
+__all__ = ["ComponentCopies", "HostInstances", "Shortage"]
 
 _HEAD = ("component", "copies", "GPUs", "vCPUs", "memory")
 
@@ -41,7 +41,7 @@ class Shortage:
 
 
 @dataclass(frozen=True, slots=True)
-class Fleet:
+class HostInstances:
     """Instances of one type, all of which components may use."""
 
     instance_type: InstanceType

@@ -1,12 +1,12 @@
-"""Twins of the checks of SageMaker's front end and the endpoint."""
+"""Examples of the checks of SageMaker's front end and the endpoint."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
 
 from __future__ import annotations
 
-from check_twins.onnx_models import relu
-from check_twins.repositories import (
+from check_examples.onnx_models import relu
+from check_examples.repositories import (
     BIG,
     CLASS,
     DECOUPLED,
@@ -17,7 +17,7 @@ from check_twins.repositories import (
     ONNX,
     PLAN,
     SINGLE,
-    Twin,
+    Example,
     added,
     ensemble,
     foreign,
@@ -25,54 +25,54 @@ from check_twins.repositories import (
     pipe,
     step,
 )
-from check_twins.torch_and_plan import plan
+from check_examples.torch_and_plan import plan
 from constructs_triton.model_config.target import Target
 
 NESTED = pipe(step("inner", "X", "Y"))
 METRICS = 'model_metrics { metric_control [ { metric_identifier { family: "f" } histogram_options { buckets: [ 1 ] } } ] }\n'
 
-TWINS: dict[str, Twin] = {
-    "sagemaker-config-at-root": Twin({**one(HEAD), "config.pbtxt": HEAD}, one(HEAD), SINGLE),
-    "sagemaker-no-model": Twin({"notes.txt": "x"}, one(HEAD), Target()),
-    "sagemaker-no-model: link": Twin({"m": "->../elsewhere"}, one(HEAD), Target()),
-    "sagemaker-default-model": Twin({**one(HEAD), "assets": None}, one(HEAD), Target()),
-    "sagemaker-default-model-absent": Twin(one(HEAD), one(HEAD), Target(default_model="n"), SINGLE),
-    "sagemaker-name-blank": Twin(
+EXAMPLES: dict[str, Example] = {
+    "sagemaker-config-at-root": Example({**one(HEAD), "config.pbtxt": HEAD}, one(HEAD), SINGLE),
+    "sagemaker-no-model": Example({"notes.txt": "x"}, one(HEAD), Target()),
+    "sagemaker-no-model: link": Example({"m": "->../elsewhere"}, one(HEAD), Target()),
+    "sagemaker-default-model": Example({**one(HEAD), "assets": None}, one(HEAD), Target()),
+    "sagemaker-default-model-absent": Example(one(HEAD), one(HEAD), Target(default_model="n"), SINGLE),
+    "sagemaker-name-blank": Example(
         {name.replace("m/", "my model/", 1): text for name, text in one(HEAD).items()}, one(HEAD), Target()
     ),
-    "sagemaker-archive-order": Twin(
+    "sagemaker-archive-order": Example(
         ensemble(ONE_STEP.replace("platform:", "platform :")), ensemble(ONE_STEP), MULTI
     ),
-    "sagemaker-archive-order: nested ensembles": Twin(
+    "sagemaker-archive-order: nested ensembles": Example(
         ensemble(NESTED, inner=ONE_STEP),
         ensemble(NESTED, inner=ONE_STEP),
         MULTI,
         Target(default_model="pipe"),
     ),
-    "sagemaker-archive-order: another ensemble": Twin(
+    "sagemaker-archive-order: another ensemble": Example(
         ensemble(NESTED.replace("platform:", "platform :"), inner=ONE_STEP, b=HEAD),
         ensemble(NESTED, inner=ONE_STEP, b=HEAD),
         MULTI,
         Target(default_model="pipe"),
     ),
-    "sagemaker-archive-order: stray folder": Twin({**one(HEAD), "assets": None}, one(HEAD), MULTI),
-    "sagemaker-archive-link": Twin(
+    "sagemaker-archive-order: stray folder": Example({**one(HEAD), "assets": None}, one(HEAD), MULTI),
+    "sagemaker-archive-link": Example(
         {"n/config.pbtxt": HEAD, "n/1/model.py": CLASS, "m": "->n"}, one(HEAD), MULTI
     ),
-    "sagemaker-name-out-of-memory": Twin(
+    "sagemaker-name-out-of-memory": Example(
         {name.replace("m/", "BLOOM/", 1): text for name, text in one(HEAD).items()}, one(HEAD), MULTI
     ),
     "sagemaker-decoupled": added(DECOUPLED, "", SINGLE),
-    "sagemaker-decoupled: step": Twin(
+    "sagemaker-decoupled: step": Example(
         ensemble(ONE_STEP, a=HEAD + DECOUPLED), ensemble(ONE_STEP), Target(default_model="pipe")
     ),
-    "sagemaker-decoupled-stream": Twin(
+    "sagemaker-decoupled-stream": Example(
         one(HEAD + DECOUPLED),
         one(HEAD + DECOUPLED),
         Target(default_model="m", image_version="26.05"),
         Target(default_model="m", image_version="26.05", inference_type="generate_stream"),
     ),
-    "target-image-unknown": Twin(
+    "target-image-unknown": Example(
         one(HEAD),
         one(HEAD),
         Target(default_model="m", image_version="99.12"),
@@ -84,7 +84,7 @@ TWINS: dict[str, Twin] = {
     "target-field-too-new: model_metrics": added(
         METRICS, "", Target(default_model="m", image_version="24.10")
     ),
-    "target-field-too-new: max_inflight_requests": Twin(
+    "target-field-too-new: max_inflight_requests": Example(
         ensemble(ONE_STEP.replace("step [", "max_inflight_requests: 4 step [")),
         ensemble(ONE_STEP),
         Target(default_model="pipe", image_version="25.10"),
@@ -95,7 +95,7 @@ TWINS: dict[str, Twin] = {
         "model.plan",
         Target(default_model="m", image_version="24.07"),
     ),
-    "target-backend-removed": Twin(
+    "target-backend-removed": Example(
         {
             "m/config.pbtxt": f'platform: "tensorflow_graphdef"\nmax_batch_size: 8\n{IO}',
             "m/1/model.graphdef": b"\x0a\x00",
@@ -103,10 +103,10 @@ TWINS: dict[str, Twin] = {
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", image_version="26.05"),
     ),
-    "target-backend-of-other-image": Twin(
+    "target-backend-of-other-image": Example(
         one(HEAD.replace("python", "vllm")), one(HEAD), Target(default_model="m", image_version="26.05")
     ),
-    "target-tensorrt-without-gpu": Twin(
+    "target-tensorrt-without-gpu": Example(
         {"m/config.pbtxt": PLAN, "m/1/model.plan": plan()},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", gpu_count=0),
@@ -116,13 +116,13 @@ TWINS: dict[str, Twin] = {
         "instance_group [ { kind: KIND_CPU count: 2 } ]\n",
         Target(default_model="m", memory_gib=4),
     ),
-    "target-request-size": Twin(
+    "target-request-size": Example(
         one('backend: "python"\nmax_batch_size: 64\n' + BIG % 150528),
         one('backend: "python"\nmax_batch_size: 8\n' + BIG % 150528),
         SINGLE,
     ),
-    "target-storage": Twin(one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE),
-    "target-gpu-memory": Twin(
+    "target-storage": Example(one(HEAD), one(HEAD), Target(default_model="m", storage_gb=0), SINGLE),
+    "target-gpu-memory": Example(
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu(weights=1 << 19)},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
         Target(default_model="m", gpu_count=1, gpu_memory_mib=1),

@@ -1,16 +1,16 @@
-"""Twins of the checks of Python models."""
+"""Examples of the checks of Python models."""
 
 # Configurations read best unbroken.
 
 from __future__ import annotations
 
-from check_twins.repositories import (
+from check_examples.repositories import (
     CLASS,
     ENVIRONMENT,
     ENVIRONMENT_HERE,
     HEAD,
+    Example,
     Files,
-    Twin,
     added,
     one,
 )
@@ -27,23 +27,23 @@ def _calling(name: str) -> Files:
     return one(HEAD, **{"m/1/model.py": CLASS + _CALL.format(name)}, **scale)
 
 
-TWINS: dict[str, Twin] = {
-    "python-model-file": Twin({"m/config.pbtxt": HEAD, "m/1/models.py": CLASS}, one(HEAD)),
-    "python-syntax": Twin(one(HEAD, **{"m/1/model.py": CLASS + "def\n"}), one(HEAD)),
-    "python-syntax-other-version": Twin(
+EXAMPLES: dict[str, Example] = {
+    "python-model-file": Example({"m/config.pbtxt": HEAD, "m/1/models.py": CLASS}, one(HEAD)),
+    "python-syntax": Example(one(HEAD, **{"m/1/model.py": CLASS + "def\n"}), one(HEAD)),
+    "python-syntax-other-version": Example(
         one(HEAD, **{"m/1/model.py": CLASS + "def\n"}),
         one(HEAD),
         Target(default_model="m", image_version="24.09"),
     ),
-    "python-class": Twin(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
-    "python-execute": Twin(one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)),
-    "python-execute-returns-none": Twin(
+    "python-class": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("Triton", "")}), one(HEAD)),
+    "python-execute": Example(one(HEAD, **{"m/1/model.py": CLASS.replace("execute", "exec")}), one(HEAD)),
+    "python-execute-returns-none": Example(
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("if requests:\n            return [None]")}),
         one(HEAD, **{"m/1/model.py": _EXECUTE.format("return [None for request in requests]")}),
     ),
-    "python-environment": Twin(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, "m/env": None}),
+    "python-environment": Example(ENVIRONMENT_HERE, {**ENVIRONMENT_HERE, "m/env": None}),
     "python-environment-relative": added(ENVIRONMENT % "env.tar.gz", ENVIRONMENT % "/opt/env.tar.gz"),
-    "python-environment-version": Twin(
+    "python-environment-version": Example(
         {**ENVIRONMENT_HERE, "m/env/lib/python3.8": None},
         {**ENVIRONMENT_HERE, "m/env/lib/python3.12": None},
         Target(default_model="m", image_version="26.05"),
@@ -52,13 +52,15 @@ TWINS: dict[str, Twin] = {
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "true" } }\n',
         'parameters { key: "FORCE_CPU_ONLY_INPUT_TENSORS" value { string_value: "yes" } }\n',
     ),
-    "python-called-model": Twin(_calling('"scaled"'), _calling('"scale"'), Target(default_model="m")),
-    "python-called-model-unknown": Twin(_calling("NAMES[0]"), _calling('"scale"'), Target(default_model="m")),
-    "python-calls-on-multi-model-endpoint": Twin(
+    "python-called-model": Example(_calling('"scaled"'), _calling('"scale"'), Target(default_model="m")),
+    "python-called-model-unknown": Example(
+        _calling("NAMES[0]"), _calling('"scale"'), Target(default_model="m")
+    ),
+    "python-calls-on-multi-model-endpoint": Example(
         _calling('"scale"'),
         _calling('"scale"'),
         Target(mode="multi-model"),
         fixed_target=Target(default_model="m"),
     ),
-    "python-no-tensors": Twin(one(""), one(HEAD)),
+    "python-no-tensors": Example(one(""), one(HEAD)),
 }

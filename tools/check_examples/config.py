@@ -1,19 +1,19 @@
-"""Twins of the checks of config.pbtxt, folders and backends."""
+"""Examples of the checks of config.pbtxt, folders and backends."""
 
 # Configurations read best unbroken.
 # ruff: noqa: E501
 
 from __future__ import annotations
 
-from check_twins.onnx_models import relu
-from check_twins.repositories import (
+from check_examples.onnx_models import relu
+from check_examples.repositories import (
     CLASS,
     HEAD,
     IO,
     ONE_STEP,
     ONNX,
     PLAN,
-    Twin,
+    Example,
     added,
     ensemble,
     foreign,
@@ -21,34 +21,34 @@ from check_twins.repositories import (
     one,
 )
 
-TWINS: dict[str, Twin] = {
-    "text-syntax": Twin(one(HEAD.replace(":", "", 1)), one(HEAD)),
-    "text-syntax: byte order mark": Twin(one("\ufeff" + HEAD), one(HEAD)),
-    "text-syntax: plus sign": Twin(one(HEAD.replace("8", "+8", 1)), one(HEAD)),
-    "text-syntax: underscore": Twin(one(HEAD.replace("8", "1_000", 1)), one(HEAD)),
+EXAMPLES: dict[str, Example] = {
+    "text-syntax": Example(one(HEAD.replace(":", "", 1)), one(HEAD)),
+    "text-syntax: byte order mark": Example(one("\ufeff" + HEAD), one(HEAD)),
+    "text-syntax: plus sign": Example(one(HEAD.replace("8", "+8", 1)), one(HEAD)),
+    "text-syntax: underscore": Example(one(HEAD.replace("8", "1_000", 1)), one(HEAD)),
     "text-syntax: unknown escape": added(
         'metric_tags { key: "a" value: "\\d" }\n', 'metric_tags { key: "a" value: "\\\\d" }\n'
     ),
     "text-syntax: comment": added("// batches\n", "# batches\n"),
-    "text-syntax: JSON": Twin(one('{ "backend": "python" }'), one(HEAD)),
+    "text-syntax: JSON": Example(one('{ "backend": "python" }'), one(HEAD)),
     "text-size": added("# " + 1001 * "\\" + "\n", ""),
-    "text-unknown-field": Twin(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
-    "text-enum": Twin(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
-    "text-enum: in quotes": Twin(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
+    "text-unknown-field": Example(one(HEAD.replace("input", "inputs", 1)), one(HEAD)),
+    "text-enum": Example(one(HEAD.replace("TYPE_FP32", "FP32", 1)), one(HEAD)),
+    "text-enum: in quotes": Example(one(HEAD.replace("TYPE_FP32", '"TYPE_FP32"', 1)), one(HEAD)),
     "text-field-twice": added("max_batch_size: 8\n", ""),
     "text-one-of": added("dynamic_batching { }\nsequence_batching { }\n", "dynamic_batching { }\n"),
-    "text-template": Twin(one(HEAD.replace("8", "${batch}", 1)), one(HEAD)),
+    "text-template": Example(one(HEAD.replace("8", "${batch}", 1)), one(HEAD)),
     "text-placeholder": added(
         'parameters { key: "path" value { string_value: "${path}" } }\n',
         'parameters { key: "path" value { string_value: "/opt/ml/model/m/1" } }\n',
     ),
-    "layout-no-model": Twin(
+    "layout-no-model": Example(
         {"models/m/config.pbtxt": HEAD, "models/m/1/model.py": CLASS, "src/app.py": "..."}, one(HEAD)
     ),
-    "layout-folder-is-model": Twin({"config.pbtxt": HEAD, "1/model.py": CLASS}, one(HEAD)),
-    "layout-no-version": Twin({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
-    "layout-no-version: a file": Twin({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),
-    "layout-no-version: ensemble": Twin(
+    "layout-folder-is-model": Example({"config.pbtxt": HEAD, "1/model.py": CLASS}, one(HEAD)),
+    "layout-no-version": Example({"m/config.pbtxt": HEAD, "m/model.py": CLASS}, one(HEAD)),
+    "layout-no-version: a file": Example({"m/config.pbtxt": HEAD, "m/1": CLASS}, one(HEAD)),
+    "layout-no-version: ensemble": Example(
         {name: text for name, text in ensemble(ONE_STEP).items() if name != "pipe/1"}, ensemble(ONE_STEP)
     ),
     "layout-no-version-chosen": added(
@@ -62,35 +62,35 @@ TWINS: dict[str, Twin] = {
         "version_policy { specific { versions: [ 1, 7 ] } }\n",
         "version_policy { specific { versions: [ 1 ] } }\n",
     ),
-    "layout-version-name": Twin(
+    "layout-version-name": Example(
         one(HEAD, **{"m/99999999999999999999/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
     ),
-    "layout-version-name: not a number": Twin(
+    "layout-version-name: not a number": Example(
         {"m/config.pbtxt": HEAD, "m/1abc/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
     ),
-    "layout-version-name: negative": Twin(
+    "layout-version-name: negative": Example(
         {"m/config.pbtxt": HEAD, "m/-1/model.py": CLASS}, {"m/config.pbtxt": HEAD, "m/1/model.py": CLASS}
     ),
-    "layout-version-skipped": Twin(
+    "layout-version-skipped": Example(
         one(HEAD, **{"m/02/model.py": CLASS}), one(HEAD, **{"m/2/model.py": CLASS})
     ),
-    "layout-config-is-folder": Twin(
+    "layout-config-is-folder": Example(
         {"m/config.pbtxt": None, "m/1/model.onnx": relu()}, {"m/1/model.onnx": relu()}
     ),
-    "layout-config-unreadable": Twin(
+    "layout-config-unreadable": Example(
         {"m/config.pbtxt": "->../lost", "m/1/model.onnx": relu()},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
-    "layout-special-file": Twin(
+    "layout-special-file": Example(
         one(HEAD, **{"m/1/labels.txt": "->/dev/null"}), one(HEAD, **{"m/1/labels.txt": "cat"})
     ),
-    "layout-special-file: config.pbtxt": Twin(
+    "layout-special-file: config.pbtxt": Example(
         {"m/config.pbtxt": "->/dev/zero", "m/1/model.onnx": relu()},
         {"m/config.pbtxt": ONNX, "m/1/model.onnx": relu()},
     ),
     "layout-name-differs": added('name: "other"\n', 'name: "m"\n'),
-    "backend-unknown": Twin({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
-    "backend-platform": Twin(one(HEAD.replace("backend", "platform")), one(HEAD)),
+    "backend-unknown": Example({"m/1/weights.bin": "x"}, {"m/1/model.onnx": relu()}),
+    "backend-platform": Example(one(HEAD.replace("backend", "platform")), one(HEAD)),
     "backend-platform: default_model_filename": foreign(
         f'default_model_filename: "weights.bin"\nmax_batch_size: 8\n{IO}',
         f'backend: "identity"\ndefault_model_filename: "weights.bin"\nmax_batch_size: 8\n{IO}',
@@ -107,15 +107,15 @@ TWINS: dict[str, Twin] = {
     "backend-of-ensemble: default_model_filename": graph(
         ONE_STEP + 'default_model_filename: "model.onnx"\n', ONE_STEP
     ),
-    "backend-misspelled: NUL": Twin(one(HEAD.replace('"python"', '"a\\0"')), one(HEAD)),
+    "backend-misspelled: NUL": Example(one(HEAD.replace('"python"', '"a\\0"')), one(HEAD)),
     "backend-runtime": added('runtime: "libtriton_nope.so"\n', 'runtime: "libtriton_python.so"\n'),
     "backend-of-ensemble": graph(ONE_STEP + 'backend: "python"\n', ONE_STEP),
-    "backend-ensemble-platform": Twin(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),
+    "backend-ensemble-platform": Example(ensemble(f'platform: "ensemble"\n{IO}'), ensemble(ONE_STEP)),
     "backend-ensemble-platform: another platform": graph(
         ONE_STEP.replace('"ensemble"', '"tensorrt_plan"', 1), ONE_STEP
     ),
-    "backend-max-batch-size": Twin(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
-    "backend-misspelled": Twin(one(HEAD.replace("python", "pythonn")), one(HEAD)),
+    "backend-max-batch-size": Example(one(HEAD.replace("8", "-1", 1)), one(HEAD)),
+    "backend-misspelled": Example(one(HEAD.replace("python", "pythonn")), one(HEAD)),
     "backend-repository-agent": added(
         'model_repository_agents { agents [ { name: "vault" } ] }\n',
         'model_repository_agents { agents [ { name: "checksum" } ] }\n',
