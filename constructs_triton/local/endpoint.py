@@ -136,11 +136,11 @@ class LocalEndpoint:
             text=True,
         )
         assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
+        try:
+            self._ready = json.loads(self.process.stdout.readline())
+        except json.JSONDecodeError:  # nothing, or the first line of a failure
             messages = self._stop()
-            raise LocalEndpointError(messages.removeprefix("error: "))
-        self._ready = json.loads(line)
+            raise LocalEndpointError(messages.removeprefix("error: ")) from None
         return self
 
     def __exit__(
