@@ -84,9 +84,10 @@ def _without_imports(value: Any, exports: Mapping[str, Any]) -> Any:
     return value
 
 
-def run_app(name: str, directory: Path, rule_packs: RulePacks = ()) -> cdk.App:
+def run_app(name: str, directory: Path, rule_packs: RulePacks = (), *, is_validated: bool = True) -> cdk.App:
     """Synthesize an example to ``directory``; a finding of a rule pack is an error."""
-    return synthesize_app(EXAMPLES / name / "app.py", directory, rule_packs=rule_packs)
+    app = EXAMPLES / name / "app.py"
+    return synthesize_app(app, directory, is_validated=is_validated, rule_packs=rule_packs)
 
 
 def read_validation(directory: Path) -> dict[str, Any]:

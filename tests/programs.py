@@ -1,4 +1,4 @@
-"""Runs the project's apps and scripts in the process of the tests.
+"""Runs the project's apps, scripts and commands in the process of the tests.
 
 Starting Python, the CDK's bindings and their Node.js process takes longer than most apps do.
 """
@@ -19,6 +19,8 @@ from unittest import mock
 
 import aws_cdk as cdk
 
+from constructs_triton.cli import main
+
 PROJECT = Path(__file__).resolve().parents[1]
 
 RulePacks = Sequence[Callable[[cdk.App], Any]]
@@ -31,6 +33,14 @@ def run_script(script: Path, *arguments: object) -> CompletedProcess[str]:
     with redirect_stdout(output), redirect_stderr(errors), mock.patch.object(sys, "argv", command):
         code = _run(script)
     return CompletedProcess(command, code, output.getvalue(), errors.getvalue())
+
+
+def run_command(*words: str, environment: Mapping[str, str]) -> str:
+    """Return what ``constructs-triton`` prints with these environment variables; the command succeeds."""
+    output = StringIO()
+    with mock.patch.dict(os.environ, environment), redirect_stdout(output):
+        assert main(words) == 0
+    return output.getvalue()
 
 
 def synthesize_app(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import pytest
 from deploy_app import synthesize
 from deploy_synth import STACK, Declared
 from loopback_aws import LoopbackAws
+from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
@@ -54,10 +53,7 @@ def predict(local: LocalEndpoint, endpoint: str, target_model: str | None = None
 
 def run_models(aws: LoopbackAws, *arguments: str) -> str:
     """The output of ``constructs-triton models``, run against the loopback AWS."""
-    command = [sys.executable, "-m", "constructs_triton.cli", "models", *arguments, "--json"]
-    return subprocess.run(
-        command, env=aws.environment(), check=True, stdout=subprocess.PIPE, text=True
-    ).stdout
+    return run_command("models", *arguments, "--json", environment=aws.environment())
 
 
 def test_every_deployed_endpoint_is_served(view: StackView, local: LocalEndpoint) -> None:

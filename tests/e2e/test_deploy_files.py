@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from files_app import synthesize
 from files_states import STACK, WEIGHTS_BYTES
 from loopback_aws import LoopbackAws
 from moto.s3.models import S3Backend
+from programs import run_command
 from stack_view import StackView
 from triton_server import needs_server
 
@@ -149,9 +148,7 @@ def test_placed_files_are_served(account: Account) -> None:
 def test_status_names_the_files(account: Account) -> None:
     """The status of an endpoint has the folder of its files in place of an archive."""
     name = account.view.output("SingleName")
-    command = [sys.executable, "-m", "constructs_triton.cli", "status", name, "--json"]
-    environment = account.aws.environment()
-    printed = subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    printed = run_command("status", name, "--json", environment=account.aws.environment())
     prefix = account.prefix("SingleName")
     assert prefix in printed
     assert f'"adder": "{prefix.split("/")[-2]}/"' in printed

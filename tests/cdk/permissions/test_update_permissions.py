@@ -26,7 +26,7 @@ UPDATES = [
 @cache
 def templates(name: str, change: str | None) -> Mapping[str, Any]:
     with TemporaryDirectory() as directory, changed(change, Path(directory)):
-        app = run_app(name, Path(directory) / "cdk.out")
+        app = run_app(name, Path(directory) / "cdk.out", is_validated=False)
         return {stack.display_name: stack.template for stack in app.synth().stacks_recursively}
 
 
