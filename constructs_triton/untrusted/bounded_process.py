@@ -165,7 +165,7 @@ def _call(
 
 
 def _limit_memory(more_bytes: int) -> None:
-    import resource  # noqa: PLC0415 - not on Windows
+    import resource
 
     with suppress(OSError, ValueError):  # not Linux, or a lower limit of the user
         with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - no path in a small process

@@ -115,7 +115,10 @@ def _returned_sections(types: Mapping[str, ReturnedType]) -> Iterator[str]:
     for name, found in types.items():
         yield f"## {name} {{ #{name} }}\n"
         yield f"{found.origin}\n"
-        yield from _documented(found.value, {})
+        if found.fields:
+            yield from _documented(found.value, {})
+        else:
+            yield f"{read_docstring(found.value).text}\n"
         yield from _members(name, found.value)
 
 
@@ -161,9 +164,11 @@ def _own_rows(value: Any, docstring: Docstring, names: Mapping[str, Any]) -> tup
 def undocumented() -> Iterator[str]:
     """Yield the parameters that have no meaning, such as ``wire: encode_request(inputs)``."""
     for page, (_, source, names) in _pages():
-        returned = {name: found.value for name, found in _returned(source, names).items()}
-        for name, value in (*names.items(), *returned.items()):
+        returned = _returned(source, names)
+        for name, value in (*names.items(), *((name, found.value) for name, found in returned.items())):
             for label, part, owner in _parts(name, value):
+                if part is value and name in returned and not returned[name].fields:
+                    continue
                 rows, _ = _own_rows(part, read_docstring(part, owner), {} if owner else names)
                 yield from (f"{page}: {label}({row.name})" for row in rows if not row.meaning)
 

@@ -21,8 +21,17 @@ _NAME = re.compile(r"\b[A-Z]\w+")
 class ReturnedType:
     """A type, and where a user meets it, such as ``Returned by `simulate`.``"""
 
-    value: type
+    value: Any
     origin: str
+
+    @property
+    def fields(self) -> Mapping[str, str]:
+        """The types of its fields; none if users meet only its members, as those of a construct."""
+        if is_dataclass(self.value):
+            types = {each.name: each.type for each in fields(self.value)}
+        else:
+            types = self.value.__annotations__ if hasattr(self.value, "_fields") else {}
+        return {name: str(each) for name, each in types.items() if not name.startswith("_")}
 
 
 def returned_types(names: Mapping[str, Any], source: str, public: Collection[str]) -> dict[str, ReturnedType]:
@@ -32,15 +41,15 @@ def returned_types(names: Mapping[str, Any], source: str, public: Collection[str
     }
     known = {name: value for name, value in _types(source).items() if name not in {*public, *shown}}
     found: dict[str, ReturnedType] = {}
-    waiting = [(name, value, "Returned by") for name, value in names.items()]
+    waiting = [("Returned by", name, member) for name, value in names.items() for member in _returned(value)]
     while waiting:
-        owner, value, relation = waiting.pop(0)
-        for member, annotation in _returned(value, relation == "Part of"):
-            place = ".".join(filter(None, (owner, member)))
-            for name in _NAME.findall(annotation):
-                if name in known and name not in found:
-                    found[name] = ReturnedType(known[name], f"{relation} `{place}`.")
-                    waiting.append((name, known[name], "Part of"))
+        relation, owner, (member, annotation) = waiting.pop(0)
+        place = ".".join(filter(None, (owner, member)))
+        for name in _NAME.findall(annotation):
+            if name in known and name not in found:
+                found[name] = ReturnedType(known[name], f"{relation} `{place}`.")
+                parts = (*found[name].fields.items(), *_returned(known[name]))
+                waiting += [("Part of", name, part) for part in parts]
     return found
 
 
@@ -64,21 +73,14 @@ def _modules(package: ModuleType) -> Iterator[ModuleType]:
             continue  # code of another environment: a model's, or that of a Lambda function
 
 
-def _returned(value: Any, with_fields: bool) -> Iterator[tuple[str, str]]:
+def _returned(value: Any) -> Iterator[tuple[str, str]]:
     """Yield the members that return something, "" for the function itself, and their annotations."""
     if inspect.isroutine(value):
         yield "", _annotation(value)
     elif inspect.isclass(value):
-        if with_fields and (is_dataclass(value) or hasattr(value, "_fields")):
-            yield from _fields(value)
         for owner in (value, *hidden_bases(value)):
             for name, member in members_of(owner):
                 yield name, _annotation(member.fget if isinstance(member, property) else getattr(owner, name))
-
-
-def _fields(value: Any) -> Iterator[tuple[str, str]]:
-    types = {each.name: each.type for each in fields(value)} if is_dataclass(value) else value.__annotations__
-    yield from ((name, str(each)) for name, each in types.items() if not name.startswith("_"))
 
 
 def _annotation(function: Any) -> str:
