@@ -99,8 +99,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fail(error: object, words: Sequence[str], code: int) -> int:
     """Print a failure for a program that reads JSON, and return the exit code."""
     if "--json" in words:
-        findings = error.findings if isinstance(error, RepositoryError) else ()
-        print_json({"error": str(error), "findings": [finding.to_dict() for finding in findings]}, indent=None)
+        found = error.findings if isinstance(error, RepositoryError) else ()
+        print_json({"error": str(error), "findings": [each.to_dict() for each in found]}, indent=None)
     return code
 
 

@@ -85,7 +85,10 @@ def _write_small(folder: str, config: ModelConfig, dtype: type[np.floating]) -> 
 
 
 def _write(
-    folder: str, config: ModelConfig, model_file: Path | None, files: dict[str, str | Path | bytes] | None = None
+    folder: str,
+    config: ModelConfig,
+    model_file: Path | None,
+    files: dict[str, str | Path | bytes] | None = None,
 ) -> Path:
     builder = ModelRepositoryBuilder()
     builder.add_model(config, model_file, files=files)
