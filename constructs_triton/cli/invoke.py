@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 # Its names are imported on first use, so --help does not load NumPy.
@@ -267,7 +268,8 @@ def _print_result(result: InferenceResult) -> None:
         for entry in describe(result)["outputs"]
     )
     title = f"{result.model_name} version {result.model_version}{milliseconds}"
-    print_table(("output", "datatype", "shape", "values"), rows, title=title, box="HEAVY_HEAD")
+    columns = ("output", "datatype", "shape", "values")
+    print_table(columns, rows, title=title, box="HEAVY_HEAD", width=get_terminal_size().columns)
 
 
 def _shorten(array: NDArray[Any]) -> str:
