@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import ArchiveError
-from constructs_triton.model_repository.ignore_patterns import compile_patterns
+from constructs_triton.untrusted.ignore_patterns import compile_patterns
 from constructs_triton.untrusted.regular_files import read_regular
 
 if TYPE_CHECKING:
