@@ -26,7 +26,7 @@ __all__ = [
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 _ANY = RangeLimit(None, None)
-NumberT = TypeVar("NumberT", int, float)
+NumericT = TypeVar("NumericT", int, float)
 ValueT = TypeVar("ValueT")
 
 
@@ -53,7 +53,7 @@ def number(limit: RangeLimit = _ANY) -> Callable[[str], float]:
     return read
 
 
-def _in_range(what: str, text: str, value: NumberT | None, limit: RangeLimit) -> NumberT:
+def _in_range(what: str, text: str, value: NumericT | None, limit: RangeLimit) -> NumericT:
     lowest = -math.inf if limit.minimum is None else limit.minimum
     highest = math.inf if limit.maximum is None else limit.maximum
     if value is None or not lowest <= value <= highest:
