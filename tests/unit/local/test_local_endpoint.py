@@ -154,10 +154,17 @@ class _Program(LocalEndpoint):
         return [sys.executable, "-I", "-c", self.program]
 
 
-def test_a_command_that_fails_is_an_error_with_its_messages(tmp_path: Path) -> None:
-    """The prefix of the command line is removed."""
+@pytest.mark.parametrize(
+    "program",
+    [
+        """print('{"error": "x: is wrong; change it"}'); raise SystemExit(1)""",
+        "raise SystemExit('x: is wrong; change it')",
+    ],
+)
+def test_a_command_that_fails_is_an_error_with_its_messages(tmp_path: Path, program: str) -> None:
+    """The error is the command's JSON, or what it printed before it could print JSON."""
     local = _Program.from_assembly(tmp_path)
-    local.program = "import sys; sys.exit('error: x: is wrong; change it')"
+    local.program = program
     with pytest.raises(LocalEndpointError) as failed, local:
         pass
     assert str(failed.value) == "x: is wrong; change it"
