@@ -84,12 +84,13 @@ def _faults() -> Iterator[tuple[str, int]]:
 
 def _lines_run_by_examples(directory: Path) -> set[tuple[str, int]]:
     lines: set[tuple[str, int]] = set()
+    checks = str(CHECKS)
 
     def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.parent != CHECKS:
+        folder, _, name = frame.f_code.co_filename.rpartition("/")
+        if folder != checks:
             return None
-        lines.add((path.name, frame.f_lineno))
+        lines.add((name, frame.f_lineno))
         return trace
 
     before = sys.gettrace()
