@@ -22,6 +22,7 @@ from constructs_triton.local.gateway.gateway import gateway_application
 from constructs_triton.local.gateway.inference_components import LocalComponent
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import MultiModelContainer
+from constructs_triton.local.gateway.request_log import request_logger
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.http_session import READ_BUFFER_BYTES
 from constructs_triton.local.options import DEFAULT_WAKE_SECONDS, RunOptions
@@ -86,7 +87,7 @@ class LocalRun:
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
         application = gateway_application(endpoints, options.bucket_folder)
-        await stack.enter_async_context(_serving(application, listener))
+        await stack.enter_async_context(_serving(application, listener, self.report))
         self.on_ready(f"http://{_HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
         if options.watches:
             await self._watch(scratch, runner, endpoints, servers, stack)
@@ -251,11 +252,14 @@ def _listen(port: int) -> Iterator[socket.socket]:
 
 
 @asynccontextmanager
-async def _serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
+async def _serving(
+    application: web.Application, listener: socket.socket, report: Callable[[str], None]
+) -> AsyncIterator[None]:
     # SageMaker does not look into bodies, so a compressed one reaches the container as it is.
     runner = web.AppRunner(
         application,
         access_log=None,
+        logger=request_logger(report),
         read_bufsize=READ_BUFFER_BYTES,
         auto_decompress=False,
         shutdown_timeout=1.0,

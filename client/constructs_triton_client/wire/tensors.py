@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _MAXIMUM_DIMENSION = 2**63 - 1
-# NumPy 2 has at most so many axes. The product of millions of dimensions takes hours.
+# The most axes that NumPy 2 supports. The product of millions of dimensions takes hours.
 _MAXIMUM_AXES = 64
 _NUMPY_SHAPE = "shape must be one that NumPy supports"
 

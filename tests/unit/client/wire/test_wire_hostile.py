@@ -75,7 +75,7 @@ def test_nesting_of_every_depth(member: str) -> None:
 
 @pytest.mark.parametrize("size", [2**63 - 1, 0])
 def test_a_shape_of_a_million_dimensions_is_an_error(size: int) -> None:
-    """The product of so many numbers would take hours."""
+    """The product of a million numbers would take hours."""
     start = time.process_time()
     with pytest.raises(ResponseDecodingError, match="shape must be one that NumPy supports"):
         decode_response(replaced(OUTPUT, "shape", json.dumps([size] * 1_000_000)), JSON)
