@@ -14,6 +14,9 @@ from constructs_triton_client.errors import ResponseDecodingError
 __all__ = ["iterate_events"]
 
 MAXIMUM_EVENT_BYTES = 64 * 1024 * 1024
+# What may arrive between two events: comments, empty lines and parts. A part costs time, however small it is.
+MAXIMUM_BYTES_BETWEEN_EVENTS = 2 * MAXIMUM_EVENT_BYTES
+_BYTES_OF_A_PART = 256
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -21,12 +24,13 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
     """Yield the data of each event as soon as the event is complete.
 
     Raises:
-        ResponseDecodingError: an event is cut off, is not UTF-8, or is larger than
-            ``MAXIMUM_EVENT_BYTES``.
+        ResponseDecodingError: an event is cut off, is not UTF-8, is larger than ``MAXIMUM_EVENT_BYTES``, or
+            does not come.
     """
+    wait = _Wait()
     data = bytearray()  # each line ends with a newline
     size = lines = 0
-    for line in _iterate_lines(parts):
+    for line in _iterate_lines(wait.count(parts)):
         if line.startswith(b"data:"):
             text = line[5:].removeprefix(b" ")
             size, lines = size + len(text), lines + 1
@@ -37,12 +41,35 @@ def iterate_events(parts: Iterable[bytes]) -> Iterator[str]:
             yield _decode(data[:-1])
             data.clear()
             size = lines = 0
+            wait.begin()
     if data:
         last = bytes(data[:-1]).rpartition(b"\n")[2]
         raise ResponseDecodingError(
             f"event stream: the last event is incomplete, got {last[:40]!r}; "
             "the stream was cut off, so send the request again"
         )
+
+
+class _Wait:
+    """The wait for the next event, measured by what arrives."""
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to wait for another event."""
+        self._left = MAXIMUM_BYTES_BETWEEN_EVENTS
+
+    def count(self, parts: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the parts."""
+        for part in parts:
+            self._left -= len(part) + _BYTES_OF_A_PART
+            if self._left < 0:
+                raise ResponseDecodingError(
+                    "event stream: has too many comments and empty parts without an event; "
+                    "check that the endpoint runs a model that generates events"
+                )
+            yield part
 
 
 def _iterate_lines(parts: Iterable[bytes]) -> Iterator[bytes]:

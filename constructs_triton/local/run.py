@@ -81,7 +81,7 @@ class LocalRun:
         servers = await stack.enter_async_context(AsyncExitStack())
         endpoints = await self._start_endpoints(specs, runner, servers)
         application = gateway_application(endpoints, options.bucket_folder)
-        await stack.enter_async_context(serving(application, listener))
+        await stack.enter_async_context(serving(application, listener, self.report))
         self.on_ready(f"http://{HOST}:{listener.getsockname()[1]}", list(endpoints.values()))
         if options.watches:
             await self._watch(scratch, runner, endpoints, servers, stack)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,6 +61,24 @@ def test_a_crashed_model_is_a_model_error_and_others_keep_serving(local: LocalEn
     assert refusal["Error"]["Code"] == "ModelError"
     assert caller.add("Multi", TargetModel="one.tar.gz") == 1
     assert local.messages.count("Multi/AllTraffic: a model ended its own process") == 1
+
+
+def test_a_compressed_body_gets_the_error_of_the_container(local: LocalEndpoint) -> None:
+    """Triton's front end for SageMaker never decompresses (``GetRequestCompressionType`` is IDENTITY)."""
+    url = f"{local.endpoint_url}/endpoints/Multi/invocations"
+    headers = {
+        "Content-Encoding": "gzip",
+        "Content-Type": "application/json",
+        "X-Amzn-SageMaker-Target-Model": "one.tar.gz",
+    }
+    request = urllib.request.Request(url, gzip.compress(b'{"inputs":[]}'), headers)
+    for _ in range(2):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request)
+        error = json.load(refused.value)
+        assert (refused.value.code, error["OriginalStatusCode"]) == (424, 400)
+        assert "failed to parse the request JSON buffer: Invalid value. at 0" in error["OriginalMessage"]
+    assert local.messages.count("a request has Content-Encoding gzip. SageMaker removes this header") == 1
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from check_examples.torch_and_plan import plan, torchscript, zipped
+from client_targets import answers, read_answer
 
 from constructs_triton.custom_resource_handlers.model_sync.index import Index
 from constructs_triton.custom_resource_handlers.model_sync.manifest import FileManifest, Manifest
@@ -305,6 +306,7 @@ TARGETS = (
     FuzzTarget("response", lambda: [RESPONSE], _read_response),
     FuzzTarget("request", lambda: [REQUEST + bytes(8)], _read_request),
     FuzzTarget("events", lambda: [EVENTS], _read_events),
+    FuzzTarget("answers", answers, read_answer),
     FuzzTarget("csv", _tables, _read_csv),
     FuzzTarget("traffic", lambda: [*TRAFFIC], _read_traffic),
 )

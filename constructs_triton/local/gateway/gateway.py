@@ -107,6 +107,7 @@ class _Gateway:
             variant = invocation.endpoint.choose(
                 request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
             )
+            variant.explain_encoding(request.headers.get("Content-Encoding"))
             for shadow in invocation.shadows:
                 self._mirror(invocation, shadow)
             async with self._call(invocation, variant) as answer:

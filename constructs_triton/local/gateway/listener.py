@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
 from constructs_triton.errors import LocalEndpointError
+from constructs_triton.local.gateway.request_log import request_logger
 from constructs_triton.local.http_session import READ_BUFFER_BYTES
 
 __all__ = ["HOST", "listen", "serving"]
@@ -40,12 +41,15 @@ def listen(port: int) -> Iterator[socket.socket]:
 
 
 @asynccontextmanager
-async def serving(application: web.Application, listener: socket.socket) -> AsyncIterator[None]:
-    """Serve the application on the socket."""
+async def serving(
+    application: web.Application, listener: socket.socket, report: Callable[[str], None]
+) -> AsyncIterator[None]:
+    """Serve the application on the socket, and report requests that aiohttp refuses."""
     # SageMaker does not look into bodies, so a compressed one reaches the container as it is.
     runner = web.AppRunner(
         application,
         access_log=None,
+        logger=request_logger(report),
         read_bufsize=READ_BUFFER_BYTES,
         auto_decompress=False,
         shutdown_timeout=1.0,

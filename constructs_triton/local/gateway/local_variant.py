@@ -23,6 +23,7 @@ class LocalVariant:
         self.server = server
         self.multi_model = multi_model
         self._has_explained = False
+        self._has_explained_encoding = False
         self._requests = 0
 
     @property
@@ -47,6 +48,15 @@ class LocalVariant:
             self.server.report(
                 f"{self.server.label}: a model ended its own process. Triton does not restart that process "
                 "while /ping answers 200. On SageMaker too, the model fails until its container is replaced"
+            )
+
+    def explain_encoding(self, encoding: str | None) -> None:
+        """Report once that SageMaker does not pass the header ``Content-Encoding`` on to a container."""
+        if encoding and not self._has_explained_encoding:
+            self._has_explained_encoding = True
+            self.server.report(
+                f"{self.server.label}: a request has Content-Encoding {encoding:.20}. SageMaker removes this "
+                "header, so the container reads the encoded bytes; send the body without an encoding"
             )
 
     @asynccontextmanager

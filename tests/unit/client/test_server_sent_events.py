@@ -102,6 +102,17 @@ def test_events_have_a_maximum_size(
         assert list(iterate_events(parts)) == events
 
 
+@pytest.mark.parametrize("part", [b"", b": c\n\n", b"event: x\n\n", b"\n"])
+def test_an_event_must_come(monkeypatch: pytest.MonkeyPatch, part: bytes) -> None:
+    """Comments and empty parts without an end stop at a bound, which each event lifts again."""
+    monkeypatch.setattr(server_sent_events, "MAXIMUM_BYTES_BETWEEN_EVENTS", 10 * 256 + 10 * len(part) + 270)
+    quiet = [part] * 10 + [b"data: 1\n\n"]
+    assert list(iterate_events(quiet * 5)) == ["1"] * 5
+    with pytest.raises(ResponseDecodingError, match="too many comments and empty parts without an event; ch"):
+        list(iterate_events(quiet + [part] * 12))
+
+
 def test_maximum_size() -> None:
-    """The maximum size of an event is 64 MiB."""
+    """An event may have 64 MiB, and twice as much may arrive before it."""
     assert server_sent_events.MAXIMUM_EVENT_BYTES == 64 * 2**20
+    assert server_sent_events.MAXIMUM_BYTES_BETWEEN_EVENTS == 128 * 2**20

@@ -142,13 +142,17 @@ async def received(request: web.Request) -> web.StreamResponse:
 async def test_a_compressed_body_passes_unchanged(tmp_path: Path) -> None:
     """As on SageMaker, which drops Content-Encoding: the container receives the same bytes."""
     body = gzip.compress(b"x" * 1000, mtime=0)
-    server = fake_server(tmp_path)
+    messages: list[str] = []
+    server = fake_server(tmp_path, messages)
     async with running_server(received) as port, connected(server, port):
         variant = VariantSpec("A", CONTAINER)
         endpoint = RunningEndpoint(EndpointSpec("e", "s", (variant,)), [LocalVariant(variant, server, None)])
         with gateway_listener.listen(0) as listener:
-            async with gateway_listener.serving(gateway_application({"e": endpoint}), listener):
+            async with gateway_listener.serving(gateway_application({"e": endpoint}), listener, print):
                 url = f"http://127.0.0.1:{listener.getsockname()[1]}{INVOCATIONS}"
                 headers = {"Content-Encoding": "gzip"}
-                async with server.session.post(url, data=body, headers=headers) as response:
-                    assert await response.json() == [body.hex(), None]
+                for _ in range(2):
+                    async with server.session.post(url, data=body, headers=headers) as response:
+                        assert await response.json() == [body.hex(), None]
+    (message,) = messages
+    assert "a request has Content-Encoding gzip. SageMaker removes this header" in message
