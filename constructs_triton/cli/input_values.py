@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import DATATYPES, by_datatype
 
 if TYPE_CHECKING:
@@ -42,12 +42,13 @@ def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any],
 def _read_file(name: str, file: Path) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
+    from constructs_triton_client.bounded_files import MAX_ARRAY_BYTES, read_array, read_file  # noqa: PLC0415
+
     try:
         if file.suffix == ".npy":
-            array: NDArray[Any] = np.load(file, allow_pickle=False)
-            return array
-        array = np.empty(1, dtype=object)
-        array[0] = file.read_bytes()
+            return read_array(file)
+        array: NDArray[Any] = np.empty(1, dtype=object)
+        array[0] = read_file(file, MAX_ARRAY_BYTES)
     except (OSError, ValueError, EOFError) as error:
         hint = _file_hint(name, str(file).rpartition(":")[0]) or "write @ and the path of a readable file"
         raise InvalidValueError(f"--input {name}: {file} cannot be read ({error}); {hint}") from None
@@ -101,7 +102,7 @@ def _read_strings(text: str) -> NDArray[Any]:
     import numpy as np  # noqa: PLC0415 - --help needs none
 
     try:
-        values = json.loads(text)
+        values = parse_bounded_json(text)
     except ValueError:
         values = None
     return np.array(values if isinstance(values, list) else text.split(","), dtype=object)
@@ -117,7 +118,9 @@ def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
     datatype = by_datatype(datatype_name)
     assert datatype is not None
     try:
-        values = json.loads(text if text.startswith("[") else f"[{text}]")
+        values = parse_bounded_json(
+            (text if text.startswith("[") else f"[{text}]").encode("utf-8", "replace")
+        )
         shape = list(np.shape(values))
         if datatype.datatype == "BF16":
             return np.array(values, dtype=np.float32).astype(dtype_of(datatype))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import InvalidValueError, InvocationError, MissingDependencyError
+from constructs_triton.untrusted.json_files import read_json
 
 __all__ = ["add_arguments", "run"]
 
@@ -138,7 +139,7 @@ def _check_template(path: Path) -> None:
     from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON  # noqa: PLC0415
 
     try:
-        resources = json.loads(path.read_bytes())["Resources"]
+        resources = read_json(path)["Resources"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
             f"{path}: is not a synthesized template ({error}); give a file such as "
@@ -204,7 +205,7 @@ def _job(arguments: argparse.Namespace) -> Any:
     if not file.exists() and file.suffix != ".json":
         return _describe(arguments.job, arguments.region)
     try:
-        return json.loads(file.read_bytes())
+        return read_json(file)
     except (OSError, ValueError) as error:
         raise InvalidValueError(
             f"{file}: cannot be read ({error}); give a JSON file, or a job's name"

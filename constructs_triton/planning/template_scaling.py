@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from os import PathLike
-from pathlib import Path
 from typing import Any, TypeVar
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.planning.scaling import Scaling, ScheduledAction, StepScaling, TargetTracking
+from constructs_triton.untrusted.json_files import read_json
 from constructs_triton_client.spelling import quoted
 
 __all__ = ["read_scaling", "scaling_of_resources"]
@@ -47,7 +47,7 @@ def read_scaling(
             simulated.
     """
     try:
-        resources = json.loads(Path(path).read_bytes())["Resources"]
+        resources = read_json(path)["Resources"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
             f"{path}: is not a synthesized template ({error}); "

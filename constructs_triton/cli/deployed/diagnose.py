@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endpoint_names, open_session
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.untrusted.regular_files import open_regular
 
 if TYPE_CHECKING:
     from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis
@@ -86,7 +87,7 @@ def _read(name: str) -> str:
         return sys.stdin.buffer.read()[-_LOG_BYTES:].decode("utf-8", "replace")
     path = Path(name)
     try:
-        with path.open("rb") as log:
+        with open_regular(path) as log:
             log.seek(max(0, path.stat().st_size - _LOG_BYTES))
             return log.read(_LOG_BYTES).decode("utf-8", "replace")
     except OSError as error:
