@@ -137,43 +137,43 @@ def _tensor(**changes: Any) -> dict[str, Any]:
     return {"name": "x", "datatype": "FP32", "shape": [1], "data": [1], **changes}
 
 
+HOSTILE_TENSORS: tuple[Any, ...] = (
+    _tensor(shape=[10**300]),
+    _tensor(shape=[-1]),
+    _tensor(shape=[True]),
+    _tensor(shape=[1.0]),
+    _tensor(shape=[1] * 100),
+    _tensor(shape="1"),
+    _tensor(data=[10**300]),
+    _tensor(data={}),
+    _tensor(name=1),
+    _tensor(name=[]),
+    _tensor(datatype=[]),
+    _tensor(datatype="x" * 5000),
+    _tensor(file=1),
+    _tensor(file="a.npz"),
+    _tensor(file="text.npy"),
+    _tensor(file="complex.npy"),
+    _tensor(file="objects.npy"),
+    _tensor(file="/etc/passwd"),
+    _tensor(file="/dev/zero"),
+    _tensor(file="../" * 20 + "etc/passwd"),
+    _tensor(file="x" * 5000),
+    _tensor(file="a\0b"),
+    _tensor(file="float.npy", datatype="BYTES"),
+    None,
+    "x",
+    [],
+)
+
+
 @pytest.mark.parametrize(
     "tensor",
     [
         '{"name": "x", "datatype": "FP32", "shape": [1e400], "data": [1]}',
         '{"name": "x", "datatype": "FP32", "shape": [NaN], "data": [1]}',
         '{"name": "x", "datatype": "FP32", "shape": [' + "9" * 5000 + '], "data": [1]}',
-        *(
-            json.dumps(each)
-            for each in (
-                _tensor(shape=[10**300]),
-                _tensor(shape=[-1]),
-                _tensor(shape=[True]),
-                _tensor(shape=[1.0]),
-                _tensor(shape=[1] * 100),
-                _tensor(shape="1"),
-                _tensor(data=[10**300]),
-                _tensor(data={}),
-                _tensor(name=1),
-                _tensor(name=[]),
-                _tensor(datatype=[]),
-                _tensor(datatype="x" * 5000),
-                _tensor(file=1),
-                _tensor(file="a.npz"),
-                _tensor(file="text.npy"),
-                _tensor(file="complex.npy"),
-                _tensor(file="objects.npy"),
-                _tensor(file="/etc/passwd"),
-                _tensor(file="/dev/zero"),
-                _tensor(file="../" * 20 + "etc/passwd"),
-                _tensor(file="x" * 5000),
-                _tensor(file="a\0b"),
-                _tensor(file="float.npy", datatype="BYTES"),
-                None,
-                "x",
-                [],
-            )
-        ),
+        *map(json.dumps, HOSTILE_TENSORS),
     ],
 )
 def test_hostile_tensor_is_an_error(tensor: str, tmp_path: Path) -> None:
