@@ -158,4 +158,5 @@ def _as_json(archives: Mapping[str, PackedArchive]) -> str:
 
 
 def _as_lines(archives: Mapping[str, PackedArchive]) -> str:
-    return "\n".join(f"{archive.digest}  {archive.path}" for archive in archives.values())
+    """A line for each archive. The digest is that of its content, not of the file as sha256sum prints it."""
+    return "\n".join(f"{archive.path}  content {archive.digest}" for archive in archives.values())
