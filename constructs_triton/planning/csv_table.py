@@ -176,7 +176,7 @@ def _find_columns(
 
 
 def _absent(path: str | PathLike[str], headings: list[str], column: Column) -> InvalidValueError:
-    got = ", ".join(f'"{heading}"' for heading in headings)
+    got = ", ".join(f'"{heading[:40]}"' for heading in headings[:20])
     if len(headings) == 1 and any(mark in got for mark in ";\t"):
         fix = "separate the columns with commas"
     else:
