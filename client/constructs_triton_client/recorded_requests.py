@@ -16,14 +16,15 @@ The file is JSON; large arrays are ``.npy`` files in a folder beside it::
       ]
     }
 
-A tensor has ``data`` or ``file``, the path of a ``.npy`` file relative to the JSON file. ``target_model`` is
-the model of a multi-model endpoint.
+A tensor has ``data`` or ``file``, the path of a ``.npy`` file below the folder of the JSON file.
+``target_model`` is the model of a multi-model endpoint.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +33,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from constructs_triton_client.bounded_files import ArrayFolder, read_file
+from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import DATATYPES, Datatype, by_datatype
 from constructs_triton_client.errors import InvalidValueError
 from constructs_triton_client.wire import encode_request
@@ -45,6 +48,8 @@ __all__ = ["ExpectedOutput", "RecordedRequest", "RecordedRequests", "RecordedTen
 _VERSION = 1
 #: An array with more elements, or one that JSON cannot hold, is written to a file of its own.
 _INLINE_ELEMENTS = 100
+#: NumPy's limit before version 2.
+_MOST_DIMENSIONS = 32
 #: Absolute and relative tolerance of new recordings. Other data types must be equal.
 _TOLERANCES = {
     "FP64": (1e-6, 1e-4),
@@ -164,15 +169,16 @@ class RecordedRequests:
         """Read the file and its arrays.
 
         Args:
-            path: Path of the JSON file; its ``.npy`` files are relative to it.
+            path: Path of the JSON file; its ``.npy`` files are below its folder.
 
         Raises:
-            InvalidValueError: the file cannot be read, or a request in it is malformed.
+            InvalidValueError: the file cannot be read, a request in it is malformed, or its arrays have more
+                than 1 GiB together.
         """
         path = Path(path)
         try:
-            document = json.loads(path.read_bytes())
-        except (OSError, ValueError, RecursionError) as error:
+            document = parse_bounded_json(read_file(path))
+        except (OSError, ValueError) as error:
             raise InvalidValueError(
                 f"{path}: cannot be read ({error}); record requests with `constructs-triton invoke --record`"
             ) from None
@@ -184,7 +190,10 @@ class RecordedRequests:
         requests = document.get("requests")
         if not isinstance(requests, list) or not requests:
             raise InvalidValueError(f"{path}: must have at least one request; record one with `--record`")
-        return cls([_request(path, number, each) for number, each in enumerate(requests)])
+        arrays = ArrayFolder(path.parent)
+        return cls(
+            [_request(f"{path}: request", number, each, arrays) for number, each in enumerate(requests)]
+        )
 
     def save(self, path: Path | str) -> None:
         """Write the file, and a ``.npy`` file for each large array, to the folder ``<name>_arrays``.
@@ -218,62 +227,80 @@ def _compiled(name: str, output: ExpectedOutput) -> dict[str, Any]:
 # Reading.
 
 
-def _request(path: Path, number: int, value: Any) -> RecordedRequest:
-    where = f"{path}: request {number}"
+def _request(where: str, number: int, value: Any, arrays: ArrayFolder) -> RecordedRequest:
+    place = f"{where} {number}"
     try:
-        name = str(value["name"])
-        where = f"{path}: request {name}"
-        inputs = {each["name"]: _tensor(path, where, each) for each in value["inputs"]}
-        outputs = {each["name"]: _expected(path, where, each) for each in value["outputs"]}
+        name = _string(value["name"])
+        place = f"{where} {name}"
+        inputs = {_string(each["name"]): _tensor(place, each, arrays) for each in value["inputs"]}
+        outputs = {_string(each["name"]): _expected(place, each, arrays) for each in value["outputs"]}
+        target_model = value.get("target_model")
+        return RecordedRequest(name, inputs, outputs, target_model and _string(target_model))
     except (KeyError, TypeError) as error:
         raise InvalidValueError(
-            f"{where}: must have name, inputs and outputs, and each tensor name, datatype, shape and data or "
+            f"{place}: must have name, inputs and outputs, and each tensor name, datatype, shape and data or "
             f"file, got {error!r}; record it again with `constructs-triton invoke --record`"
         ) from None
-    return RecordedRequest(name, inputs, outputs, value.get("target_model"))
 
 
-def _expected(path: Path, where: str, value: Mapping[str, Any]) -> ExpectedOutput:
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r:.40} in place of a string")
+    return value
+
+
+def _expected(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> ExpectedOutput:
     tolerances = [value.get(f"{kind}_tolerance", 0.0) for kind in ("absolute", "relative")]
     for each in tolerances:
         if isinstance(each, bool) or not isinstance(each, int | float) or not 0 <= each < float("inf"):
             raise InvalidValueError(
-                f"{where} output {value['name']}: a tolerance must be a number of at least 0, got {each!r}; "
-                "set absolute_tolerance and relative_tolerance"
+                f"{where} output {value['name']}: a tolerance must be a number of at least 0, "
+                f"got {each!r:.40}; set absolute_tolerance and relative_tolerance"
             )
-    return ExpectedOutput(_tensor(path, where, value), *tolerances)
+    return ExpectedOutput(_tensor(where, value, arrays), *tolerances)
 
 
-def _tensor(path: Path, where: str, value: Mapping[str, Any]) -> RecordedTensor:
+def _tensor(where: str, value: Mapping[str, Any], arrays: ArrayFolder) -> RecordedTensor:
     where = f"{where} tensor {value['name']}"
     datatype = _known(value["datatype"], where)
     if "file" in value:
-        array = _load(path.parent / value["file"], where)
-        if datatype.datatype == "BF16" and array.dtype == np.uint16:  # bit patterns
-            array = array.view(dtype_of(datatype))
+        array = _load(where, _string(value["file"]), datatype, arrays)
     else:
-        shape = [int(each) for each in value["shape"]]
-        flat = read_values(where, value["data"], datatype, shape, int(np.prod(shape)))
-        array = flat.reshape(shape)
+        shape = _shape(value["shape"], where)
+        array = read_values(where, value["data"], datatype, shape, math.prod(shape)).reshape(shape)
     return RecordedTensor(array.astype(dtype_of(datatype), copy=False), datatype.datatype)
 
 
-def _known(datatype: str, where: str) -> Datatype:
-    found = by_datatype(datatype)
-    if found is None:
-        names = ", ".join(each.datatype for each in DATATYPES)
-        raise InvalidValueError(f"{where}: there is no datatype {datatype!r}; use one of {names}")
-    return found
-
-
-def _load(file: Path, where: str) -> NDArray[Any]:
+def _load(where: str, file: str, datatype: Datatype, arrays: ArrayFolder) -> NDArray[Any]:
+    """Return the array of a file; that of a BF16 tensor has bit patterns."""
     try:
-        array: NDArray[Any] = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+        array = arrays.read(file)
+        if array.dtype.kind not in ("SU" if datatype.datatype == "BYTES" else "biuf"):
+            raise ValueError(f"{array.dtype} values are no {datatype.datatype} values")
+    except (OSError, ValueError) as error:
         raise InvalidValueError(
             f"{where}: {file} cannot be read ({error}); keep the .npy files beside the JSON file"
         ) from None
-    return array
+    is_bit_pattern = datatype.datatype == "BF16" and array.dtype == np.uint16
+    return array.view(dtype_of(datatype)) if is_bit_pattern else array
+
+
+def _shape(value: Any, where: str) -> list[int]:
+    is_list = isinstance(value, list) and len(value) <= _MOST_DIMENSIONS
+    if is_list and all(type(each) is int and each >= 0 for each in value):
+        return list(value)
+    raise InvalidValueError(
+        f"{where}: shape must be a list of at most {_MOST_DIMENSIONS} sizes, got {value!r:.40}; "
+        "record it again with `constructs-triton invoke --record`"
+    )
+
+
+def _known(datatype: str, where: str) -> Datatype:
+    found = by_datatype(_string(datatype))
+    if found is None:
+        names = ", ".join(each.datatype for each in DATATYPES)
+        raise InvalidValueError(f"{where}: there is no datatype {datatype!r:.40}; use one of {names}")
+    return found
 
 
 # Writing.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from constructs_triton.errors import InvalidValueError, ResponseDecodingError
+from constructs_triton_client.bounded_files import MAX_ARRAY_BYTES, read_array, read_file
+from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import DATATYPES, by_datatype
 from constructs_triton_client.wire.dtypes import dtype_of
 from constructs_triton_client.wire.json_values import read_values
@@ -46,10 +47,9 @@ def read_input(text: str, *, with_batch: bool) -> tuple[str, tuple[NDArray[Any],
 def _read_file(name: str, file: Path) -> NDArray[Any]:
     try:
         if file.suffix == ".npy":
-            array: NDArray[Any] = np.load(file, allow_pickle=False)
-            return array
-        array = np.empty(1, dtype=object)
-        array[0] = file.read_bytes()
+            return read_array(file)
+        array: NDArray[Any] = np.empty(1, dtype=object)
+        array[0] = read_file(file, MAX_ARRAY_BYTES)
     except (OSError, ValueError, EOFError) as error:
         hint = _file_hint(name, str(file).rpartition(":")[0]) or "write @ and the path of a readable file"
         raise InvalidValueError(f"--input {name}: {file} cannot be read ({error}); {hint}") from None
@@ -101,7 +101,7 @@ def _example(name: str, value: str) -> str:
 
 def _read_strings(text: str) -> NDArray[Any]:
     try:
-        values = json.loads(text)
+        values = parse_bounded_json(text)
     except ValueError:
         values = None
     return np.array(values if isinstance(values, list) else text.split(","), dtype=object)
@@ -111,7 +111,9 @@ def _read_numbers(name: str, text: str, datatype_name: str) -> NDArray[Any]:
     datatype = by_datatype(datatype_name)
     assert datatype is not None
     try:
-        values = json.loads(text if text.startswith("[") else f"[{text}]")
+        values = parse_bounded_json(
+            (text if text.startswith("[") else f"[{text}]").encode("utf-8", "replace")
+        )
         shape = list(np.shape(values))
         if datatype.datatype == "BF16":
             return np.array(values, dtype=np.float32).astype(dtype_of(datatype))

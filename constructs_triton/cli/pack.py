@@ -144,7 +144,8 @@ def _progress_bar(name: str) -> Iterator[Progress | None]:
 
 def _print(archives: Mapping[str, PackedArchive], *, as_json: bool) -> None:
     if not as_json:
-        print_lines(*(f"{archive.digest}  {archive.path}" for archive in archives.values()))
+        # The digest is that of the content, not of the file as sha256sum prints it.
+        print_lines(*(f"{archive.path}  content {archive.digest}" for archive in archives.values()))
         return
     rows = [
         {

@@ -13,6 +13,7 @@ from constructs_triton.errors import InvalidValueError, InvocationError
 from constructs_triton.operations.aws_reader import make_session
 from constructs_triton.planning.recommender import read_recommendations, write_measurements
 from constructs_triton.planning.recommender_request import MULTI_MODEL_REASON, Phase, RecommenderRequest
+from constructs_triton.untrusted.json_files import read_json
 from constructs_triton.untrusted.terminal import print_lines, print_note
 
 __all__ = ["add_arguments", "run"]
@@ -193,7 +194,7 @@ def _job(arguments: argparse.Namespace) -> Any:
     if not file.exists() and file.suffix != ".json":
         return _describe(arguments.job, arguments.region)
     try:
-        return json.loads(file.read_bytes())
+        return read_json(file)
     except (OSError, ValueError) as error:
         raise InvalidValueError(
             f"{file}: cannot be read ({error}); give a JSON file, or a job's name"

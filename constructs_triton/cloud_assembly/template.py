@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from constructs_triton.errors import TemplateError
+from constructs_triton.untrusted.json_files import read_json
 
 __all__ = ["SUBSTITUTION", "Resource", "Template", "read_json_object", "references"]
 
@@ -97,10 +97,10 @@ class Template:
 def read_json_object(path: Path, hint: str) -> dict[str, Any]:
     """Read a JSON file with one object. ``hint`` is what to do if that fails."""
     try:
-        found = json.loads(path.read_bytes())
+        found = read_json(path)
     except FileNotFoundError:
         raise TemplateError(f"{path}: does not exist; {hint}") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise TemplateError(f"{path}: cannot be read as JSON ({error}); {hint}") from error
     if not isinstance(found, dict):
         raise TemplateError(f"{path}: must contain a JSON object, got {type(found).__name__}; {hint}")

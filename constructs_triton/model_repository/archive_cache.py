@@ -1,9 +1,11 @@
 """Keeps finished archives by the digest of their content, so nothing is compressed twice.
 
-Beside each archive is a small record of its inode, size, times and content. Archives are hard-linked out of
-the cache, so another program may write into them. An archive that no longer matches its record is not used.
-If only its ctime differs, its content is hashed: deleting a link changes the ctime, but so does a program
-that writes into the archive and sets its modification time back.
+Archives in folders of users are copies. Those in a cloud assembly, which no other program writes, are hard
+links, so that a synth copies nothing.
+
+Beside each archive is a small record of its inode, size, times and content. An archive that no longer matches
+its record is not used. If only its ctime differs, its content is hashed: deleting a link changes the ctime,
+but so does a program that writes into the archive and sets its modification time back.
 
 The record's own modification time is when the archive was last used. When the cache exceeds its limit, the
 least recently used archives are deleted.
@@ -13,7 +15,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from pathlib import Path
 from blake3 import blake3
 
 from constructs_triton.model_repository.temporary_folders import partial_folder, remove_abandoned
+from constructs_triton.model_repository.uncompressed.copying import copy_file
 
 __all__ = ["ArchiveCache", "ArchiveKey"]
 
@@ -45,28 +47,30 @@ class ArchiveKey:
 
 
 class ArchiveCache:
-    """The archives below ``directory``, at most ``max_bytes`` in total."""
+    """The archives below ``directory``, at most ``max_bytes`` in total.
 
-    def __init__(self, directory: Path, max_bytes: int) -> None:
+    ``shares_files`` is whether an archive outside the cache may be a hard link to the one in it.
+    """
+
+    def __init__(self, directory: Path, max_bytes: int, *, shares_files: bool = False) -> None:
         self._directory = directory / "archives"
         self._max_bytes = max_bytes
+        self._transfer = _link_or_copy if shares_files else copy_file
+        self._shares_files = shares_files
 
     def may_contain(self, unpacked_size_bytes: int, compression_level: int) -> bool:
         """Whether the cache may contain an archive of this size and level. Needs no digest."""
         return (self._directory / ArchiveKey("", unpacked_size_bytes, compression_level).folder).is_dir()
 
     def place(self, key: ArchiveKey, destination: Path) -> bool:
-        """Put the archive of ``key`` at ``destination``; return whether the cache contains it.
-
-        It is a hard link where possible, else a copy.
-        """
+        """Put the archive of ``key`` at ``destination``; return whether the cache contains it."""
         archive, record = self._paths(key)
         try:
             known = _Record.read(record)
             if not known.matches(archive):
                 return False
             with partial_folder(destination.parent) as folder:
-                _link_or_copy(archive, folder / archive.name)
+                self._transfer(archive, folder / archive.name)
                 (folder / archive.name).replace(destination)
             _Record.of(archive, destination, known.content).write(record)
         except (OSError, ValueError):
@@ -79,7 +83,9 @@ class ArchiveCache:
         try:
             known = _Record.read(record)
             found = _Record.of(archive, destination, known.content)
-            if known.copy != found.copy or not known.matches(archive):
+            is_link = found.copy is None
+            is_own = self._shares_files if is_link else known.copy == found.copy
+            if not is_own or not known.matches(archive):
                 return False
             found.write(record)
         except (OSError, ValueError):
@@ -96,7 +102,7 @@ class ArchiveCache:
             archive.parent.mkdir(exist_ok=True)
             remove_abandoned(self._directory)
             with partial_folder(self._directory) as folder:
-                _link_or_copy(source, folder / archive.name)
+                self._transfer(source, folder / archive.name)
                 content = _hash(folder / archive.name)
                 # In this order: a record without an archive is detected, the opposite is not.
                 _Record.of(folder / archive.name, source, content).write(record)
@@ -196,4 +202,4 @@ def _link_or_copy(source: Path, destination: Path) -> None:
     try:
         os.link(source, destination)
     except OSError:  # another file system, or one without hard links
-        shutil.copy2(source, destination)  # with its modification time, which the record has
+        copy_file(source, destination)

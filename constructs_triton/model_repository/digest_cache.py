@@ -27,7 +27,7 @@ SELECT digest FROM digests WHERE path=? AND device=? AND inode=? AND size=? AND 
 """
 _ADD = "INSERT OR REPLACE INTO digests VALUES (?, ?, ?, ?, ?, ?, ?)"
 
-MAX_ENTRIES = 500_000
+_MOST_PAGES = 32_768  # of 4 KiB: half a million digests
 # A file system's clock may have this resolution, so a younger file could change and keep its mtime.
 _SETTLED_NS = 2_000_000_000
 _LOCK_TIMEOUT_SECONDS = 5.0
@@ -69,7 +69,7 @@ class DigestCache:
 
         def insert(database: sqlite3.Connection) -> None:
             with database:
-                _make_room(database, len(rows))
+                _make_room(database)
                 database.executemany(_ADD, rows)
 
         if rows:
@@ -88,9 +88,12 @@ class DigestCache:
             self._path.unlink(missing_ok=True)  # damaged: start again
 
 
-def _make_room(database: sqlite3.Connection, incoming: int) -> None:
-    (count,) = database.execute("SELECT COUNT(*) FROM digests").fetchone()
-    if count + incoming > MAX_ENTRIES:
+def _make_room(database: sqlite3.Connection) -> None:
+    """Forget all digests when there are too many. Counting them would take as long as there are digests."""
+    pages, free = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count")
+    )
+    if pages - free > _MOST_PAGES:
         database.execute("DELETE FROM digests")
 
 

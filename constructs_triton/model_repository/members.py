@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -178,8 +179,15 @@ class _Walk:
     linked_files: frozenset[str] = frozenset()
     problems: list[str] = field(default_factory=list)
 
+    @cached_property
+    def _versions_of_models(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for path in self.version_directories:
+            found.setdefault(path.split("/")[0], set()).add(path)
+        return found
+
     def model(self, name: str) -> Iterator[Member]:
-        wanted = {path for path in self.version_directories if path.split("/")[0] == name}
+        wanted = set(self._versions_of_models.get(name, ()))
         source = f"{self.root}/{name}"
         if not self._is_inside(source):
             self._report_link_out(source)

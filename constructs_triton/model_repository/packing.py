@@ -78,6 +78,7 @@ def pack(
     archive_name: str | None = None,
     compression_level: int = DEFAULT_COMPRESSION_LEVEL,
     use_cache: bool = True,
+    shares_files: bool = False,
     on_progress: Progress | None = None,
 ) -> PackedArchive:
     """Write the named models' directories into one archive, which appears only when it is complete.
@@ -92,6 +93,8 @@ def pack(
         archive_name: File name ending in ``.tar.gz``. Default: ``<digest>.tar.gz``.
         compression_level: 0 (store) to 3.
         use_cache: Whether the caches of digests and archives are read and written.
+        shares_files: Whether the archive may be a hard link to the one in the cache. Set it only for a folder
+            in which no other program changes files.
         on_progress: Called with the bytes that are packed and the bytes in total. Default: none.
 
     Raises:
@@ -101,7 +104,7 @@ def pack(
     _check_names(repository, model_names, archive_name)
     members = members_of(repository, model_names)
     job = _Packing(members, Path(destination_directory), archive_name, compression_level, on_progress)
-    return job.run(_Caches.of_user() if use_cache else None)
+    return job.run(_Caches.of_user(shares_files) if use_cache else None)
 
 
 def fingerprint(repository: ModelRepository, model_names: Collection[str], *, use_cache: bool = True) -> str:
@@ -144,10 +147,10 @@ def find_packed(
     *,
     compression_level: int = DEFAULT_COMPRESSION_LEVEL,
 ) -> PackedArchive | None:
-    """Return the unchanged archive of ``identity`` that ``pack`` has put there, or ``None``."""
+    """Return the unchanged archive that ``pack`` has put there with ``shares_files``, or ``None``."""
     path = directory / f"{identity.digest}{ARCHIVE_SUFFIX}"
     key = ArchiveKey(identity.digest, identity.unpacked_size_bytes, compression_level)
-    if not ArchiveCache(cache_directory(), cache_bytes()).is_placed(key, path):
+    if not ArchiveCache(cache_directory(), cache_bytes(), shares_files=True).is_placed(key, path):
         return None
     return PackedArchive(path, identity.digest, path.stat().st_size, identity.unpacked_size_bytes)
 
@@ -174,9 +177,9 @@ class _Caches:
     archives: ArchiveCache
 
     @classmethod
-    def of_user(cls) -> _Caches:
+    def of_user(cls, shares_files: bool) -> _Caches:
         directory = cache_directory()
-        return cls(DigestCache(directory), ArchiveCache(directory, cache_bytes()))
+        return cls(DigestCache(directory), ArchiveCache(directory, cache_bytes(), shares_files=shares_files))
 
 
 @dataclass(frozen=True, slots=True)

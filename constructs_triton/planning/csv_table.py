@@ -28,6 +28,9 @@ __all__ = [
 #: What a load test on this machine has instead of an instance type.
 LOCAL = "local"
 _SHOWN_ERRORS = 20
+_MAX_BYTES = 16 << 20
+_MOST_LINES = 20_000
+_MOST_CELLS_OF_LINE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +80,20 @@ def parse_measured_type(place: str, text: str) -> str:
     return text if text == LOCAL else parse_instance_type(place, text)
 
 
-def read_rows(path: str | PathLike[str], columns: Sequence[Column]) -> list[Row]:
+def read_rows(
+    path: str | PathLike[str], columns: Sequence[Column], *, most_lines: int = _MOST_LINES
+) -> list[Row]:
     """Read the rows of a comma-separated file in UTF-8 whose first row contains the headings.
 
     Headings are compared without case, and with spaces as underscores. Other columns and empty lines are
     ignored.
 
     Raises:
-        InvalidValueError: the file or a cell is not valid. The message has a line for every bad cell, with
-            file, row (the headings are row 1, as in a spreadsheet), column and value.
+        InvalidValueError: the file has more than 16 MiB, more than ``most_lines`` (default: 20,000) or more
+            than 100 cells in a line on average, or it or a cell is not valid. The message has a line for
+            every bad cell, with file, row (the headings are row 1, as in a spreadsheet), column and value.
     """
-    records = _records(Path(path))
+    records = _records(Path(path), most_lines)
     first = next(records, None)
     if first is None:
         raise InvalidValueError(f"{path}: is empty; start it with the headings {_wanted(columns)}")
@@ -107,9 +113,14 @@ def raise_for(errors: Sequence[str]) -> None:
         raise InvalidValueError("\n".join([*errors[:_SHOWN_ERRORS], *more]))
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _records(path: Path, most_lines: int) -> Iterator[tuple[int, list[str]]]:
     """Number and cells of the rows that are not empty."""
-    reader = csv.reader(io.StringIO(_read(path), newline=""), strict=True)
+    text = _read(path)
+    if text.count("\n") > most_lines or text.count(",") > most_lines * _MOST_CELLS_OF_LINE:
+        raise InvalidValueError(
+            f"{path}: must have at most {most_lines} lines of {_MOST_CELLS_OF_LINE} cells; split it"
+        )
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     number = 0
     try:
         for number, cells in enumerate(reader, start=1):
@@ -124,7 +135,9 @@ def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _read(path: Path) -> str:
     try:
-        return read_regular(path).decode("utf-8-sig")  # spreadsheets write a byte order mark first
+        return read_regular(path, _MAX_BYTES).decode(
+            "utf-8-sig"
+        )  # spreadsheets write a byte order mark first
     except OSError as error:
         raise InvalidValueError(
             f"{path}: cannot be read ({error.strerror}); give the path of a readable CSV file"
@@ -163,7 +176,7 @@ def _find_columns(
 
 
 def _absent(path: str | PathLike[str], headings: list[str], column: Column) -> InvalidValueError:
-    got = ", ".join(f'"{heading}"' for heading in headings)
+    got = ", ".join(f'"{heading[:40]}"' for heading in headings[:20])
     if len(headings) == 1 and any(mark in got for mark in ";\t"):
         fix = "separate the columns with commas"
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.planning.csv_table import Column, raise_for, read_rows
 from constructs_triton.planning.quantities import read_decimal
-from constructs_triton.untrusted.regular_files import read_regular
+from constructs_triton.untrusted.json_files import read_json
 from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["PATTERNS", "Traffic", "read_traffic"]
@@ -23,6 +22,7 @@ __all__ = ["PATTERNS", "Traffic", "read_traffic"]
 #: A Monday, so that schedules of working days can be tried with the patterns.
 _START = datetime(2026, 1, 5, tzinfo=UTC)
 _MAXIMUM_MINUTES = 366 * 24 * 60
+_MOST_LINES = 600_000
 _EARLIEST_HOUR = 4  # the quietest hour of the diurnal pattern
 
 
@@ -174,7 +174,7 @@ _COLUMNS = (
 
 
 def _read_csv(path: str | PathLike[str]) -> Traffic:
-    rows = read_rows(path, _COLUMNS)
+    rows = read_rows(path, _COLUMNS, most_lines=_MOST_LINES)
     column = "minute" if "minute" in rows[0].cells else "timestamp"
     raise_for(
         [f"{row.place}: has no minute or timestamp; fill it in" for row in rows if column not in row.cells]
@@ -189,11 +189,11 @@ def _read_csv(path: str | PathLike[str]) -> Traffic:
 
 def _read_metric_data(path: Path) -> list[tuple[datetime, int]]:
     try:
-        (result,) = json.loads(read_regular(path))["MetricDataResults"]
+        (result,) = read_json(path)["MetricDataResults"]
         points = list(zip(result["Timestamps"], result["Values"], strict=True))
     except OSError as error:
         raise InvalidValueError(f"{path}: cannot be read ({error.strerror}); give a readable file") from None
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InvalidValueError(
             f"{path}: must be the output of `aws cloudwatch get-metric-data` with one metric, got "
             f"{type(error).__name__} ({error}); query Invocations, Sum, with a Period of 60"

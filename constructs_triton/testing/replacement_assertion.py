@@ -14,6 +14,7 @@ from aws_cdk import Stack
 from constructs_triton.cloud_assembly.template import references
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.testing.stable_template import stable_template
+from constructs_triton.untrusted.json_files import read_json
 
 __all__ = ["assert_no_replacement"]
 
@@ -78,7 +79,7 @@ def _resources(source: Stack | Template | Path | str) -> Mapping[str, Any]:
 
 def _snapshot(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        return read_json(path)
     except (OSError, ValueError) as error:
         raise InvalidValueError(
             f"{path}: cannot be read ({error}); pass a snapshot of TritonTemplateExtension, or a stack"

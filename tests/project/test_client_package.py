@@ -23,6 +23,8 @@ LAYERS = (
     "errors",
     "spelling",
     "datatypes",
+    "bounded_json",
+    "bounded_files",
     "wire",
     "model_index",
     "invocation_errors",

@@ -28,3 +28,11 @@ def test_workflow_may_only_read(workflow: Path) -> None:
     for job in re.split(r"\n  (?=\w+:\n)", text.partition("\njobs:\n")[2]):
         assert ": write" not in job or "- run:" not in job
     assert text.count("actions/checkout@") == text.count("persist-credentials: false")
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
+def test_actions_are_pinned_by_their_commit(workflow: Path) -> None:
+    """A tag or a branch of an action can be moved to other code; the version is beside the commit."""
+    used = re.findall(r"^ +(?:- )?uses: (?!\./)(.+)$", workflow.read_text(), re.MULTILINE)
+    pinned = re.compile(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+")
+    assert [each for each in used if pinned.fullmatch(each) is None] == []

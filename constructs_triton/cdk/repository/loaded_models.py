@@ -174,7 +174,7 @@ class PackedModels(LocalModels):
     def archive(self, model_name: str, directory: Path) -> PackedArchive:
         identity = self._known_identity(model_name)
         found = None if identity is None else find_packed(identity, directory)
-        return found or pack(self.repository, self.contents_of(model_name), directory)
+        return found or pack(self.repository, self.contents_of(model_name), directory, shares_files=True)
 
     def _known_identity(self, model_name: str) -> ArchiveIdentity | None:
         """Return the identity if it is cached, so large models that are not served are not hashed."""

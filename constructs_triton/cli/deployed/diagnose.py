@@ -10,6 +10,7 @@ from constructs_triton.cli.deployed.aws_arguments import add_aws_arguments, endp
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.operations.diagnosis import diagnose_log, format_diagnoses
 from constructs_triton.operations.endpoint_diagnosis import EndpointDiagnosis, diagnose_endpoint
+from constructs_triton.untrusted.regular_files import open_regular
 from constructs_triton.untrusted.terminal import print_json, print_lines
 
 EXIT_FINE, EXIT_FAILURE = 0, 1
@@ -79,7 +80,7 @@ def _read(name: str) -> str:
         return sys.stdin.buffer.read()[-_LOG_BYTES:].decode("utf-8", "replace")
     path = Path(name)
     try:
-        with path.open("rb") as log:
+        with open_regular(path) as log:
             log.seek(max(0, path.stat().st_size - _LOG_BYTES))
             return log.read(_LOG_BYTES).decode("utf-8", "replace")
     except OSError as error:

@@ -15,7 +15,9 @@ from constructs_triton.cli.input_values import read_input
 from constructs_triton.cli.sample_inputs import sample_inputs
 from constructs_triton.cli.tensor_options import read_shapes
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.untrusted.regular_files import read_regular
 from constructs_triton_client import Invocation
+from constructs_triton_client.bounded_json import parse_bounded_json
 from constructs_triton_client.datatypes import by_datatype
 from constructs_triton_client.wire import encode_request
 from constructs_triton_client.wire.dtypes import dtype_of
@@ -136,7 +138,7 @@ def read_lines(path: Path, options: Mapping[str, Any], *, with_batch: bool, bina
         InvalidValueError: the file cannot be read, or a line has another form.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_regular(path).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidValueError(
             f"--requests: {path} cannot be read ({error}); give a readable file"
@@ -173,7 +175,7 @@ def _read_line(
 
 def _parse(place: str, line: str) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
+        entry = parse_bounded_json(line)
     except ValueError as error:
         raise InvalidValueError(f"{place}: must be JSON ({error}); write one object per line") from None
     if not isinstance(entry, dict) or not entry.keys() <= _KEYS or len(entry.keys() & {"input", "body"}) != 1:

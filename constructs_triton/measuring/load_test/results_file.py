@@ -13,9 +13,11 @@ from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.step import StepResult, Verdict
+from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["BenchmarkMetadata", "write_results"]
 
+_LONGEST_LINE = 4096
 _HEADINGS = (
     "configuration",
     "instance_type",
@@ -106,8 +108,9 @@ def write_results(
 
 
 def _check_headings(file: Path) -> None:
-    with file.open(newline="", encoding="utf-8") as stream:
-        found = next(csv.reader(stream), [])
+    with open_regular(file) as stream:
+        first_line = stream.readline(_LONGEST_LINE).decode("utf-8", "replace")
+    found = next(csv.reader([first_line]), [])
     if tuple(found) != _HEADINGS:
         raise InvalidValueError(f"{file}: has other columns than a load test writes; give another file")
 

@@ -13,7 +13,18 @@ from constructs_triton.errors import InvalidValueError, MissingDependencyError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BLUE", "GREEN", "GREY", "ORANGE", "PALETTE", "RED", "check_path", "draw", "set_plain_ticks"]
+__all__ = [
+    "BLUE",
+    "GREEN",
+    "GREY",
+    "ORANGE",
+    "PALETTE",
+    "RED",
+    "check_path",
+    "draw",
+    "set_plain_ticks",
+    "shortened",
+]
 
 # The palette of Okabe and Ito, which people with color blindness can tell apart.
 BLUE, ORANGE, GREEN, RED, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#8A8A8A"
@@ -32,6 +43,7 @@ _STYLE: dict[str, Any] = {
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
+    "text.parse_math": False,  # names may contain dollar signs
     "axes.axisbelow": True,
     "grid.color": "#E4E4E4",
     "legend.frameon": False,
@@ -74,7 +86,7 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
         layout = ConstrainedLayoutEngine(w_pad=_MARGIN, h_pad=_MARGIN)
         figure = Figure(figsize=_INCHES, layout=layout)
         axes = figure.add_subplot()
-        axes.set_title(title)
+        axes.set_title(shortened(title, 150))
         axes.text(0, 1.025, subtitle, transform=axes.transAxes, color="#555555", fontsize=11)
         yield axes
         metadata = {"Date": None} if file.suffix.lower() == ".svg" else {}
@@ -84,6 +96,11 @@ def draw(path: str | PathLike[str], title: str, subtitle: str) -> Iterator[Axes]
             raise InvalidValueError(
                 f"{file}: cannot be written ({error.strerror}); give another path"
             ) from None
+
+
+def shortened(text: str, length: int = 60) -> str:
+    """Return the beginning of a name: a long one would leave no room for the axes."""
+    return text if len(text) <= length else f"{text[:length]}…"
 
 
 def set_plain_ticks(axis: Any, low: float, high: float) -> None:

@@ -9,7 +9,16 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.plots.figure import BLUE, GREEN, GREY, PALETTE, RED, draw, set_plain_ticks
+from constructs_triton.measuring.plots.figure import (
+    BLUE,
+    GREEN,
+    GREY,
+    PALETTE,
+    RED,
+    draw,
+    set_plain_ticks,
+    shortened,
+)
 from constructs_triton.planning import Measurement, Plan
 from constructs_triton.planning.pareto import pareto_front
 
@@ -50,8 +59,8 @@ def plot_plans(plans: Sequence[Plan], path: str | PathLike[str], *, chosen: Plan
 def _title(plan: Plan, chosen: Plan | None) -> str:
     if chosen is None:
         return f"No configuration is within {plan.requirement.latency_ms} ms"
-    count = chosen.initial_instance_count
-    return f"{chosen}: {count} instance{'' if count == 1 else 's'} at {chosen.cost_per_hour:f} an hour"
+    count, cost = chosen.initial_instance_count, chosen.cost_per_hour
+    return f"{shortened(str(chosen))}: {count} instance{'' if count == 1 else 's'} at {cost:f} an hour"
 
 
 def _subtitle(plan: Plan) -> str:
@@ -98,7 +107,7 @@ def _label_points(axes: Axes, front: Sequence[Plan]) -> None:
     """Label each point of the front with its configuration and instance type."""
     for plan, cost, latency in zip(front, *_points(front), strict=True):
         axes.annotate(
-            f"{plan.configuration}\n{plan.instance_type}",
+            f"{shortened(plan.configuration)}\n{plan.instance_type}",
             (cost, latency),
             xytext=(10, 8),
             textcoords="offset points",
@@ -132,7 +141,7 @@ def plot_measurements(
         axes.set_xscale("log")
         axes.set_yscale("log")
         for (name, rows), (color, label) in zip(series.items(), _colors(series), strict=True):
-            _draw_series(axes, rows, color, label or f"_{name}")
+            _draw_series(axes, rows, color, shortened(label) or f"_{name}")
         if latency_ms is not None:
             axes.axhline(latency_ms, color=RED, ls="--", lw=1.5, label=f"limit {latency_ms:g} ms")
         set_plain_ticks(axes.xaxis, *axes.get_xlim())

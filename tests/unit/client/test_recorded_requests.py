@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from constructs_triton_client import RecordedRequest, RecordedRequests
-from constructs_triton_client.errors import InvalidValueError
+from constructs_triton_client.errors import ConstructsTritonError, InvalidValueError
 from constructs_triton_client.wire import decode_response, encode_response
 
 ARRAYS: dict[str, Any] = {
@@ -91,3 +91,73 @@ def test_a_wrong_file_is_an_error(tmp_path: Path, change: dict[str, Any], messag
     with pytest.raises(InvalidValueError) as raised:
         RecordedRequests.from_file(path)
     assert message in str(raised.value)
+
+
+def _tensor(**changes: Any) -> dict[str, Any]:
+    return {"name": "x", "datatype": "FP32", "shape": [1], "data": [1], **changes}
+
+
+HOSTILE_TENSORS: tuple[Any, ...] = (
+    _tensor(shape=[10**300]),
+    _tensor(shape=[-1]),
+    _tensor(shape=[True]),
+    _tensor(shape=[1.0]),
+    _tensor(shape=[1] * 100),
+    _tensor(shape="1"),
+    _tensor(data=[10**300]),
+    _tensor(data={}),
+    _tensor(name=1),
+    _tensor(name=[]),
+    _tensor(datatype=[]),
+    _tensor(datatype="x" * 5000),
+    _tensor(file=1),
+    _tensor(file="a.npz"),
+    _tensor(file="text.npy"),
+    _tensor(file="complex.npy"),
+    _tensor(file="objects.npy"),
+    _tensor(file="/etc/passwd"),
+    _tensor(file="/dev/zero"),
+    _tensor(file="../" * 20 + "etc/passwd"),
+    _tensor(file="x" * 5000),
+    _tensor(file="a\0b"),
+    _tensor(file="float.npy", datatype="BYTES"),
+    None,
+    "x",
+    [],
+)
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        '{"name": "x", "datatype": "FP32", "shape": [1e400], "data": [1]}',
+        '{"name": "x", "datatype": "FP32", "shape": [NaN], "data": [1]}',
+        '{"name": "x", "datatype": "FP32", "shape": [' + "9" * 5000 + '], "data": [1]}',
+        *map(json.dumps, HOSTILE_TENSORS),
+    ],
+)
+def test_hostile_tensor_is_an_error(tensor: str, tmp_path: Path) -> None:
+    """No tensor of a file ends the reader with another error, and no file elsewhere is read."""
+    np.savez(tmp_path / "a.npz", x=np.zeros(1))
+    np.save(tmp_path / "text.npy", np.array(["a"]))
+    np.save(tmp_path / "complex.npy", np.array([1j]))
+    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
+    np.save(tmp_path / "float.npy", np.zeros(1))
+    path = tmp_path / "requests.json"
+    for side, other in (("inputs", "outputs"), ("outputs", "inputs")):
+        path.write_text(
+            f'{{"version": 1, "requests": [{{"name": "a", "{side}": [{tensor}], "{other}": []}}]}}'
+        )
+        with pytest.raises(ConstructsTritonError):
+            RecordedRequests.from_file(path)
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 50_000, '{"version": 1, "requests": ' + "[" * 500 + "]" * 500 + "}", "[]"]
+)
+def test_deep_document_is_an_error(content: str, tmp_path: Path) -> None:
+    """Deep JSON is refused, and a device is no document."""
+    (tmp_path / "requests.json").write_text(content)
+    for path in (tmp_path / "requests.json", Path("/dev/zero"), tmp_path):
+        with pytest.raises(InvalidValueError):
+            RecordedRequests.from_file(path)

@@ -10,6 +10,7 @@ import pytest
 from sample_repositories import write_repository
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.model_repository import digest_cache
 from constructs_triton.model_repository.archive_cache import ArchiveCache, ArchiveKey
 from constructs_triton.model_repository.cache_location import cache_bytes, cache_directory
 from constructs_triton.model_repository.digest_cache import DigestCache
@@ -104,7 +105,8 @@ def test_archive_is_copied_where_it_cannot_be_linked(tmp_path: Path) -> None:
     if not os.access(other, os.W_OK) or other.stat().st_dev == tmp_path.stat().st_dev:
         pytest.skip("needs a second file system")
     (tmp_path / "a").write_bytes(b"whole")
-    cache, target = ArchiveCache(tmp_path / "c", 99), other / f"constructs-triton-{os.getpid()}.tar.gz"
+    cache = ArchiveCache(tmp_path / "c", 99, shares_files=True)
+    target = other / f"constructs-triton-{os.getpid()}.tar.gz"
     cache.add(ArchiveKey("a", 1, 2), tmp_path / "a")
     try:
         assert cache.place(ArchiveKey("a", 1, 2), target)
@@ -147,6 +149,19 @@ def test_cache_size_is_a_number_of_bytes(text: str, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("CONSTRUCTS_TRITON_CACHE_BYTES", text)
     with pytest.raises(InvalidValueError, match="CONSTRUCTS_TRITON_CACHE_BYTES: must be a whole number"):
         cache_bytes()
+
+
+def test_digests_are_forgotten_when_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache starts again; its size is known without counting the digests."""
+    cache = DigestCache(tmp_path / "c")
+    members = [Member(name, 0o644, str(tmp_path / name), FileState(1, 2, 3, 4, 5)) for name in "ab"]
+    cache.add(members[:1], {"a": MARK}, LATER_NS)
+    assert set(cache.find(members)) == {"a"}
+    monkeypatch.setattr(digest_cache, "_MOST_PAGES", 0)
+    cache.add(members[1:], {"b": MARK}, LATER_NS)
+    assert set(cache.find(members)) == {"b"}
 
 
 @pytest.mark.parametrize(("age_ns", "is_kept"), [(2_000_000_000, False), (2_000_000_001, True)])

@@ -9,13 +9,20 @@ import subprocess
 import tarfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sample_repositories import ENSEMBLE_CONFIG, write_repository
 
 from constructs_triton.errors import ArchiveError, InvalidValueError
-from constructs_triton.model_repository import ModelRepository, archive_cache, pack
+from constructs_triton.model_repository import (
+    ModelRepository,
+    archive_cache,
+    pack,
+    packing,
+    temporary_folders,
+)
 from constructs_triton.model_repository.archive import BLOCK_BYTES
 from constructs_triton.model_repository.archive_inspection import inspect_archive
 from constructs_triton.model_repository.packing import fingerprint
@@ -147,12 +154,63 @@ def test_model_that_needs_files_gets_no_version_directory(tmp_path: Path) -> Non
 
 
 def test_unchanged_repository_is_linked_from_the_cache(tmp_path: Path) -> None:
-    """The second archive of the same content is a link to the first, under any name."""
+    """In folders that share files, the second archive of the same content is a link to the first."""
     repository = write_repository(tmp_path / "r", NET)
-    first = pack(repository, ["net"], tmp_path / "a")
-    second = pack(repository, ["net"], tmp_path / "b", archive_name="net.tar.gz")
+    first = pack(repository, ["net"], tmp_path / "a", shares_files=True)
+    second = pack(repository, ["net"], tmp_path / "b", archive_name="net.tar.gz", shares_files=True)
     assert second.path.samefile(first.path)
     assert (second.digest, second.size_bytes) == (first.digest, first.size_bytes)
+
+
+def test_archives_of_users_are_files_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changing one output changes no other, although the second comes from the cache."""
+    repository = write_repository(tmp_path / "r", NET)
+    paths = [pack(repository, ["net"], tmp_path / "a").path]
+    monkeypatch.setattr(packing, "write_archive", None)  # nothing is packed again
+    paths += [pack(repository, ["net"], tmp_path / name).path for name in "bc"]
+    whole = paths[0].read_bytes()
+    for number, path in enumerate(paths):
+        with path.open("ab") as file:
+            file.write(b"X")
+        assert [other.read_bytes() for other in paths[number + 1 :]] == [whole] * len(paths[number + 1 :])
+    assert pack(repository, ["net"], tmp_path / "a").path.read_bytes() == whole
+
+
+def test_unchanged_copy_is_not_copied_again(tmp_path: Path) -> None:
+    """A copy that the cache has made and that is unchanged stays as it is."""
+    repository = write_repository(tmp_path / "r", NET)
+    before = pack(repository, ["net"], tmp_path / "a").path.stat()
+    assert pack(repository, ["net"], tmp_path / "a").path.stat().st_ino == before.st_ino
+
+
+def test_link_is_replaced_where_files_are_not_shared(tmp_path: Path) -> None:
+    """A hard link that a cloud assembly or an older version has left becomes a file of its own."""
+    repository = write_repository(tmp_path / "r", NET)
+    linked = pack(repository, ["net"], tmp_path / "a", shares_files=True).path
+    assert linked.stat().st_nlink == 2
+    assert pack(repository, ["net"], tmp_path / "a").path.stat().st_nlink == 1
+
+
+def test_packing_many_models_lists_the_folder_a_few_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Listing a folder of n archives for each of them would take quadratic time."""
+    monkeypatch.setattr(temporary_folders, "_SHARE", 1e9)  # whatever listing takes, it is too much
+    listed: list[object] = []
+    scandir = os.scandir
+
+    def list_folder(path: str | Path = ".") -> Iterator[os.DirEntry[str]]:
+        listed.append(path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", list_folder)
+    files = {
+        name.replace("net", f"m{number}"): content for number in range(20) for name, content in NET.items()
+    }
+    repository = write_repository(tmp_path / "r", files)
+    for name in repository.models:
+        pack(repository, [name], tmp_path / "out", use_cache=False)
+    assert listed.count(tmp_path / "out") == 1
 
 
 def test_changed_archive_of_the_cache_is_not_used(tmp_path: Path) -> None:
@@ -182,11 +240,11 @@ def test_archive_is_still_used_after_a_link_to_it_was_deleted(
 ) -> None:
     """Deleting a link changes the ctime too: the content is read once, and not packed again."""
     repository = write_repository(tmp_path / "r", NET)
-    pack(repository, ["net"], tmp_path / "a").path.unlink()
-    kept = pack(repository, ["net"], tmp_path / "b")
+    pack(repository, ["net"], tmp_path / "a", shares_files=True).path.unlink()
+    kept = pack(repository, ["net"], tmp_path / "b", shares_files=True)
     assert kept.path.stat().st_nlink == 2
     monkeypatch.setattr(archive_cache, "_hash", None)
-    assert pack(repository, ["net"], tmp_path / "c").path.samefile(kept.path)
+    assert pack(repository, ["net"], tmp_path / "c", shares_files=True).path.samefile(kept.path)
 
 
 def test_without_cache_nothing_is_kept(tmp_path: Path, own_cache: Path) -> None:

@@ -70,6 +70,18 @@ def test_figure_without_a_limit_or_a_choice(tmp_path: Path) -> None:
     assert "<!-- No configuration is within 5 ms -->" in (tmp_path / "none.svg").read_text()
 
 
+@pytest.mark.parametrize("name", ["batch $4_to_$8", r"$\frac{$", "-->&<%s{}", "x" * 5000])
+def test_names_are_drawn_as_they_are(name: str, tmp_path: Path) -> None:
+    """A name with dollar signs is no formula, and a long one leaves room for the axes."""
+    path = tmp_path / "plan.svg"
+    found = plans((name, 600, 80), (f"{name}2", 1200, 120))
+    plot_plans(found, path, chosen=found[0])
+    text = path.read_text()
+    assert name[0] in text
+    assert "x" * 100 not in text
+    plot_measurements([each.measurement for each in found], path)
+
+
 def test_few_series_are_named_and_many_have_colors_of_types(tmp_path: Path) -> None:
     """A legend of twenty configurations would be larger than the figure."""
     path = tmp_path / "throughput.svg"
