@@ -117,7 +117,7 @@ numpy2: $(INSTALLED) ## the tests of client/ with NumPy 2, in an environment wit
 	$(NUMPY2)/bin/pytest -q -p no:cacheprovider tests/unit/client
 
 examples: $(INSTALLED) $(NODE_INSTALLED) ## the tests of examples/, with the checks and the real server
-	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/e2e/test_published_*.py
+	$(PYTEST) tests/cdk/test_examples.py tests/unit/published_systems tests/acceptance/test_published_*.py
 
 # SEED draws another sample. Results are kept in .mutants/, so that an interrupted run can be resumed.
 COUNT ?= 300

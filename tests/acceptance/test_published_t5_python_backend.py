@@ -29,7 +29,8 @@ from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_client import TritonClient
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_t5_python_backend")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 EXAMPLE, STACK = "t5_python_backend", "T5PythonBackend"
 MULTI_MODEL, SINGLE_MODEL = "t5-multi-model", "t5"

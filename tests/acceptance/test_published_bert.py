@@ -19,7 +19,8 @@ from constructs_triton_client import TritonClient
 NAME = "bert_benchmark"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_bert")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 
 @pytest.fixture(scope="module")

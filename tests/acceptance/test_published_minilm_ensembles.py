@@ -33,7 +33,8 @@ from constructs_triton.model_repository import ModelRepository
 from constructs_triton.testing import TritonTemplateExtension, stable_template
 from constructs_triton_client import TritonClient
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_minilm_ensembles")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 EXAMPLE, STACK, ENDPOINT = "minilm_ensembles", "MinilmEnsembles", "minilm-ensembles"
 PICTURES, SENTENCES = (

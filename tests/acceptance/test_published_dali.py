@@ -21,7 +21,8 @@ NAME = "dali_inception"
 EXAMPLE = PUBLISHED_SYSTEMS / NAME
 LABEL = b"blue, row 3, column 8"
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_dali")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,8 @@ EXAMPLE = PUBLISHED_SYSTEMS / NAME
 BLUE_ROW_3_COLUMN_8 = 527
 PYTORCH, TENSORRT = "resnet_pt_v0.tar.gz", "resnet_trt_v0.tar.gz"
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("seed_resnet")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 
 @pytest.fixture(scope="module")
