@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 CONFIGURATIONS = Path(__file__).with_name("public_configurations.csv")
 
 _FRAMEWORKS = "tests/acceptance/test_stand_ins.py"
-_ONNX = "tests/e2e/test_local_stand_ins.py"
+_ONNX = "tests/acceptance/test_local_stand_ins.py"
 WITHOUT_FLAG = {
     "python": ("tests/e2e/test_local_endpoints.py",),
     "onnxruntime": (_ONNX,),

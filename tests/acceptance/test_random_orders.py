@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from seeded_runs import assemblies, run_in_processes
+from seeded_runs import assemblies, case_of, replay_command, run_in_processes, run_seeds
 
 BUDGET_MINUTES = 10
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("budget")]
@@ -18,3 +18,11 @@ def test_stacks_survive_an_unfriendly_aws(tmp_path: Path) -> None:
     result = run_in_processes(assemblies(tmp_path, SEEDS), SEEDS, processes=2)
     assert not result.failures, "\n".join(result.failures.values())
     assert len(result.orders) > len(SEEDS)
+
+
+def test_failing_seed_names_the_command_that_repeats_it(tmp_path: Path) -> None:
+    """Without the assemblies every seed fails; the message has the seed, its case and the command."""
+    result = run_seeds(tmp_path / "missing", range(2, 3))
+    (message,) = result.failures.values()
+    assert message.startswith(f"seed 2, {case_of(2)}: TemplateError(")
+    assert message.endswith(replay_command(2))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from guard_app import synthesize_states
 from guard_states import LARGE, SMALL, STACK
 from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView
@@ -23,6 +24,12 @@ def aws() -> Iterator[LoopbackAws]:
     with LoopbackAws() as account:
         account.bootstrap()
         yield account
+
+
+@pytest.fixture(scope="module")
+def guard_assemblies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scaling guard's stack in each of its states."""
+    return synthesize_states(tmp_path_factory.mktemp("guard"))
 
 
 @pytest.fixture(scope="module")

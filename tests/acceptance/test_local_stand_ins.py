@@ -19,7 +19,8 @@ from constructs_triton.errors import InvocationError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client import TritonClient
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_stand_ins")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 ENSEMBLE = """
 platform: "ensemble"

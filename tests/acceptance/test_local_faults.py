@@ -26,7 +26,8 @@ from constructs_triton.errors import LocalEndpointError
 from constructs_triton.local import LocalEndpoint
 from constructs_triton_client.wire import encode_request
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_faults")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 
 def _assembly(directory: Path) -> Path:

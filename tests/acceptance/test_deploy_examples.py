@@ -20,7 +20,8 @@ from programs import PROJECT
 
 from constructs_triton.cloud_assembly.assembly import Assembly
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_examples")]
+BUDGET_MINUTES = 3
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 APPS = [name for name in project_apps(PROJECT) if name not in NOT_DEPLOYED]
 ANYWHERE = "aws://unknown-account/unknown-region"
