@@ -202,9 +202,11 @@ class ModelUnderCheck:
     def place_of(self, path: Path) -> str:
         """Return the path of a finding about a model file: the file, or the nearest folder that exists."""
         parts = path.relative_to(self.folder.directory).parts
-        while len(parts) > 1 and not os.path.lexists(self.folder.directory.joinpath(*parts)):
-            parts = parts[:-1]
-        return self.folder.relative(*parts)
+        # From the outermost folder on, since a file name in config.pbtxt can have thousands of parts.
+        depth, below = 1, self.folder.directory / parts[0]
+        while depth < len(parts) and os.path.lexists(below / parts[depth]):
+            depth, below = depth + 1, below / parts[depth]
+        return self.folder.relative(*parts[:depth])
 
     @cached_property
     def completed_configs(self) -> tuple[tuple[ModelFile, Any], ...]:
