@@ -11,7 +11,8 @@ import pytest
 from local_assembly import AssemblyBuilder, adding_model, below
 from triton_server import needs_server
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("pytest_plugin")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 TESTS = """
 import numpy as np

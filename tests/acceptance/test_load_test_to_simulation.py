@@ -12,7 +12,8 @@ from triton_server import needs_server
 from constructs_triton.cli import main
 from constructs_triton.local import LocalEndpoint
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_endpoints")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 # No timing is asserted: a busy machine still answers within a minute.
 STEPS = (

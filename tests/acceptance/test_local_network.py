@@ -22,7 +22,8 @@ from constructs_triton.local.server.private_address import SOCKET_NAME, why_unav
 from constructs_triton.local.server_check import _CheckRun
 from constructs_triton.model_repository import ModelRepository
 
-pytestmark = [pytest.mark.e2e, needs_server, pytest.mark.xdist_group("local_network")]
+BUDGET_MINUTES = 1
+pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
 NO_ADDRESSES, NO_ISOLATION = why_unavailable(), why_no_network_isolation()
 needs_private_addresses = pytest.mark.skipif(

@@ -13,7 +13,8 @@ from guard_states import LARGE, SMALL, STACK
 from loopback_aws import LoopbackAws, Stack
 from stack_view import StackView
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 _PASSING = ("CreationTime", "ScalableTargetARN", "PolicyARN", "ScheduledActionARN", "Alarms", "RoleARN")
 Deploy = Callable[[str, str], Stack]

@@ -20,7 +20,8 @@ from operate_app import NAME, STACK, synthesize
 
 from constructs_triton.cli import main
 
-pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("deploy_engine")]
+BUDGET_MINUTES = 2
+pytestmark = [pytest.mark.usefixtures("budget")]
 
 GROUP = f"/aws/sagemaker/Endpoints/{NAME}"
 RESOURCE = f"endpoint/{NAME}/variant/AllTraffic"
