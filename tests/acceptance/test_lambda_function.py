@@ -76,9 +76,7 @@ def test_function_with_the_client_calls_the_endpoint_of_the_page(
 
     stack, _ = blocks("python")
     (tmp_path / "models").symlink_to(PROJECT / "assets" / "model_repositories" / "digits")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CDK_OUTDIR", str(tmp_path / "cdk.out"))
-    exec(compile(stack, "<stack>", "exec"), {"__name__": "__main__"})
+    run(sys.executable, "-c", stack, cwd=tmp_path, CDK_OUTDIR=str(tmp_path / "cdk.out"))
     (function / "handler.py").write_text(blocks(HANDLER)[0])
     images, digits = held_out_images()
     with LocalEndpoint.from_assembly(tmp_path / "cdk.out") as local:
