@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from constructs_triton.testing.snapshot_report import SnapshotReport
     from constructs_triton_client.triton_client import TritonClient
 
-_SNAPSHOT_REPORT = pytest.StashKey["SnapshotReport"]()
+_SNAPSHOT_REPORT: pytest.StashKey[SnapshotReport] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,7 +108,9 @@ def pytest_assertrepr_compare(
     explanations = yield
     # Only a test that has used the extension has loaded this module.
     module = sys.modules.get("constructs_triton.testing.snapshot_report")
-    report = module and module.SnapshotReport.of((left, right), config.rootpath)
+    report: SnapshotReport | None = None
+    if module is not None:
+        report = module.SnapshotReport.of((left, right), config.rootpath)
     if report is None:
         return explanations
     config.stash[_SNAPSHOT_REPORT] = report

@@ -30,8 +30,8 @@ class TritonTemplateExtension(JSONSnapshotExtension):
     >>> def test_template(snapshot):  # doctest: +SKIP
     ...     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
-    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A test that fails
-    lists every difference, whatever the verbosity of pytest and whether it runs in CI.
+    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A test that
+    fails lists every difference, whatever the verbosity of pytest and whether it runs in CI.
     """
 
     def serialize(

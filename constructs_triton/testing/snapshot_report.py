@@ -1,7 +1,8 @@
 """Lists every difference between a snapshot and what a test compares with it.
 
-syrupy looks only at the hundred lines around the first difference, and pytest prints eight lines of a comparison
-unless it runs with ``-vv`` or in CI. A template has thousands of lines, so most of a change would not be shown.
+syrupy looks only at the hundred lines around the first difference, and pytest prints eight lines of a
+comparison unless it runs with ``-vv`` or in CI. A template has thousands of lines, so most of a change
+would not be shown.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def _places(snapshot: str, now: str) -> Iterator[str]:
 def _first_place(
     group: Sequence[tuple[str, int, int, int, int]], old: Sequence[str], new: Sequence[str]
 ) -> str:
-    """Return the names of the objects that contain the first change of a group, such as ``Resources/Role``."""
+    """Return the names of the objects that contain the first change, such as ``Resources/Role``."""
     _, old_start, _, new_start, new_end = next(each for each in group if each[0] != "equal")
     lines, index = (new, new_start) if new_end > new_start else (old, old_start)
     names: list[str] = []

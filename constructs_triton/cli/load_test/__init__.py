@@ -236,7 +236,8 @@ class _Test:
             return "no rate was held; raise --latency-ms, use longer steps, or look at the errors"
         reason = self.lower_bound_reason
         return (
-            f"highest rate held: {'at least ' if reason else ''}{best.good_per_second:.1f} requests per second "
+            f"highest rate held: {'at least ' if reason else ''}{best.good_per_second:.1f} "
+            "requests per second "
             f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s)"
             f"{f', because {reason}; {self._remedy(reason)}' if reason else ''}"
         )

@@ -123,7 +123,7 @@ def test_void_step_is_repeated() -> None:
         attempts.append(rate)
         return "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
 
-    search, rates = search_with(verdict)
+    _, rates = search_with(verdict)
     assert rates[:4] == [4, 8, 8, 16]
 
 
