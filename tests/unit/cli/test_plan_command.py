@@ -157,7 +157,7 @@ def test_configuration_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_lower_bound_gives_upper_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A load test that ended before the endpoint's limit gives ``at most`` so many instances."""
+    """A load test that ended before the endpoint's limit gives an upper bound of the instances."""
     path = tmp_path / "steps.csv"
     path.write_text(STEPS)
     run(path=path)
