@@ -7,18 +7,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING
 
 from constructs_triton.cli.argument_types import decimal_argument, price_argument, whole_number
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.plots import plot_measurements, plot_plans
 from constructs_triton.measuring.plots.figure import check_path
 from constructs_triton.planning import Plan, Requirement, cheapest, plan_all, read_measurements, read_prices
+from constructs_triton.planning.capacity import best_of_each
 from constructs_triton.untrusted.terminal import WIDE, print_json, print_lines, print_note, print_table
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["add_arguments", "run"]
 
@@ -66,6 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--prices", metavar="FILE", help="a CSV file with the columns instance_type and price_per_hour"
+    )
+    parser.add_argument(
+        "--steps",
+        action="store_true",
+        help="list every measured rate (default: the cheapest rate of each configuration within the limit)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of a table")
     parser.add_argument(
@@ -120,15 +121,16 @@ def run(arguments: argparse.Namespace) -> int:
         InvalidValueError: no configuration meets it, or the files or options are wrong.
     """
     _check_plots(arguments)
-    plans = _plans(arguments)
+    every = _plans(arguments)
+    plans = every if arguments.steps else best_of_each(every)
     _warn(plans)
     try:
         chosen = cheapest(plans)
     except InvalidValueError:
         # The table is printed anyway: it shows how far the measurements are from the limit.
-        _show(arguments, plans, None)
+        _show(arguments, every, plans, None)
         raise
-    _show(arguments, plans, chosen)
+    _show(arguments, every, plans, chosen)
     return 0
 
 
@@ -138,12 +140,19 @@ def _check_plots(arguments: argparse.Namespace) -> None:
 
 
 def _warn(plans: Iterable[Plan]) -> None:
-    """Warn about instance types typed in by hand: the benchmark may come from another machine."""
+    """Warn about figures of what may be another machine, and about those that are lower bounds."""
     given = {plan.instance_type: None for plan in plans if plan.measurement.instance_type_source == "given"}
     if given:
         print_note(
             f"warning: {', '.join(given)}: the instance type was given to the load test by hand, so another "
             "machine may have been measured; measure the endpoint in AWS before you rely on the plan"
+        )
+    bounds = {str(plan): None for plan in plans if plan.measurement.is_lower_bound}
+    if bounds:
+        print_note(
+            f"warning: {', '.join(bounds)}: the load test ended before it reached the endpoint's limit. An "
+            "instance may serve more (>=), so fewer instances may be enough (<=); run load-test again with a "
+            "higher --to or --rates, or with more --processes"
         )
 
 
@@ -172,13 +181,15 @@ def _prices(arguments: argparse.Namespace) -> dict[str, Decimal]:
 # --- output -----------------------------------------------------------------------------------------------
 
 
-def _show(arguments: argparse.Namespace, plans: Sequence[Plan], chosen: Plan | None) -> None:
+def _show(
+    arguments: argparse.Namespace, every: Sequence[Plan], plans: Sequence[Plan], chosen: Plan | None
+) -> None:
     _print(arguments, plans, chosen)
     if arguments.plot:
         plot_plans(plans, arguments.plot, chosen=chosen)
     if arguments.plot_throughput:
         bound = None if arguments.latency_ms is None else float(arguments.latency_ms)
-        measurements = [plan.measurement for plan in plans]
+        measurements = [plan.measurement for plan in every]
         plot_measurements(measurements, arguments.plot_throughput, latency_ms=bound)
 
 
@@ -209,14 +220,15 @@ def _order(plan: Plan) -> tuple[bool, Decimal]:
 
 
 def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
+    at_least, at_most = (">= ", "<= ") if plan.measurement.is_lower_bound else ("", "")
     return (
         "*" if is_chosen else "",
         plan.configuration,
         plan.instance_type,
-        f"{plan.measurement.invocations_per_minute:f}",
+        f"{at_least}{plan.measurement.invocations_per_minute:f}",
         f"{plan.measurement.latency_ms:f}",
         "yes" if plan.meets_latency else "no",
-        str(plan.initial_instance_count),
+        f"{at_most}{plan.initial_instance_count}",
         f"{plan.cost_per_hour:f}",
         f"{plan.cost_per_month:f}",
         f"{plan.cost_per_million:f}",
@@ -228,8 +240,9 @@ def _cells(plan: Plan, is_chosen: bool) -> tuple[str, ...]:
 
 def _summary(plan: Plan) -> str:
     bound = "" if plan.requirement.latency_ms is None else f" within {plan.requirement.latency_ms} ms"
+    at_most = "at most " if plan.measurement.is_lower_bound else ""
     return (
-        f"* cheapest{bound}: {plan}, {_instances(plan.initial_instance_count)} at "
+        f"* cheapest{bound}: {plan}, {at_most}{_instances(plan.initial_instance_count)} at "
         f"{plan.cost_per_hour:f} an hour, {plan.cost_per_month:f} a month; "
         f"scale from {plan.min_capacity} to {_instances(plan.max_capacity)} "
         f"at {plan.target_invocations_per_minute:.10g} invocations per minute and instance"

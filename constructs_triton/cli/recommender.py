@@ -35,7 +35,10 @@ _LIMITS = (
     ("--duration-seconds", "N", "maximum length of the job"),
 )
 _EPILOG = """\
-example, the load test of AWS's benchmark of BERT:
+example, a default job, which recommends instance types, and the load test of AWS's benchmark of BERT:
+  constructs-triton recommender request --job-type Default --job-name bert-types --role-arn ROLE \\
+      --model-name bert-trt --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH \\
+      -o types.json
   constructs-triton recommender request --job-name bert-trt --role-arn ROLE --model-name bert-trt \\
       --instance-type ml.g4dn.xlarge ml.g4dn.2xlarge --phase 2:2:1500 --max-invocations 30000 \\
       --latency-ms 500 --domain NATURAL_LANGUAGE_PROCESSING --task FILL_MASK --framework PYTORCH -o job.json
@@ -89,13 +92,16 @@ def _add_request(parser: argparse.ArgumentParser) -> None:
                        help="a version in the model registry, instead of --model-name")
     parser.add_argument("--template", type=Path, metavar="FILE",
                         help="synthesized template that has the model; multi-model endpoints are refused")
-    parser.add_argument("--instance-type", nargs="+", required=True, metavar="TYPE", dest="instance_types",
-                        help="1 to 10 instance types")
+    parser.add_argument("--job-type", choices=("Advanced", "Default"), default="Advanced",
+                        help="Default recommends instance types with a load of its own in up to 45 minutes; "
+                             "Advanced tests the types and the load that you choose (default: %(default)s)")
+    parser.add_argument("--instance-type", nargs="+", default=[], metavar="TYPE", dest="instance_types",
+                        help="1 to 10 instance types; a default job may have none")
     parser.add_argument("--env", action="append", default=[], metavar="NAME=VALUE,VALUE",
                         help="values of an environment variable to try; repeat it for up to 5 variables")
     parser.add_argument("--phase", action="append", default=[], metavar="USERS:SPAWN_RATE:SECONDS",
                         help="users at the start, users added per minute, and length; repeat it "
-                             "(default: 2:2:1500)")
+                             "(default of an advanced job: 2:2:1500)")
     for name, metavar, text in _LIMITS:
         parser.add_argument(name, type=whole_number(), metavar=metavar, help=text)
     for name, text in _CONTAINER_OPTIONS.items():
@@ -116,13 +122,20 @@ def run(arguments: argparse.Namespace) -> int:
 def _request(arguments: argparse.Namespace) -> int:
     if arguments.template:
         _check_template(arguments.template)
+    is_default = arguments.job_type == "Default"
+    if not (is_default or arguments.instance_types):
+        raise InvalidValueError(
+            "--instance-type: is required for an advanced job; set 1 to 10 instance types"
+        )
+    phases = arguments.phase or ([] if is_default else ["2:2:1500"])
     request = RecommenderRequest(
         job_name=arguments.job_name,
         role_arn=arguments.role_arn,
         model_name=arguments.model_name,
         model_package_version_arn=arguments.model_package_version_arn,
         instance_types=arguments.instance_types,
-        phases=[_phase(text) for text in arguments.phase or ["2:2:1500"]],
+        phases=[_phase(text) for text in phases],
+        job_type=arguments.job_type,
         environment=dict(_variable(text) for text in arguments.env),
         max_invocations=arguments.max_invocations,
         latency_ms=arguments.latency_ms,

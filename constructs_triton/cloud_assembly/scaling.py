@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
+from constructs_triton.custom_resource_handlers.scaling_guard import POLICY_TYPE, TARGET_TYPE
 
 __all__ = ["DeclaredPolicy", "DeclaredTarget", "scalable_targets", "scaling_policies"]
 
-_TARGET, _POLICY = "AWS::ApplicationAutoScaling::ScalableTarget", "AWS::ApplicationAutoScaling::ScalingPolicy"
+# With scaling_guard, custom resources with the same properties replace those of CloudFormation.
+_TARGETS = "AWS::ApplicationAutoScaling::ScalableTarget", TARGET_TYPE
+_POLICIES = "AWS::ApplicationAutoScaling::ScalingPolicy", POLICY_TYPE
 _ALARM = "AWS::CloudWatch::Alarm"
 
 
@@ -50,14 +53,14 @@ class DeclaredPolicy:
 
 def scalable_targets(stack: SynthesizedStack) -> list[DeclaredTarget]:
     """Return the scalable targets of a stack; values that only a deployment decides are as declared."""
-    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(_TARGET)]
+    return [DeclaredTarget(each, stack.known_properties(each)) for each in stack.created(*_TARGETS)]
 
 
 def scaling_policies(stack: SynthesizedStack) -> list[DeclaredPolicy]:
     """Return the scaling policies of a stack; values that only a deployment decides are as declared."""
     targets = {each.logical_id: each for each in scalable_targets(stack)}
     alarms = [stack.known_properties(each) for each in stack.created(_ALARM)]
-    policies = {each: stack.known_properties(each) for each in stack.created(_POLICY)}
+    policies = {each: stack.known_properties(each) for each in stack.created(*_POLICIES)}
     return [
         DeclaredPolicy(
             logical_id,

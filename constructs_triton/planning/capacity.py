@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -15,7 +15,7 @@ from constructs_triton.planning.prices import price_all
 from constructs_triton.planning.quantities import Bounds, Number, exact
 from constructs_triton.planning.scaling import Fleet
 
-__all__ = ["Plan", "Requirement", "cheapest", "plan_all"]
+__all__ = ["Plan", "Requirement", "best_of_each", "cheapest", "plan_all"]
 
 _SECONDS_PER_MINUTE = 60
 #: The AWS Pricing Calculator counts a month as 730 hours.
@@ -178,6 +178,7 @@ class Plan:
             "configuration": self.configuration,
             "instance_type": self.instance_type,
             "invocations_per_minute": float(self.measurement.invocations_per_minute),
+            "is_lower_bound": self.measurement.is_lower_bound,
             "latency_ms": float(self.measurement.latency_ms),
             "meets_latency": self.meets_latency,
             "initial_instance_count": self.initial_instance_count,
@@ -244,18 +245,38 @@ def cheapest(plans: Iterable[Plan]) -> Plan:
     candidates = list(plans)
     if not candidates:
         raise InvalidValueError("plans: must contain at least one plan, got none; measure a configuration")
-    meeting = [plan for plan in candidates if plan.meets_latency]
-    if not meeting:
-        raise _none_meets(candidates)
-    return min(meeting, key=lambda plan: (plan.cost_per_hour, _latency(plan)))
+    best = min(candidates, key=_preference)
+    if not best.meets_latency:
+        raise _none_meets(best)
+    return best
+
+
+def best_of_each(plans: Iterable[Plan]) -> list[Plan]:
+    """Return one plan for each configuration on each instance type, in the order of the first ones.
+
+    It is the cheapest that meets its latency limit, or the fastest if none does.
+
+    Args:
+        plans: The plans of all measured rates.
+    """
+    groups: dict[str, list[Plan]] = {}
+    for plan in plans:
+        groups.setdefault(str(plan), []).append(plan)
+    return [min(group, key=_preference) for group in groups.values()]
+
+
+def _preference(plan: Plan) -> tuple[bool, Decimal, Decimal]:
+    """Sort by cost and then latency within the limit, and by latency above it."""
+    latency = _latency(plan)
+    first, second = (plan.cost_per_hour, latency) if plan.meets_latency else (latency, plan.cost_per_hour)
+    return not plan.meets_latency, first, second
 
 
 def _latency(plan: Plan) -> Decimal:
     return exact("latency_ms", plan.measurement.latency_ms)
 
 
-def _none_meets(plans: Sequence[Plan]) -> InvalidValueError:
-    fastest = min(plans, key=_latency)
+def _none_meets(fastest: Plan) -> InvalidValueError:
     latency_ms = fastest.measurement.latency_ms
     return InvalidValueError(
         f"latency_ms: no measured configuration is this fast, got {fastest.requirement.latency_ms}; "

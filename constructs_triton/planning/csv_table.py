@@ -18,6 +18,7 @@ __all__ = [
     "LOCAL",
     "Column",
     "Row",
+    "parse_flag",
     "parse_instance_type",
     "parse_measured_type",
     "parse_text",
@@ -65,6 +66,13 @@ def parse_text(place: str, text: str) -> str:
         # It is printed to terminals, where line breaks and escape sequences would have an effect.
         raise InvalidValueError(f"{place}: must be printable characters on one line, got {text!r}; rename it")
     return text
+
+
+def parse_flag(place: str, text: str) -> bool:
+    """Return the value of ``true`` or ``false``, in any case."""
+    if text.lower() not in ("true", "false"):
+        raise InvalidValueError(f'{place}: must be true or false, got "{text}"; write one of them')
+    return text.lower() == "true"
 
 
 def parse_instance_type(place: str, text: str) -> str:

@@ -7,7 +7,14 @@ from os import PathLike
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.instance_types import InstanceType
-from constructs_triton.planning.csv_table import LOCAL, Column, parse_measured_type, parse_text, read_rows
+from constructs_triton.planning.csv_table import (
+    LOCAL,
+    Column,
+    parse_flag,
+    parse_measured_type,
+    parse_text,
+    read_rows,
+)
 from constructs_triton.planning.quantities import Number, exact, read_positive
 
 __all__ = ["Measurement", "read_measurements"]
@@ -26,6 +33,7 @@ _COLUMNS = (
     Column(("latency_ms", "model_latency_ms"), read_positive),
     Column(("price_per_hour",), read_positive, optional=True),
     Column(("instance_type_source",), parse_text, optional=True),
+    Column(("is_lower_bound",), parse_flag, optional=True),
 )
 
 
@@ -48,6 +56,9 @@ class Measurement:
     ``instance_type_source``
         Where the instance type comes from. ``"given"`` means that a person named it for a load test, so the
         figures may be those of another machine. Default: empty.
+    ``is_lower_bound``
+        Whether the load test ended before it found the highest throughput, so an instance may serve more.
+        Default: ``False``.
 
     A configuration that was measured at several loads gives several measurements.
 
@@ -61,6 +72,7 @@ class Measurement:
     latency_ms: Number
     price_per_hour: Number | None = None
     instance_type_source: str = ""
+    is_lower_bound: bool = False
 
     def __post_init__(self) -> None:
         if not self.configuration.strip():
@@ -83,8 +95,8 @@ def read_measurements(path: str | PathLike[str]) -> list[Measurement]:
 
     Columns: ``configuration`` (or ``config``), ``instance_type``, ``invocations_per_minute`` (or
     ``invocations_per_minute_per_instance``, ``invocations_per_min_per_instance``), ``latency_ms`` (or
-    ``model_latency_ms``) and optionally ``price_per_hour`` and ``instance_type_source``. Other columns are
-    ignored. Numbers become ``Decimal``.
+    ``model_latency_ms``) and optionally ``price_per_hour``, ``instance_type_source`` and ``is_lower_bound``
+    (``true`` or ``false``). Other columns are ignored. Numbers become ``Decimal``.
 
     Args:
         path: Path of the CSV file.

@@ -1,7 +1,10 @@
 """Requests for SageMaker Inference Recommender: a load test of one model on several instance types.
 
-Source: SageMaker API reference, CreateInferenceRecommendationsJob (job type Advanced). Limits are those of
-botocore's service model.
+A default job takes up to 45 minutes and sends a load of its own. An advanced job has the instance types and
+the load that you choose, for example those that a default job has recommended.
+
+Source: SageMaker API reference, CreateInferenceRecommendationsJob; developer guide, "Recommendation jobs with
+Amazon SageMaker Inference Recommender". Limits are those of botocore's service model.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from constructs_triton.errors import InvalidValueError, MissingDependencyError
 from constructs_triton.facts.instance_types import InstanceType
@@ -25,6 +28,8 @@ MULTI_MODEL_REASON = (
 )
 _JOB_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,63}")
 _INSTANCE_TYPES, _VARIABLES, _VALUES = 10, 5, 3
+_LIMITS = ("max_invocations", "latency_ms", "max_tests", "max_parallel_tests")
+_ONLY_ADVANCED = ("phases", "environment", *_LIMITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +43,16 @@ class Phase:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecommenderRequest:
-    """An advanced job.
+    """An advanced or a default job.
 
     ``job_name``, ``role_arn``
         The job's name, and the role that SageMaker assumes.
     ``model_name``, ``model_package_version_arn``
         The model to test; set one of them.
+    ``job_type``
+        ``"Advanced"`` (default) or ``"Default"``, which has neither phases nor environment nor limits.
     ``instance_types``
-        1 to 10 types to test it on.
+        1 to 10 types to test it on. A default job may have none: it then chooses them.
     ``phases``
         The traffic. Users wait for their answers, so this is a closed loop.
     ``environment``
@@ -63,8 +70,9 @@ class RecommenderRequest:
 
     job_name: str
     role_arn: str
-    instance_types: Sequence[str]
-    phases: Sequence[Phase]
+    instance_types: Sequence[str] = ()
+    phases: Sequence[Phase] = ()
+    job_type: Literal["Advanced", "Default"] = "Advanced"
     model_name: str | None = None
     model_package_version_arn: str | None = None
     environment: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -84,17 +92,30 @@ class RecommenderRequest:
             raise InvalidValueError(
                 "model_name: exactly one model is tested; set model_name or model_package_version_arn"
             )
-        _check_count("instance_types", self.instance_types, _INSTANCE_TYPES)
         for name in self.instance_types:
             InstanceType.of(name)
-        _check_count("phases", self.phases, None)
+        if self.job_type == "Default":
+            self._check_default()
+        else:
+            _check_count("instance_types", self.instance_types, _INSTANCE_TYPES)
+            _check_count("phases", self.phases, None)
         if self.environment:
             _check_count("environment", self.environment, _VARIABLES)
         for name, values in self.environment.items():
             _check_count(f'environment["{name}"]', values, _VALUES)
-        for name in ("max_invocations", "latency_ms", "max_tests", "max_parallel_tests", "duration_seconds"):
+        for name in (*_LIMITS, "duration_seconds"):
             if (value := getattr(self, name)) is not None:
                 exact(name, value, Bounds("1", "1000000000", "give a positive whole number"))
+
+    def _check_default(self) -> None:
+        given = [name for name in _ONLY_ADVANCED if getattr(self, name)]
+        if given:
+            raise InvalidValueError(
+                f"{given[0]}: a default job chooses its load and its limits; remove {', '.join(given)}, "
+                "or set the job type Advanced"
+            )
+        if self.instance_types:
+            _check_count("instance_types", self.instance_types, _INSTANCE_TYPES)
 
     def to_request(self) -> dict[str, Any]:
         """Return the request of CreateInferenceRecommendationsJob, checked against botocore's model.
@@ -105,7 +126,7 @@ class RecommenderRequest:
         """
         request = {
             "JobName": self.job_name,
-            "JobType": "Advanced",
+            "JobType": self.job_type,
             "RoleArn": self.role_arn,
             "InputConfig": self._input_config(),
             **_present(StoppingConditions=self._stopping_conditions()),
@@ -114,6 +135,15 @@ class RecommenderRequest:
         return request
 
     def _input_config(self) -> dict[str, Any]:
+        model = {
+            "ModelName": self.model_name,
+            "ModelPackageVersionArn": self.model_package_version_arn,
+            "JobDurationInSeconds": self.duration_seconds,
+        }
+        if self.job_type == "Default":
+            # Only here an instance type is a property of the model, not of an endpoint.
+            types = _present(SupportedInstanceTypes=list(self.instance_types))
+            return _present(**model, ContainerConfig={**self.container, **types})
         phases = [
             {
                 "InitialNumberOfUsers": phase.users,
@@ -123,9 +153,7 @@ class RecommenderRequest:
             for phase in self.phases
         ]
         return _present(
-            ModelName=self.model_name,
-            ModelPackageVersionArn=self.model_package_version_arn,
-            JobDurationInSeconds=self.duration_seconds,
+            **model,
             TrafficPattern={"TrafficType": "PHASES", "Phases": phases},
             ResourceLimit=_present(
                 MaxNumberOfTests=self.max_tests, MaxParallelOfTests=self.max_parallel_tests

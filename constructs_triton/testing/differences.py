@@ -9,6 +9,8 @@ from constructs_triton_client.spelling import did_you_mean
 
 __all__ = ["differing", "differing_names", "differing_values", "listed"]
 
+_MOST_LISTED = 5
+
 
 def differing(what: str, expected: Any, found: Any) -> Iterator[str]:
     """Yield a sentence if two values differ. Numbers are equal whatever their types."""
@@ -50,7 +52,8 @@ def differing_values(what: str, expected: Mapping[str, object], found: Mapping[s
 
 
 def _nearest(key: str, found: Mapping[str, object]) -> str:
-    return did_you_mean(key, found) or f"{len(found)} others are set"
+    others = f"it has {listed(found)}" if len(found) <= _MOST_LISTED else f"{len(found)} others are set"
+    return did_you_mean(key, found, others)
 
 
 def listed(names: Collection[str]) -> str:

@@ -15,6 +15,7 @@ from constructs_triton.cloud_assembly.endpoints import (
     declared_endpoints,
     model_syncs,
 )
+from constructs_triton.cloud_assembly.intrinsics import number_of
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
 from constructs_triton.custom_resource_handlers.model_sync.manifest import Manifest
@@ -36,7 +37,9 @@ def assert_endpoint(
     image_version: str | None = None,
     instance_types: str | Collection[str] | None = None,
     environment: Mapping[str, object] | None = None,
-    variants: str | Collection[str] | Mapping[str, float] | None = None,
+    variants: str | Collection[str] | None = None,
+    initial_variant_weights: Mapping[str, float] | None = None,
+    initial_instance_counts: Mapping[str, int] | None = None,
     models: str | Collection[str] | None = None,
 ) -> None:
     """Check that one endpoint of a stack is as described. What is not given is not compared.
@@ -47,24 +50,32 @@ def assert_endpoint(
         image_version: the Triton version in the image's tag, such as ``"26.05"``.
         instance_types: the instance type of all production variants, or all of them.
         environment: variables that every container has; ``None`` is a variable that must not be set.
-        variants: the names of the production variants (or one name), or their weights by name.
+        variants: the names of all production variants, or the only one.
+        initial_variant_weights: the share of the requests of production variants, by their names.
+        initial_instance_counts: the number of instances of production variants before they scale, by their
+            names.
         models: the models (or one name) that a request can reach: the default model of a single-model
             endpoint, or all models of a multi-model endpoint or of inference components.
 
     Raises:
         AssertionError: no endpoint is as described. The message lists the differences of the nearest one.
-        InvalidValueError: the stack is in no app, the template cannot be read, or ``image_version`` is not a
-            string.
+        InvalidValueError: the stack is in no app, the template cannot be read, ``image_version`` is not a
+            string, or ``variants`` is a mapping.
     """
     __tracebackhide__ = True  # pytest shows the line of the test
     _check_version(image_version)
+    _check_variants(variants)
     synthesized = synthesized_stack(stack)
     expected = _Expected(
         synthesized,
         image_version,
         _names(instance_types),
         environment,
-        variants if isinstance(variants, Mapping) else _names(variants),
+        _names(variants),
+        {
+            "initial_variant_weights": initial_variant_weights or {},
+            "initial_instance_counts": initial_instance_counts or {},
+        },
         _names(models),
     )
     endpoints = list(declared_endpoints(synthesized, is_complete=False))
@@ -87,6 +98,15 @@ def _check_version(version: object) -> None:
         raise InvalidValueError(f'image_version: must be a string, got {version}; write it as "YY.MM"')
 
 
+def _check_variants(variants: object) -> None:
+    """Refuse a mapping: its numbers can be meant as weights or as counts."""
+    if isinstance(variants, Mapping):
+        raise InvalidValueError(
+            f"variants: must be names, got {dict(variants)}; set initial_instance_counts for numbers of "
+            "instances, or initial_variant_weights for shares of the requests"
+        )
+
+
 def _names(given: str | Collection[str] | None) -> Collection[str] | None:
     """Return a single name as a collection of one."""
     return {given} if isinstance(given, str) else given
@@ -98,7 +118,8 @@ class _Expected:
     image_version: str | None
     instance_types: Collection[str] | None
     environment: Mapping[str, object] | None
-    variants: Collection[str] | Mapping[str, float] | None
+    variants: Collection[str] | None
+    numbers_of_variants: Mapping[str, Mapping[str, float]]
     models: Collection[str] | None
 
     def differences(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
@@ -120,13 +141,16 @@ class _Expected:
             yield f'image_version: expected "{self.image_version}", got {listed(others)}'
 
     def _different_variants(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
-        if self.variants is None:
-            return
         weights = {each.name: each.weight for each in endpoint.variants}
-        yield from differing_names("variants", self.variants, weights)
-        if isinstance(self.variants, Mapping):
-            known = {name: weight for name, weight in self.variants.items() if name in weights}
-            yield from differing_values("variants", known, weights)
+        if self.variants is not None:
+            yield from differing_names("variants", self.variants, weights)
+        counts = {
+            each["VariantName"]: number_of(each.get("InitialInstanceCount"))
+            for each in endpoint.config.get("ProductionVariants", [])
+        }
+        found = {"initial_variant_weights": weights, "initial_instance_counts": counts}
+        for what, expected in self.numbers_of_variants.items():
+            yield from differing_values(what, expected, found[what])
 
     def _different_environment(self, endpoint: DeclaredEndpoint) -> Iterator[str]:
         if self.environment is None:

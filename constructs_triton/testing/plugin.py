@@ -1,4 +1,4 @@
-"""A pytest plugin whose fixtures run endpoints on this machine and call them.
+"""A pytest plugin whose fixtures run endpoints on this machine and call them, and which reports snapshots.
 
 pytest loads it in every run of an environment that has this package, so it imports nothing that takes time
 until a fixture is used.
@@ -6,14 +6,18 @@ until a fixture is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from constructs_triton.local.endpoint import LocalEndpoint
+    from constructs_triton.testing.snapshot_report import SnapshotReport
     from constructs_triton_client.triton_client import TritonClient
+
+_SNAPSHOT_REPORT: pytest.StashKey[SnapshotReport] = pytest.StashKey()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -94,3 +98,35 @@ def triton_client(request: pytest.FixtureRequest) -> TritonClient:
     if option("--triton-deployed"):
         return TritonClient.for_endpoint(option("--triton-deployed"), region_name=option("--triton-region"))
     return client_of(request.getfixturevalue("triton_local_endpoint"), option("--triton-endpoint"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_assertrepr_compare(
+    config: pytest.Config, left: object, right: object
+) -> Generator[None, list[list[str]], list[list[str]]]:
+    """Replace what syrupy lists of a template's differences by a summary, and keep all of them."""
+    explanations = yield
+    # Only a test that has used the extension has loaded this module.
+    module = sys.modules.get("constructs_triton.testing.snapshot_report")
+    report: SnapshotReport | None = None
+    if module is not None:
+        report = module.SnapshotReport.of((left, right), config.rootpath)
+    if report is None:
+        return explanations
+    config.stash[_SNAPSHOT_REPORT] = report
+    (heading, *_), *_ = explanations
+    return [[heading, report.summary]]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Append the differences of a template to the report of its test, which pytest does not shorten."""
+    report = yield
+    found = item.config.stash.get(_SNAPSHOT_REPORT, None)
+    if found is not None and call.excinfo is not None and found.summary in str(call.excinfo.value):
+        add_section = getattr(report.longrepr, "addsection", None)
+        if add_section is not None and found.differences:
+            add_section(found.title, found.differences)
+    return report

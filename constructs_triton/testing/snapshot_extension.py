@@ -11,6 +11,8 @@ from constructs_triton.testing.stable_template import stable_template
 
 try:
     from syrupy.extensions.json import JSONSnapshotExtension
+
+    from constructs_triton.testing.snapshot_report import SerializedTemplate
 except ImportError as error:
     raise MissingDependencyError(
         f"snapshots: syrupy is not installed ({error}); run `pip install 'constructs-triton[testing]'`"
@@ -28,7 +30,8 @@ class TritonTemplateExtension(JSONSnapshotExtension):
     >>> def test_template(snapshot):  # doctest: +SKIP
     ...     assert stack == snapshot(extension_class=TritonTemplateExtension)
 
-    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON.
+    ``pytest --snapshot-update`` writes the file. Other values than stacks are written as JSON. A test that
+    fails lists every difference, whatever the verbosity of pytest and whether it runs in CI.
     """
 
     def serialize(
@@ -48,4 +51,4 @@ class TritonTemplateExtension(JSONSnapshotExtension):
             matcher: Replaces values that change from run to run; see syrupy.
         """
         shown = stable_template(data) if isinstance(data, Stack) else data
-        return super().serialize(shown, exclude=exclude, include=include, matcher=matcher)
+        return SerializedTemplate(super().serialize(shown, exclude=exclude, include=include, matcher=matcher))

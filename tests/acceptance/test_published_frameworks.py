@@ -34,7 +34,7 @@ from constructs_triton_client import TritonClient
 BUDGET_MINUTES = 7
 pytestmark = [pytest.mark.usefixtures("budget"), needs_server]
 
-PYTORCH_PACKAGES = ["numpy<2", "torch==2.13.0+cpu", "transformers>=5,<6", "onnx", "onnxruntime", "venv-pack"]
+PYTORCH_PACKAGES = ["numpy<2", "torch==2.13.0", "transformers>=5,<6", "onnx", "onnxruntime", "venv-pack"]
 DALI_PACKAGES = ["numpy<2", "nvidia-dali-cuda120", "onnxruntime"]
 WRITTEN = shutil.ignore_patterns("build", "cdk.out", "model_files", "models", "stand_ins", "*.dali")
 # Prints the number of devices that tracing has written into a model.

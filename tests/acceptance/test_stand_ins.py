@@ -19,7 +19,7 @@ from constructs_triton_client import TritonClient
 pytestmark = needs_server
 
 PACKAGES = {
-    "pytorch": ["numpy<2", "torch==2.13.0+cpu"],
+    "pytorch": ["numpy<2", "torch==2.13.0"],
     "fil": ["numpy<2", "xgboost", "lightgbm", "treelite", "scikit-learn"],
     "openvino": ["numpy<2", "openvino"],
     "dali": ["numpy<2", "nvidia-dali-cuda120"],

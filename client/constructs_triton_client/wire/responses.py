@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from constructs_triton_client.errors import ResponseDecodingError
+from constructs_triton_client.spelling import quoted
 from constructs_triton_client.wire.decoding_errors import build_decoding_error
 from constructs_triton_client.wire.dtypes import Buffer, bfloat16
 from constructs_triton_client.wire.header import read_header, read_list, read_object, read_string
@@ -62,7 +63,12 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        return self.arrays[name]
+        try:
+            return self.arrays[name]
+        except KeyError:
+            outputs = f"its outputs are {quoted(self.arrays)}" if self.arrays else "it has none"
+            # Without single quotes, because Python puts the message of a KeyError into them.
+            raise KeyError(f'result["{name}"]: the response has no such output; {outputs}') from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
@@ -87,9 +93,10 @@ class InferenceResult(Mapping[str, NDArray[Any]]):
             name: Name of the output.
 
         Raises:
+            KeyError: the response has no such output.
             ResponseDecodingError: an element is not ``value:index:label``.
         """
-        array = self.arrays[name]
+        array = self[name]
         rows = array.reshape(prod(array.shape[:-1]), array.shape[-1]) if array.ndim else array.reshape(1, 1)
         return [[_parse_classification(name, value) for value in row] for row in rows]
 

@@ -15,7 +15,7 @@ from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.locust_file import format_locustfile
 from constructs_triton.measuring.load_test.prepared_requests import prepare
 from constructs_triton.measuring.load_test.results_file import BenchmarkMetadata, write_results
-from constructs_triton.measuring.load_test.search import Search
+from constructs_triton.measuring.load_test.search import GENERATOR_WAS_BUSY, HeldSteps, Search
 from constructs_triton.measuring.load_test.step import Limits, StepResult, StepSettings
 from constructs_triton.measuring.load_test.step_runner import StepRunner
 from constructs_triton.measuring.load_test.target import describe_target
@@ -188,6 +188,11 @@ class _Test:
         held = [step for step in self.steps if step.verdict == "held"]
         return max(held, key=lambda step: step.rate, default=None)
 
+    @property
+    def lower_bound_reason(self) -> str:
+        """Why the endpoint may hold more than the highest rate that was held; empty if it does not."""
+        return HeldSteps.of(self.steps).lower_bound_reason
+
     def run(self) -> int:
         """Run all steps and return the exit code."""
         self._progress.print_headings()
@@ -198,7 +203,7 @@ class _Test:
         except KeyboardInterrupt:
             self.is_interrupted = True
             return EXIT_INTERRUPTED
-        if self._search.is_limited:
+        if self.lower_bound_reason == GENERATOR_WAS_BUSY:
             return EXIT_LIMITED
         return EXIT_FINE if self.best else EXIT_NOT_HELD
 
@@ -229,17 +234,25 @@ class _Test:
         best = self.best
         if best is None:
             return "no rate was held; raise --latency-ms, use longer steps, or look at the errors"
-        limited = " at least, because the generator was the bottleneck" if self._search.is_limited else ""
+        reason = self.lower_bound_reason
         return (
-            f"highest rate held: {best.good_per_second:.1f} requests per second{limited} "
+            f"highest rate held: {'at least ' if reason else ''}{best.good_per_second:.1f} "
+            "requests per second "
             f"(p{self.limits.percentile:g} {best.latency_ms:.1f} ms over {best.seconds:g} s)"
+            f"{f', because {reason}; {self._remedy(reason)}' if reason else ''}"
         )
+
+    def _remedy(self, reason: str) -> str:
+        if reason == GENERATOR_WAS_BUSY:
+            return "set --processes"
+        return "add a higher rate to --rates" if self._arguments.rates else "raise --to"
 
 
 def _write(arguments: argparse.Namespace, metadata: BenchmarkMetadata, test: _Test) -> None:
     if arguments.json:
         steps = [step.to_dict() for step in test.steps]
-        print_json({"best": test.best and test.best.to_dict(), "steps": steps})
+        best = test.best and {**test.best.to_dict(), "is_lower_bound": bool(test.lower_bound_reason)}
+        print_json({"best": best, "steps": steps})
     else:
         print_lines(test.summary())
     if arguments.output:

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Decimal
-from math import inf
 from os import PathLike
 from pathlib import Path
 
 from constructs_triton.errors import InvalidValueError
-from constructs_triton.measuring.load_test.step import StepResult, Verdict
+from constructs_triton.measuring.load_test.search import HeldSteps
+from constructs_triton.measuring.load_test.step import StepResult
 from constructs_triton.untrusted.regular_files import open_regular
 
 __all__ = ["BenchmarkMetadata", "write_results"]
@@ -26,6 +26,7 @@ _HEADINGS = (
     "latency_p50_ms",
     "latency_p99_ms",
     "instance_type_source",
+    "is_lower_bound",
     "offered_per_second",
     "seconds",
     "requests",
@@ -75,8 +76,8 @@ def write_results(
 ) -> int:
     """Write a row for each rate that was held, and return their number.
 
-    Of several steps at one rate the last one counts, which is the one that confirms it. Rates above one that
-    was not held are left out: a short step held them by chance.
+    ``HeldSteps`` selects the steps. In the last row, ``is_lower_bound`` is ``true`` if the endpoint may hold
+    a higher rate.
 
     Args:
         path: Path of the CSV file that planning reads.
@@ -88,12 +89,11 @@ def write_results(
     Raises:
         InvalidValueError: the file cannot be written, or has other columns than the rows to append.
     """
-    measured = list(steps)
-    held = {step.rate: step for step in measured if step.verdict is Verdict.HELD}
-    missed = [step.rate for step in measured if step.verdict is Verdict.NOT_HELD]
-    lowest_missed = min(missed, default=inf)
+    held = HeldSteps.of(steps)
     time = (started or datetime.now(UTC)).isoformat(timespec="seconds")
-    rows = [_row(metadata, step, time) for rate, step in sorted(held.items()) if rate < lowest_missed]
+    rows = [_row(metadata, step, time) for step in held.steps]
+    if rows and held.lower_bound_reason:
+        rows[-1][_HEADINGS.index("is_lower_bound")] = "true"
     file = Path(path)
     is_new = not (append and file.exists())
     try:
@@ -124,6 +124,7 @@ def _row(metadata: BenchmarkMetadata, step: StepResult, started: str) -> list[ob
         step.p50_ms,
         "" if step.p99_ms is None else step.p99_ms,
         metadata.instance_type_source,
+        "false",
         round(step.rate, 2),
         step.seconds,
         step.requests,

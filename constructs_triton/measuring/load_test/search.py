@@ -1,14 +1,21 @@
-"""Finds the highest rate that an endpoint holds: doubling, then bisection, then a longer step."""
+"""Finds the highest rate that an endpoint holds: doubling, then bisection, then a longer step.
+
+The endpoint may hold more than the highest rate of a test: then this rate is a lower bound.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from math import inf
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.step import StepResult, Verdict
 
-__all__ = ["Search"]
+__all__ = ["GENERATOR_WAS_BUSY", "NO_HIGHER_RATE", "HeldSteps", "Search"]
+
+NO_HIGHER_RATE = "no higher rate was tried"
+GENERATOR_WAS_BUSY = "the generator was the bottleneck"
 
 _VOID_ATTEMPTS = 3
 _CONFIRMATIONS = 6
@@ -31,8 +38,6 @@ class Search:
         precision: The search ends when the rates that are held and not held differ by this fraction, 0.01 to
             1.
         best: The confirmed step, after ``run``; ``None`` if no rate was held.
-        is_limited: Whether the generator was the bottleneck, so that the endpoint may hold more; known after
-            ``run``.
 
     Raises:
         InvalidValueError: ``start``, ``maximum`` or ``precision`` is out of range.
@@ -43,7 +48,6 @@ class Search:
     maximum: float = float("inf")
     precision: float = 0.1
     best: StepResult | None = None
-    is_limited: bool = False
     _held: list[StepResult] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -74,8 +78,6 @@ class Search:
                 self._held.append(result)
             else:
                 high = rate
-                # A rate that is held later shows that the endpoint, not the generator, has the limit.
-                self.is_limited = result.verdict is Verdict.VOID
             if low >= self.maximum:
                 return
             rate = self._next(low, high)
@@ -103,3 +105,31 @@ class Search:
                 self.best = result
                 return
             rate /= 1 + self.precision
+
+
+@dataclass(frozen=True, slots=True)
+class HeldSteps:
+    """The steps of a load test that were held, by rising rate.
+
+    Args:
+        steps: The last step of each rate that was held. Rates above one that was not held are left out: a
+            short step held them by chance.
+        lower_bound_reason: Why the endpoint may hold more than the last rate; empty if a higher rate was not
+            held.
+    """
+
+    steps: list[StepResult]
+    lower_bound_reason: str
+
+    @classmethod
+    def of(cls, steps: Iterable[StepResult]) -> HeldSteps:
+        """Select them from all steps of a test, in the order in which they were measured."""
+        measured = list(steps)
+        lowest_missed = min((each.rate for each in measured if each.verdict is Verdict.NOT_HELD), default=inf)
+        below = [each for each in measured if each.rate < lowest_missed]
+        held = {each.rate: each for each in below if each.verdict is Verdict.HELD}
+        highest = max(held, default=0.0)
+        is_void_above = any(each.verdict is Verdict.VOID and each.rate > highest for each in below)
+        is_found = lowest_missed < inf and not is_void_above
+        reason = "" if is_found else GENERATOR_WAS_BUSY if is_void_above else NO_HIGHER_RATE
+        return cls([held[rate] for rate in sorted(held)], reason)

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.measuring.load_test.search import HeldSteps
 from constructs_triton.measuring.load_test.step import Limits, StepResult, Verdict
 from constructs_triton.measuring.plots.figure import BLUE, GREEN, GREY, RED, draw, set_plain_ticks
 
@@ -41,7 +42,8 @@ def plot_load_test(
         raise InvalidValueError("steps: no request was answered, so there is nothing to draw; see the errors")
     held = [step for step in ordered if step.verdict is Verdict.HELD]
     highest = max((step.good_per_second for step in held), default=0.0)
-    headline = f"holds {highest:,.0f} requests per second" if held else "holds none of the rates"
+    at_least = "at least " if HeldSteps.of(steps).lower_bound_reason else ""
+    headline = f"holds {at_least}{highest:,.0f} requests per second" if held else "holds none of the rates"
     subtitle = (
         f"p{limits.percentile:g} within {limits.latency_ms:g} ms, without errors. "
         "Latency counts from when a request was due."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Self
@@ -252,26 +253,31 @@ class ModelConfig(TypedMessage):
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write ``config.pbtxt`` and return its path.
 
-        The file is replaced as a whole or not at all.
+        The file is replaced as a whole or not at all. A model's folder is created if it does not exist.
 
         Args:
-            path: Path of the file, or of the folder of a model.
+            path: Folder of the model, or a path that ends in ``.pbtxt``.
 
         Raises:
             InvalidValueError: the file cannot be written.
         """
         file = Path(path)
-        if file.is_dir():
+        is_folder = file.is_dir() or file.suffix != ".pbtxt"
+        if is_folder:
             file /= CONFIG_FILE
         partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
         try:
+            if is_folder:
+                file.parent.mkdir(parents=True, exist_ok=True)
             partial.write_text(self.to_text(), encoding="utf-8")
             partial.replace(file)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             reason = (error.strerror or str(error)).lower()
             raise InvalidValueError(
-                f"{file}: cannot be written ({reason}); pass a path in an existing folder"
+                f"{file}: cannot be written ({reason}); pass the folder of a model, or a path in an existing "
+                "folder"
             ) from error
         return file
 

@@ -5,7 +5,8 @@
 # but not the interpreter: bin/python is a link. For your machine it is a link to PYTHON. For SageMaker, use the
 # image's version of Python, and /usr, where the image has it:
 #     PYTHON_PREFIX=/usr sh create_hf_env_from_venv.sh python3.12
-# TORCH selects a build of PyTorch, for example TORCH=torch==2.13.0+cpu without CUDA's libraries.
+# PyTorch comes from PyPI, on Linux with CUDA's libraries. Without them:
+#     PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu sh create_hf_env_from_venv.sh
 # ENVIRONMENT packs a virtual environment that you have, which needs the package venv-pack.
 set -eu
 
@@ -18,7 +19,7 @@ environment=${ENVIRONMENT:-$scratch/hf_env}
 if [ -z "${ENVIRONMENT:-}" ]; then
     "$python" -m venv "$environment"
     "$environment/bin/python" -m pip install --quiet \
-        'numpy<2' "${TORCH:-torch}" 'transformers>=4.40,<6' venv-pack
+        'numpy<2' torch 'transformers>=4.40,<6' venv-pack
 fi
 "$environment/bin/venv-pack" --quiet --prefix "$environment" --output "$here/hf_env.tar.gz" --force \
     --compress-level 1 ${PYTHON_PREFIX:+--python-prefix "$PYTHON_PREFIX"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ from aws_cdk import aws_applicationautoscaling as appscaling
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_endpoint, add_repository, flat, statements, synthesize, write_model
+from cdk_apps import add_endpoint, add_repository, flat, make_stack, statements, synthesize, write_model
 
 from constructs_triton import AsyncInferenceConfig, InstanceType, TritonEndpoint
 from constructs_triton.cdk.scaling.scalable_instance_count import tracked_metrics
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.planning import read_scaling
+from constructs_triton.testing import assert_scales
 
 NATIVE = "AWS::ApplicationAutoScaling::"
 
@@ -62,6 +65,25 @@ def test_without_the_guard_there_is_no_function(stack: cdk.Stack, tmp_path: Path
     kinds = {each["Type"] for each in template["Resources"].values()}
     assert {f"{NATIVE}ScalableTarget", f"{NATIVE}ScalingPolicy"} <= kinds
     assert not [kind for kind in kinds if kind.startswith("Custom::TritonScal")]
+
+
+def test_guarded_scaling_is_asserted_and_simulated_as_any_other(tmp_path: Path) -> None:
+    """``assert_scales`` and ``simulate --template`` read the same targets, policies and schedules."""
+    read = []
+    for guard in (False, True):
+        stack = make_stack()
+        endpoint = add_endpoint(stack, tmp_path / str(guard), scaling_guard=guard)
+        count = endpoint.auto_scale_instance_count(min_capacity=1, max_capacity=5)
+        count.scale_on_gpu_utilization("Gpu", target_utilization_percent=60)
+        morning = appscaling.Schedule.cron(hour="8", minute="0")
+        count.scale_on_schedule("Morning", schedule=morning, min_capacity=3)
+        assert_scales(stack, on="GPUUtilization", target=60, between=(1, 5), of="AllTraffic")
+        template = tmp_path / f"{guard}.template.json"
+        template.write_text(json.dumps(synthesize(stack)))
+        read.append(read_scaling(template, "Endpoint", "AllTraffic"))
+    without, guarded = read
+    assert guarded == without
+    assert (len(guarded.policies), len(guarded.schedules)) == (1, 1)
 
 
 def test_only_variants_of_endpoints_can_be_deregistered(stack: cdk.Stack, tmp_path: Path) -> None:

@@ -104,8 +104,8 @@ def test_endpoints_are_as_described(shop: cdk.Stack) -> None:
     """Each type of endpoint is found by its name or by the path of its construct."""
     assert_endpoint(shop)
     assert_endpoint(
-        shop, name="Pipeline", models=["pipeline"], variants={"AllTraffic": 1}, instance_types={G5},
-        image_version="26.05",
+        shop, name="Pipeline", models=["pipeline"], instance_types={G5}, image_version="26.05",
+        initial_variant_weights={"AllTraffic": 1}, initial_instance_counts={"AllTraffic": 1},
     )  # fmt: skip
     assert_endpoint(shop, name="Pipeline", models="pipeline", variants="AllTraffic")
     assert_endpoint(
@@ -125,7 +125,8 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
         models=["pipeline", "others"],
         instance_types="ml.g5.2xlarge",
         image_version="25.09",
-        variants={"AllTraffic": 9},
+        initial_variant_weights={"AllTraffic": 9},
+        initial_instance_counts={"AllTraffic": 2, "Blue": 1},
         environment={
             "SAGEMAKER_TRITON_LOG_VERBOS": "true",
             "SAGEMAKER_TRITON_PING_MODE": "live",
@@ -135,7 +136,9 @@ def test_differences_of_the_nearest_endpoint_are_listed(shop: cdk.Stack) -> None
     assert message.splitlines() == [
         'Shop: endpoint "catalog" differs',
         '  image_version: expected "25.09", got "26.05"',
-        "  variants[\"AllTraffic\"]: expected 9, got 1",
+        '  initial_variant_weights["AllTraffic"]: expected 9, got 1',
+        '  initial_instance_counts["AllTraffic"]: expected 2, got 1',
+        '  initial_instance_counts["Blue"]: expected 1, but it is not set; it has "AllTraffic"',
         '  environment["SAGEMAKER_TRITON_LOG_VERBOS"]: expected \'true\', but it is not set; '
         'did you mean "SAGEMAKER_TRITON_LOG_VERBOSE"?',
         "  environment[\"SAGEMAKER_TRITON_LOG_VERBOSE\"]: must not be set, got 'true'",
@@ -152,6 +155,12 @@ def test_version_that_is_a_number_is_refused(shop: cdk.Stack) -> None:
     """The numbers 25.1 and 25.10 are equal, the versions are not."""
     with pytest.raises(InvalidValueError, match=r'must be a string, got 25\.1; write it as "YY.MM"'):
         assert_endpoint(shop, image_version=25.10)  # type: ignore[arg-type]  # the mistake
+
+
+def test_numbers_of_variants_are_weights_or_counts(shop: cdk.Stack) -> None:
+    """A mapping of variants is refused, because its numbers can be meant as either."""
+    with pytest.raises(InvalidValueError, match=r"variants: must be names, got {'AllTraffic': 2}; set init"):
+        assert_endpoint(shop, variants={"AllTraffic": 2})
 
 
 def test_models_of_another_program_are_not_known(tmp_path: Path) -> None:

@@ -44,20 +44,22 @@ def test_fixed_rates_are_measured_and_written(
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["rate/s", "good/s", "p50", "ms", "p95", "ms", "p99", "ms", "result"]
     assert [line.split()[0] for line in out[1:3]] == ["40.0", "60.0"]
-    assert out[3].startswith("highest rate held:")
+    assert out[3].startswith("highest rate held: at least ")
+    assert out[3].endswith("because no higher rate was tried; add a higher rate to --rates")
+    assert "digits holds at least" in (tmp_path / "b.svg").read_text()
     measured = read_measurements(tmp_path / "b.csv")
     assert {(each.configuration, each.instance_type) for each in measured} == {("digits", "local")}
-    assert (tmp_path / "b.svg").exists()
+    assert [each.is_lower_bound for each in measured] == [False, True]
     assert {path for path, _, _ in server.received} == {"/endpoints/digits/invocations"}
 
 
 def test_search_prints_one_json_object(server: NullServer, capsys: pytest.CaptureFixture[str]) -> None:
-    """The best step is the confirmed one, three times as long."""
+    """The best step is the confirmed one, three times as long; the maximum ended the search."""
     words = (server.url, *INPUT, *SHORT, "--from", "40", "--to", "80", "--json")
     assert run(*words) == 0
     answer = json.loads(capsys.readouterr().out)
     assert [step["rate"] for step in answer["steps"]] == [40, 80, 80]
-    assert answer["best"]["seconds"] == 3
+    assert (answer["best"]["seconds"], answer["best"]["is_lower_bound"]) == (3, True)
 
 
 def test_each_target_model_is_loaded_before_the_test(server: NullServer, tmp_path: Path) -> None:

@@ -135,6 +135,44 @@ def test_instance_type_given_by_hand_is_a_warning(tmp_path: Path, capsys: pytest
     assert warning.startswith("warning: ml.g5.xlarge: the instance type was given to the load test by hand")
 
 
+HEADINGS = "configuration,instance_type,invocations_per_minute,latency_ms,price_per_hour,is_lower_bound\n"
+STEPS = f"""{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,false
+fp16,ml.g5.xlarge,1200,40,1.41,false
+fp16,ml.g5.xlarge,2400,90,1.41,true
+int8,ml.g5.xlarge,2000,600,1.41,
+int8,ml.g5.xlarge,1000,550,1.41,
+"""
+
+
+def test_configuration_is_one_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is the cheapest rate within the limit, or the fastest; ``--steps`` lists every measured rate."""
+    path = tmp_path / "steps.csv"
+    path.write_text(STEPS)
+    rates = {}
+    for words in ((), ("--steps",)):
+        run("--json", *words, path=path)
+        plans = json.loads(capsys.readouterr().out)["plans"]
+        rates[words] = [plan["invocations_per_minute"] for plan in plans]
+    assert rates == {(): [2400, 1000], ("--steps",): [600, 1200, 2400, 2000, 1000]}
+
+
+def test_lower_bound_gives_upper_bounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A load test that ended before the endpoint's limit gives an upper bound of the instances."""
+    path = tmp_path / "steps.csv"
+    path.write_text(STEPS)
+    run(path=path)
+    out, err = capsys.readouterr()
+    assert re.search(r"^\* +fp16 +ml\.g5\.xlarge +>= 2400 +90 +yes +<= 13 ", out, re.MULTILINE)
+    assert "fp16 on ml.g5.xlarge, at most 13 instances at 18.33 an hour" in out
+    assert err.startswith("warning: fp16 on ml.g5.xlarge: the load test ended before")
+    run("--latency-ms", "50", path=path)
+    out, err = capsys.readouterr()
+    assert (">=" in out, "at most" in out, err) == (False, False, "")
+    path.write_text(f"{HEADINGS}fp16,ml.g5.xlarge,600,20,1.41,yes\n")
+    with pytest.raises(InvalidValueError, match=r'"is_lower_bound": must be true or false, got "yes"; write'):
+        run(path=path)
+
+
 def test_price_given_twice_is_refused() -> None:
     """Two different prices of one type are an error; the same one twice is not."""
     with pytest.raises(

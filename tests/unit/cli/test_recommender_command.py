@@ -50,12 +50,35 @@ def test_request_is_written_with_its_command(tmp_path: Path, capsys: pytest.Capt
     [
         (("--phase", "2:2"), r'--phase: must have the form USERS:SPAWN_RATE:SECONDS, got "2:2"'),
         (("--env", "A"), r'--env: must have the form NAME=VALUE,VALUE, got "A"'),
+        (
+            ("--job-type", "Default", "--latency-ms", "5"),
+            r"latency_ms: a default job chooses its load .* remove",
+        ),
+        (
+            ("--job-type", "Default", "--phase", "2:2:9"),
+            r"phases: a default job .* remove phases, or set the job",
+        ),
     ],
 )
 def test_invalid_option_is_refused(words: tuple[str, ...], message: str) -> None:
     """The message has the form."""
     with pytest.raises(InvalidValueError, match=message):
         run(recommender, "request", "--job-name", "bert", *MODEL, *words, "-o", "job.json")
+
+
+def test_default_job_needs_no_instance_types(tmp_path: Path) -> None:
+    """It recommends types, of all or of those that are given; an advanced job needs them."""
+    path = tmp_path / "types.json"
+    job = ("--job-name", "bert", "--role-arn", ROLE, "--model-name", "bert", "-o", str(path))
+    assert run(recommender, "request", "--job-type", "Default", *job) == 0
+    assert json.loads(path.read_text())["InputConfig"] == {"ModelName": "bert"}
+    assert run(recommender, "request", "--job-type", "Default", *job, "--instance-type", "ml.g5.xlarge") == 0
+    container = json.loads(path.read_text())["InputConfig"]["ContainerConfig"]
+    assert container == {"SupportedInstanceTypes": ["ml.g5.xlarge"]}
+    with pytest.raises(
+        InvalidValueError, match=r"--instance-type: is required for an advanced job; set 1 to 10"
+    ):
+        run(recommender, "request", *job)
 
 
 def test_multi_model_endpoint_gets_the_reason(tmp_path: Path) -> None:

@@ -189,6 +189,7 @@ def test_dictionary_can_be_written_as_json() -> None:
         "configuration": "a",
         "instance_type": TYPE,
         "invocations_per_minute": 600,
+        "is_lower_bound": False,
         "latency_ms": 50,
         "meets_latency": False,
         "initial_instance_count": 10,

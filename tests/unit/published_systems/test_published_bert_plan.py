@@ -103,12 +103,15 @@ def test_template_has_the_numbers_of_the_plan(benchmark: dict[str, Any]) -> None
 
 
 def test_job_of_the_readme_equals_the_articles(tmp_path: Path) -> None:
-    """The README's `recommender request` writes the article's job, parameter by parameter."""
+    """The README's `recommender request` writes a default job, and each parameter of the article's."""
     readme = (EXAMPLE / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    (command,) = re.findall(r"constructs-triton recommender (request .*)", readme)
     parser = argparse.ArgumentParser()
     recommender.add_arguments(parser)
-    path = tmp_path / "job.json"
-    assert recommender.run(parser.parse_args(shlex.split(command.replace("job.json", str(path))))) == 0
-    ours = {"create_inference_recommendations_job": json.loads(path.read_text())}
+    for command in re.findall(r"constructs-triton recommender (request .*)", readme):
+        words = shlex.split(re.sub(r"-o (?=\S+\.json)", f"-o {tmp_path}/", command))
+        assert recommender.run(parser.parse_args(words)) == 0
+    types, job = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("types", "job"))
+    assert (types["JobType"], sorted(types["InputConfig"])) == ("Default", ["ContainerConfig", "ModelName"])
+    assert types["InputConfig"]["ContainerConfig"] == job["InputConfig"]["ContainerConfig"]
+    ours = {"create_inference_recommendations_job": job}
     assert differences(article_calls(EXAMPLE), ours) == set()

@@ -58,6 +58,19 @@ def test_members_of_a_response() -> None:
     assert list(result) == ["Y"]
 
 
+def test_missing_output_is_reported_with_those_that_exist() -> None:
+    """An unknown name is a ``KeyError`` that lists the outputs, and ``get`` returns its default."""
+    result = InferenceResult({"score": np.zeros(1), "label": np.ones(1)})
+    for read in (result.__getitem__, result.classifications):
+        with pytest.raises(
+            KeyError, match=r'^\'result\["prio"\]: .*; its outputs are "score" and "label"\'$'
+        ):
+            read("prio")
+    with pytest.raises(KeyError, match=r"no such output; it has none"):
+        InferenceResult({})["prio"]
+    assert result.get("prio") is None
+
+
 def test_nested_json_data_follows_the_shape() -> None:
     """KServe allows nested lists of the tensor's shape, at any depth."""
     deep = [[[1, 2, 3]], [[4, 5, 6]]]

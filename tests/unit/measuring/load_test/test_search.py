@@ -12,7 +12,12 @@ import pytest
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.measuring.load_test.arrivals import due_times
-from constructs_triton.measuring.load_test.search import Search
+from constructs_triton.measuring.load_test.search import (
+    GENERATOR_WAS_BUSY,
+    NO_HIGHER_RATE,
+    HeldSteps,
+    Search,
+)
 from constructs_triton.measuring.load_test.step import (
     Limits,
     Recording,
@@ -92,7 +97,7 @@ def test_rates_double_and_are_bisected() -> None:
     search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "not held")
     assert rates == [4, 8, 16, 32, 64, 48, 56, 52, 48]
     assert search.best is not None
-    assert (search.best.rate, search.best.seconds, search.is_limited) == (48, 30, False)
+    assert (search.best.rate, search.best.seconds) == (48, 30)
 
 
 def test_rates_below_the_first_are_tried() -> None:
@@ -118,16 +123,33 @@ def test_void_step_is_repeated() -> None:
         attempts.append(rate)
         return "void" if attempts.count(8) == 1 and rate == 8 else "held" if rate <= 10 else "not held"
 
-    search, rates = search_with(verdict)
+    _, rates = search_with(verdict)
     assert rates[:4] == [4, 8, 8, 16]
-    assert not search.is_limited
 
 
-def test_generator_as_the_bottleneck_is_reported() -> None:
-    """If the lowest rate that is not held is void, the endpoint may hold more."""
+@pytest.mark.parametrize(
+    ("verdicts", "reason"),
+    [
+        ("4 held, 8 held, 16 not held, 8 held", ""),
+        ("4 held, 8 held, 16 void, 16 not held, 8 held", ""),
+        ("4 held, 8 held, 8 not held, 7 held", ""),
+        ("4 held, 8 held, 8 held", NO_HIGHER_RATE),
+        ("4 void, 4 held", NO_HIGHER_RATE),
+        ("4 held, 8 void, 8 void, 4 held", GENERATOR_WAS_BUSY),
+        ("4 held, 16 not held, 8 void, 4 held", GENERATOR_WAS_BUSY),
+    ],
+)
+def test_rate_is_a_lower_bound_unless_a_higher_one_was_not_held(verdicts: str, reason: str) -> None:
+    """A maximum and a busy generator end a test before the endpoint's limit is known."""
+    steps = [each.split(" ", 1) for each in verdicts.split(", ")]
+    held = HeldSteps.of(result(float(rate), verdict) for rate, verdict in steps)
+    assert held.lower_bound_reason == reason
+
+
+def test_search_ends_where_the_generator_is_the_bottleneck() -> None:
+    """A rate whose attempts are all void counts as not held."""
     search, rates = search_with(lambda rate, _: "held" if rate <= 50 else "void")
     assert rates.count(64) == 3
-    assert search.is_limited
     assert search.best is not None
     assert search.best.rate == 48
 

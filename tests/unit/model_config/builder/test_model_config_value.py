@@ -148,6 +148,17 @@ def test_unreadable_file_is_located(tmp_path: Path, content: str | None, message
     assert message in str(caught.value)
 
 
+def test_folder_of_a_model_is_created(tmp_path: Path) -> None:
+    """A path is the folder of a model unless it ends in ``.pbtxt``, whether it exists or not."""
+    folder = tmp_path / "models" / "router"
+    assert PLAIN.write(folder) == PLAIN.write(str(folder)) == folder / "config.pbtxt"
+    assert [path.name for path in folder.iterdir()] == ["config.pbtxt"]
+    assert PLAIN.write(folder / "next.pbtxt") == folder / "next.pbtxt"
+    (tmp_path / "notes").touch()
+    with pytest.raises(InvalidValueError, match=r"cannot be written \(file exists\); pass the folder of a m"):
+        PLAIN.write(tmp_path / "notes")
+
+
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     """A configuration that cannot be written raises this package's error and changes nothing."""
     with pytest.raises(InvalidValueError, match=r"missing/config.pbtxt: cannot be written"):
