@@ -23,8 +23,9 @@ PLACEHOLDER_REGION = "us-east-1"
 PLACEHOLDER_ACCOUNT = "123456789012"
 
 #: The property with the name of a resource, for types that other resources refer to.
+_BUCKET = "AWS::S3::Bucket"
 _NAME_PROPERTIES = {
-    "AWS::S3::Bucket": "BucketName",
+    _BUCKET: "BucketName",
     "AWS::SageMaker::Endpoint": "EndpointName",
     "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
     "AWS::SageMaker::InferenceComponent": "InferenceComponentName",
@@ -82,6 +83,8 @@ class Placeholders:
         resource = self.template.resources.get(logical_id)
         if resource is not None and attribute == _NAME_PROPERTIES.get(resource.type):
             return self.name_of(logical_id)
+        if attribute == "Arn" and resource is not None and resource.type == _BUCKET:
+            return f"arn:{self._pseudo_parameters()['AWS::Partition']}:s3:::{self.name_of(logical_id)}"
         if attribute == "InferenceComponentArn" and self._is_component(logical_id):
             return self._component_arn(logical_id)
         return f"{logical_id}.{attribute}"

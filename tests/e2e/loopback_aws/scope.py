@@ -50,7 +50,8 @@ class Scope:
         return self.exports[name]
 
     def stack_output(self, stack: str, name: str, region: str | None) -> str:
-        """Return an output of another stack."""
+        """Return an output of another stack; the account has one Region."""
+        assert region in (None, self.pseudo["AWS::Region"])
         if (stack, name) not in self.outputs:
             raise TemplateError(f"No output named {name} found in stack {stack}")
         return self.outputs[stack, name]

@@ -228,7 +228,7 @@ def test_asynchronous_endpoint_has_its_own_call(
     text = capsys.readouterr().out
     assert f"queue  {URL}/endpoints/queue/async-invocations\n" in text
     assert 'runtime.invoke_endpoint_async(EndpointName="queue"' in text
-    assert 'InputLocation="s3://results/in/1")' in text
+    assert 'InputLocation="s3://results/async/input/1")' in text
 
 
 def test_components_are_listed_and_called_by_name(
