@@ -109,7 +109,9 @@ def _call(local: LocalEndpoint, folder: Path, key: str) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(REQUEST))
     found = runtime.invoke_endpoint_async(EndpointName="adder", InputLocation=f"s3://queue/{key}")
-    places = [folder / found[name].removeprefix("s3://") for name in ("OutputLocation", "FailureLocation")]
+    places: list[Path] = [
+        folder / found[name].removeprefix("s3://") for name in ("OutputLocation", "FailureLocation")
+    ]
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         for place in places:
