@@ -209,7 +209,7 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
         "variants": {
             name: {
                 "target_models": sorted(variant.spec.container.archives),
-                "model_directory": str(variant.multi_model.prefix) if variant.multi_model else None,
+                "model_directory": str(variant.multi_model.folder) if variant.multi_model else None,
                 **variant.server.identity(),
                 "log": str(variant.server.log),
             }
@@ -239,7 +239,7 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
         ]
     return [
         f"  variant {name}: {models}",
-        f"  archives that you copy into {variant.multi_model.prefix} can be called immediately",
+        f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
     ]
 
 

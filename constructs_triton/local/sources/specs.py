@@ -41,6 +41,8 @@ class ContainerSpec:
     #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None
+    #: The folder in place of the prefix, below the folder in place of S3. It is read at each call.
+    archive_folder: Path | None = None
     #: Whether the model has network isolation: no network, inbound or outbound.
     is_isolated: bool = False
 

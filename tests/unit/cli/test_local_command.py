@@ -138,7 +138,7 @@ def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
 
 
 class _Prefix:
-    prefix = Path("/tmp/prefix")
+    folder = Path("/tmp/prefix")
 
 
 def _endpoints() -> list[RunningEndpoint]:
