@@ -12,16 +12,16 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from uuid import uuid4
 
 from aiohttp import web
 
 from constructs_triton.local.gateway.api_limits import body_limit, check_headers
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
 from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
-__all__ = ["AsyncInvocations", "BucketFolder", "Send"]
+__all__ = ["AsyncInvocations", "Send"]
 
 _PREFIX = "X-Amzn-SageMaker-"
 _INPUT, _EXTENSION, _FILE_NAME, _TIMEOUT, _TTL = (
@@ -37,46 +37,6 @@ _OPERATION = "InvokeEndpointAsync"
 
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
 """Sends headers and a body to the container, with a timeout in seconds, and returns the response body."""
-
-
-class BucketFolder:
-    """A folder in place of S3, with a subfolder for each bucket."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
-
-    def path_of(self, location: str) -> Path:
-        """Return the file for ``s3://bucket/key``.
-
-        Raises:
-            RuntimeApiError: the location has another form, or is outside the bucket's folder.
-        """
-        scheme, _, rest = location.partition("://")
-        bucket, _, key = rest.partition("/")
-        path = (self._root / bucket / key).resolve()
-        if scheme != "s3" or not bucket or not key or not path.is_relative_to(self._root / bucket):
-            raise validation_error(f"a location must be s3://bucket/key, got {location!r}")
-        return path
-
-    def read(self, location: str) -> bytes:
-        """Return the content of an object.
-
-        Raises:
-            RuntimeApiError: there is no such object.
-        """
-        try:
-            return self.path_of(location).read_bytes()
-        except OSError:
-            message = f"NoSuchKey: The specified key does not exist: {location}"
-            raise RuntimeApiError(404, "NoSuchKey", message) from None
-
-    def write(self, location: str, content: bytes) -> None:
-        """Write an object. Readers never see a part of it."""
-        path = self.path_of(location)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_bytes(content)
-        partial.replace(path)
 
 
 class AsyncInvocations:

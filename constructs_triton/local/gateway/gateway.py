@@ -18,7 +18,9 @@ from aiohttp import web
 
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
 from constructs_triton.local.gateway.api_limits import check_headers
-from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.async_inference import AsyncInvocations
+from constructs_triton.local.gateway.bucket_api import add_bucket_routes
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.freed_memory import keep_freed_memory
 from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
 from constructs_triton.local.gateway.local_variant import LocalVariant
@@ -190,7 +192,7 @@ def gateway_application(
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` takes the place of S3 for asynchronous endpoints.
+    ``bucket_folder`` takes the place of S3. The application serves its objects too.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
@@ -203,4 +205,6 @@ def gateway_application(
     )
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
+    if bucket_folder is not None:
+        add_bucket_routes(application, BucketFolder(bucket_folder))
     return application

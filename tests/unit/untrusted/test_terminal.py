@@ -99,7 +99,12 @@ def test_lines_of_two_threads_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> 
     other_begins = threading.Event()
     stream = Interrupted()
     monkeypatch.setattr("sys.stderr", stream)
-    other = threading.Thread(target=lambda: (other_begins.wait(), print_note("of another thread")))
+
+    def print_later() -> None:
+        other_begins.wait()
+        print_note("of another thread")
+
+    other = threading.Thread(target=print_later)
     other.start()
     print_note("first line")
     other.join()

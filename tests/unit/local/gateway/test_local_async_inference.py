@@ -11,7 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from constructs_triton.cloud_assembly.s3_permissions import RolePermissions
-from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.async_inference import AsyncInvocations
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
@@ -102,7 +103,7 @@ def test_a_body_replaces_an_object(tmp_path: Path) -> None:
 
 
 def test_a_caller_names_the_file_of_the_response(tmp_path: Path) -> None:
-    """S3OutputPathExtension extends the endpoint's path, and Filename replaces the generated name."""
+    """``S3OutputPathExtension`` extends the endpoint's path; ``Filename`` replaces the generated name."""
     request = {f"{PREFIX}S3OutputPathExtension": "/2026/may/", f"{PREFIX}Filename": "answer.json"}
     ((_, _, headers),) = asyncio.run(_post(tmp_path, Container(), request, body=b"x"))
     assert headers[f"{PREFIX}OutputLocation"] == "s3://out/good/2026/may/answer.json"
