@@ -16,6 +16,8 @@ from constructs_triton.planning.csv_table import parse_measured_type
 from constructs_triton.planning.quantities import read_decimal, read_positive
 
 __all__ = [
+    "add_called_models",
+    "called_models",
     "decimal_argument",
     "number",
     "pair_argument",
@@ -74,6 +76,26 @@ def pair_argument(form: str, example: str) -> Callable[[str], tuple[str, str]]:
         return name, value
 
     return read
+
+
+def add_called_models(parser: argparse.ArgumentParser) -> None:
+    """Declare the option for models that are called by names that the source does not contain."""
+    parser.add_argument(
+        "--called-models",
+        action="append",
+        type=pair_argument("CALLER=MODEL,...", "pipeline=scale,score"),
+        metavar="CALLER=MODEL,...",
+        help="models that a Python model calls and whose names its source does not contain as strings; "
+        "the property calls of the repository in an app; may be repeated",
+    )
+
+
+def called_models(arguments: argparse.Namespace) -> dict[str, list[str]]:
+    """Return the models of the option ``--called-models`` by their caller."""
+    found: dict[str, list[str]] = {}
+    for caller, models in arguments.called_models or ():
+        found.setdefault(caller, []).extend(filter(None, map(str.strip, models.split(","))))
+    return found
 
 
 def _reader(read: Callable[[str, str], ValueT]) -> Callable[[str], ValueT]:

@@ -7,7 +7,12 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-from constructs_triton.cli.argument_types import version_argument, whole_number
+from constructs_triton.cli.argument_types import (
+    add_called_models,
+    called_models,
+    version_argument,
+    whole_number,
+)
 from constructs_triton.facts.limits import RangeLimit
 from constructs_triton.findings import Finding, Severity
 from constructs_triton.model_config.report import Report
@@ -60,6 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="PATH is the content of one archive, not a repository that becomes several archives",
     )
+    add_called_models(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
     parser.add_argument(
         "--server",
@@ -87,7 +93,7 @@ def _check(arguments: argparse.Namespace) -> Report:
         default_model=arguments.default_model,
         local_files=not arguments.no_files,
     )
-    repository = ModelRepository.from_directory(arguments.path)
+    repository = ModelRepository.from_directory(arguments.path, calls=called_models(arguments))
     has_front_end = arguments.endpoint is not None or arguments.default_model is not None
     return repository.check(target, is_packed=False, front_end=has_front_end, is_archive=arguments.archive)
 

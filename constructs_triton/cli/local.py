@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from constructs_triton.cli.argument_types import number, pair_argument, whole_number
+from constructs_triton.cli.argument_types import (
+    add_called_models,
+    called_models,
+    number,
+    pair_argument,
+    whole_number,
+)
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.local.call_example import call_example, invocation_url
 from constructs_triton.local.options import Option, RunOptions, run_options
@@ -53,6 +59,7 @@ def _add_sources(up: argparse.ArgumentParser) -> None:
     up.add_argument("--multi-model", action="store_true",
                     help="serve all top-level models of a repository, or all archives of a folder; "
                          "callers choose one with TargetModel")
+    add_called_models(up)
     up.add_argument("--watch", action="store_true",
                     help="when files below PATH change, start the endpoints again with the new files; the "
                          "previous models serve until the new ones are ready")
@@ -126,6 +133,7 @@ def run(arguments: argparse.Namespace) -> int:
         stack=arguments.stack,
         model=arguments.model,
         is_multi_model=arguments.multi_model,
+        calls=called_models(arguments),
         until_stdin_closes=arguments.until_stdin_closes,
         watches=arguments.watch,
         **{name: value for name, value in given.items() if value is not None},
@@ -168,6 +176,7 @@ def _refuse_two_sources(arguments: argparse.Namespace) -> None:
         ("--stack", arguments.stack),
         ("--model", arguments.model),
         ("--multi-model", arguments.multi_model or None),
+        ("--called-models", called_models(arguments) or None),
         ("--watch", arguments.watch or None),
     ):
         if value is not None:
@@ -200,7 +209,7 @@ def _describe(endpoint: RunningEndpoint) -> dict[str, object]:
         "variants": {
             name: {
                 "target_models": sorted(variant.spec.container.archives),
-                "model_directory": str(variant.multi_model.prefix) if variant.multi_model else None,
+                "model_directory": str(variant.multi_model.folder) if variant.multi_model else None,
                 **variant.server.identity(),
                 "log": str(variant.server.log),
             }
@@ -230,7 +239,7 @@ def _variant_lines(name: str, endpoint: RunningEndpoint) -> list[str]:
         ]
     return [
         f"  variant {name}: {models}",
-        f"  archives that you copy into {variant.multi_model.prefix} can be called immediately",
+        f"  archives that you copy into {variant.multi_model.folder} can be called immediately",
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from constructs_triton import model_repository
 
 # Its names are imported on first use, so --help loads no compression.
-from constructs_triton.cli.argument_types import whole_number
+from constructs_triton.cli.argument_types import add_called_models, called_models, whole_number
 from constructs_triton.errors import InvalidValueError, RepositoryError
 from constructs_triton.untrusted.terminal import print_json, print_lines, print_note
 from constructs_triton_client.visible_text import visible
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="pack only this model, an ensemble with its steps; repeat it for several models",
     )
+    add_called_models(parser)
     parser.add_argument("--one", action="store_true", help="write one archive with all models")
     parser.add_argument(
         "--level",
@@ -63,7 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Pack, and print the archives."""
-    repository = model_repository.ModelRepository.from_directory(arguments.path)
+    repository = model_repository.ModelRepository.from_directory(
+        arguments.path, calls=called_models(arguments)
+    )
     if not arguments.no_check:
         _refuse_errors(repository)
     archives = {

@@ -57,7 +57,20 @@ class Assembly:
             region=PLACEHOLDER_REGION if region in ("", "unknown-region") else region,
             account=PLACEHOLDER_ACCOUNT if account in ("", "unknown-account") else account,
             names=frozenset({name, artifact, self._artifacts[artifact].get("displayName", name)}),
+            outputs=self,
         )
+
+    def exported(self, name: str, region: str) -> Any:
+        """Return the value of an export of a Region, or ``None`` if no stack of this folder has it."""
+        stack, output = self._exports.get((name, region), (None, ""))
+        return None if stack is None else stack.output(output)
+
+    def output(self, stack: str, name: str, region: str) -> Any:
+        """Return the output of the stack with this name in a Region, or ``None`` if there is none."""
+        for each in self._stacks:
+            if (each.name, each.region) == (stack, region) and name in each.template.outputs:
+                return each.output(name)
+        return None
 
     def template(self, artifact: str) -> Template:
         """Return the template of a stack."""
@@ -78,6 +91,18 @@ class Assembly:
         """The assets of the stacks of this folder."""
         found = (each for each in self._artifacts.values() if each["type"] == _ASSETS)
         return [AssetManifest.read(self.directory / each["properties"]["file"]) for each in found]
+
+    @cached_property
+    def _stacks(self) -> list[SynthesizedStack]:
+        return list(map(self.stack, self.stacks()))
+
+    @cached_property
+    def _exports(self) -> Mapping[tuple[str, str], tuple[SynthesizedStack, str]]:
+        return {
+            (export, stack.region): (stack, output)
+            for stack in self._stacks
+            for export, output in stack.exports().items()
+        }
 
     @cached_property
     def _artifacts(self) -> Mapping[str, Any]:

@@ -43,9 +43,17 @@ class DeclaredContainer:
     is_multi_model: bool
     model_cache_setting: str
     is_isolated: bool
+    execution_role: str | None = None
 
     @classmethod
-    def of(cls, model: str, properties: Mapping[str, Any], *, is_isolated: bool = False) -> DeclaredContainer:
+    def of(
+        cls,
+        model: str,
+        properties: Mapping[str, Any],
+        *,
+        is_isolated: bool = False,
+        execution_role: str | None = None,
+    ) -> DeclaredContainer:
         """Read properties in the form of CloudFormation, which is also that of ``DescribeModel``."""
         source = properties.get("ModelDataSource", {}).get("S3DataSource", {})
         compression, url = source.get("CompressionType"), source.get("S3Uri")
@@ -58,6 +66,7 @@ class DeclaredContainer:
             is_multi_model=properties.get("Mode") == "MultiModel",
             model_cache_setting=properties.get("MultiModelConfig", {}).get("ModelCacheSetting", "Enabled"),
             is_isolated=is_isolated,
+            execution_role=execution_role,
         )
 
 
@@ -189,7 +198,10 @@ class _Reader:
         isolated = is_isolated or _is_isolated(properties)
         primary = properties.get("PrimaryContainer")
         given = properties.get("Containers", [{}]) if primary is None else [primary]
-        return [DeclaredContainer.of(model, each, is_isolated=isolated) for each in given]
+        role = properties.get("ExecutionRoleArn")
+        return [
+            DeclaredContainer.of(model, each, is_isolated=isolated, execution_role=role) for each in given
+        ]
 
     def _named(self, resource_type: str, name: Any, wanted_by: str) -> dict[str, Any]:
         for logical_id in self.stack.created(resource_type):

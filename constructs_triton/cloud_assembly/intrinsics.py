@@ -34,6 +34,9 @@ class Resolver(Protocol):
     def import_value(self, name: str) -> Any:
         """Return the value that another stack exports."""
 
+    def stack_output(self, stack: str, name: str, region: str | None) -> Any:
+        """Return an output of another stack (default: of the same Region)."""
+
     def availability_zones(self, region: str) -> Sequence[str]:
         """Return the Availability Zones of a Region."""
 
@@ -95,7 +98,7 @@ class Evaluator:
             return _FUNCTIONS[name](self, argument)
         except TemplateError:
             raise
-        except (TypeError, ValueError, KeyError) as error:
+        except (TypeError, ValueError, KeyError, RecursionError) as error:
             raise TemplateError(
                 f"{name}: its argument has the wrong form ({error}), got {argument!r}; "
                 "write it as in CloudFormation's reference of intrinsic functions"
@@ -165,6 +168,10 @@ class Evaluator:
     def _import_value(self, argument: Any) -> Any:
         return self.resolver.import_value(self._value(argument))
 
+    def _get_stack_output(self, argument: Any) -> Any:
+        given = self._value(argument)
+        return self.resolver.stack_output(given["StackName"], given["OutputName"], given.get("Region"))
+
     def _get_azs(self, argument: Any) -> list[str]:
         return list(self.resolver.availability_zones(self._value(argument) or self._ref("AWS::Region")))
 
@@ -183,6 +190,7 @@ _FUNCTIONS: dict[str, Callable[[Evaluator, Any], Any]] = {
     "Fn::FindInMap": Evaluator._find_in_map,
     "Fn::GetAtt": Evaluator._get_att,
     "Fn::GetAZs": Evaluator._get_azs,
+    "Fn::GetStackOutput": Evaluator._get_stack_output,
     "Fn::If": Evaluator._if,
     "Fn::ImportValue": Evaluator._import_value,
     "Fn::Join": Evaluator._join,

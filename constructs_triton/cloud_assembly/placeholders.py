@@ -2,7 +2,7 @@
 
 There are no physical names. A resource's ``Ref`` is the name in its properties or, if there is none, its
 logical ID. An attribute is ``<logical ID>.<attribute>``. Both are stable: two properties that refer to the
-same bucket or model have the same value.
+same bucket or model have the same value, also if they are in different stacks of one app.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Protocol
 
 from constructs_triton.cloud_assembly.intrinsics import Evaluator
 from constructs_triton.cloud_assembly.template import Template
 from constructs_triton.errors import TemplateError
 
-__all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders"]
+__all__ = ["PLACEHOLDER_ACCOUNT", "PLACEHOLDER_REGION", "Placeholders", "StackOutputs"]
 
 #: Region and account of an environment-agnostic stack; the account is the example of AWS documentation.
 PLACEHOLDER_REGION = "us-east-1"
 PLACEHOLDER_ACCOUNT = "123456789012"
 
 #: The property with the name of a resource, for types that other resources refer to.
+_BUCKET = "AWS::S3::Bucket"
 _NAME_PROPERTIES = {
-    "AWS::S3::Bucket": "BucketName",
+    _BUCKET: "BucketName",
     "AWS::SageMaker::Endpoint": "EndpointName",
     "AWS::SageMaker::EndpointConfig": "EndpointConfigName",
     "AWS::SageMaker::InferenceComponent": "InferenceComponentName",
@@ -38,11 +39,22 @@ _HASHES = re.compile(r"(?<=[A-Za-z])([0-9a-f]{8})?[0-9A-F]{8}$")
 _LISTS = ("CommaDelimitedList", "List<")
 
 
+class StackOutputs(Protocol):
+    """The outputs of the stacks of an app. ``None`` stands for an output that the app does not have."""
+
+    def exported(self, name: str, region: str) -> Any:
+        """Return the value of an export of a Region."""
+
+    def output(self, stack: str, name: str, region: str) -> Any:
+        """Return the output of the stack with this name in a Region."""
+
+
 @dataclass(frozen=True)
 class Placeholders:
     """The resolver of a stack that is not deployed.
 
-    ``parameters`` are the values that a parent stack passes to a nested stack.
+    ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are those of the
+    other stacks of the app.
     """
 
     template: Template
@@ -50,6 +62,7 @@ class Placeholders:
     region: str = PLACEHOLDER_REGION
     account: str = PLACEHOLDER_ACCOUNT
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    outputs: StackOutputs | None = None
 
     @property
     def evaluator(self) -> Evaluator:
@@ -70,17 +83,25 @@ class Placeholders:
         resource = self.template.resources.get(logical_id)
         if resource is not None and attribute == _NAME_PROPERTIES.get(resource.type):
             return self.name_of(logical_id)
+        if attribute == "Arn" and resource is not None and resource.type == _BUCKET:
+            return f"arn:{self._pseudo_parameters()['AWS::Partition']}:s3:::{self.name_of(logical_id)}"
         if attribute == "InferenceComponentArn" and self._is_component(logical_id):
             return self._component_arn(logical_id)
         return f"{logical_id}.{attribute}"
 
-    def import_value(self, name: str) -> NoReturn:
-        """Refuse the export of another stack."""
-        raise _needs_a_deployment("Fn::ImportValue", name)
+    def import_value(self, name: str) -> Any:
+        """Return the export of another stack of the app, else its name."""
+        found = self.outputs and self.outputs.exported(name, self.region)
+        return name if found is None else found
+
+    def stack_output(self, stack: str, name: str, region: str | None) -> Any:
+        """Return the output of another stack of the app, else ``<stack>.<output>``."""
+        found = self.outputs and self.outputs.output(stack, name, region or self.region)
+        return f"{stack}.{name}" if found is None else found
 
     def availability_zones(self, region: str) -> Sequence[str]:
-        """Refuse to list Availability Zones."""
-        raise _needs_a_deployment("Fn::GetAZs", region)
+        """Return the names that most Regions have."""
+        return [f"{region}{letter}" for letter in "abc"]
 
     def name_of(self, logical_id: str) -> str:
         """Return the name of a resource: that of the template, else the logical ID.
@@ -129,9 +150,3 @@ class Placeholders:
     def _component_arn(self, logical_id: str) -> str:
         prefix = f"arn:{self._pseudo_parameters()['AWS::Partition']}:sagemaker:{self.region}:{self.account}"
         return f"{prefix}:inference-component/{self.name_of(logical_id)}"
-
-
-def _needs_a_deployment(function: str, argument: Any) -> TemplateError:
-    return TemplateError(
-        f"{function} cannot be evaluated without a deployed stack, got {argument!r}; use a literal value"
-    )

@@ -12,6 +12,7 @@ from constructs_triton.cloud_assembly.placeholders import (
     PLACEHOLDER_ACCOUNT,
     PLACEHOLDER_REGION,
     Placeholders,
+    StackOutputs,
 )
 from constructs_triton.cloud_assembly.template import Resource, Template, read_json_object
 from constructs_triton.errors import TemplateError
@@ -64,7 +65,8 @@ class SynthesizedStack:
     """A template with its assets. ``name`` is the stack's name, which messages contain.
 
     ``names`` are all names by which it can be selected. ``manifests`` have its assets, and may have those of
-    other stacks. ``parameters`` are the values that a parent stack passes to a nested stack.
+    other stacks. ``parameters`` are the values that a parent stack passes to a nested stack. ``outputs`` are
+    those of the other stacks of the app.
     """
 
     name: str
@@ -74,6 +76,7 @@ class SynthesizedStack:
     account: str = PLACEHOLDER_ACCOUNT
     parameters: Mapping[str, Any] = field(default_factory=dict)
     names: frozenset[str] = frozenset()
+    outputs: StackOutputs | None = None
 
     @classmethod
     def read(cls, path: Path, name: str | None = None) -> SynthesizedStack:
@@ -102,13 +105,25 @@ class SynthesizedStack:
         """Return the name of a resource: that of the template, else the logical ID."""
         return self._placeholders.name_of(logical_id)
 
+    def output(self, name: str) -> Any:
+        """Return the value of an output."""
+        return self._placeholders.evaluator.evaluate_known(self.template.outputs[name].get("Value"))
+
+    def exports(self) -> dict[str, str]:
+        """Return the outputs that other stacks can import, by the name of their export."""
+        exported = {name: each["Export"] for name, each in self.template.outputs.items() if "Export" in each}
+        evaluate = self._placeholders.evaluator.evaluate_known
+        return {str(evaluate(each["Name"])): name for name, each in exported.items()}
+
     def created(self, *types: str) -> list[str]:
         """Return the logical IDs of the resources of these types, without those of a false condition."""
         return [name for name, each in self.template.resources_of_type(*types).items() if self._exists(each)]
 
     @cached_property
     def _placeholders(self) -> Placeholders:
-        return Placeholders(self.template, self.name, self.region, self.account, self.parameters)
+        return Placeholders(
+            self.template, self.name, self.region, self.account, self.parameters, self.outputs
+        )
 
     def _exists(self, resource: Resource) -> bool:
         try:

@@ -19,9 +19,9 @@ _CALL = """\
 """
 _ASYNC_CALL = """\
   # The endpoint is asynchronous. The folder of --bucket-folder is its S3: write the request to the file
-  # FOLDER/{bucket}/in/1, and wait for the file of OutputLocation.
+  # FOLDER/{path}1, and wait for the file of OutputLocation.
   response = runtime.invoke_endpoint_async(EndpointName="{name}", ContentType=content_type,
-                                           InputLocation="s3://{bucket}/in/1")
+                                           InputLocation="s3://{path}1")
 """
 
 
@@ -37,8 +37,8 @@ def call_example(url: str, endpoint: RunningEndpoint) -> str:
     client = _CLIENT.format(url=url, region=spec.region)
     if spec.asynchronous is None:
         return client + _CALL.format(name=spec.name, target=_target(endpoint))
-    bucket = spec.asynchronous.output_path.removeprefix("s3://").partition("/")[0]
-    return client + _ASYNC_CALL.format(name=spec.name, bucket=bucket)
+    path = spec.asynchronous.input_prefix.removeprefix("s3://")
+    return client + _ASYNC_CALL.format(name=spec.name, path=path)
 
 
 def _target(endpoint: RunningEndpoint) -> str:

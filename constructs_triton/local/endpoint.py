@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, Unpack
@@ -92,6 +92,7 @@ class LocalEndpoint:
         *,
         model: str | None = None,
         is_multi_model: bool = False,
+        calls: Mapping[str, Sequence[str]] | None = None,
         **options: Unpack[LocalRunOptions],
     ) -> Self:
         """Run one endpoint of a model repository or a ``.tar.gz`` archive.
@@ -100,9 +101,12 @@ class LocalEndpoint:
             path: The repository or the archive.
             model: The model to serve, if there are several.
             is_multi_model: Whether to serve all models; callers choose one with ``TargetModel``.
+            calls: Models that a Python model calls and whose names its source does not contain as strings, by
+                the caller: ``{"pipeline": ["scale"]}``.
         """
-        multi_model = ["--multi-model"] if is_multi_model else []
-        return cls._of([str(path), *_given("--model", model), *multi_model], options)
+        flags = ["--multi-model"] if is_multi_model else []
+        flags += [f"--called-models={caller}={','.join(models)}" for caller, models in (calls or {}).items()]
+        return cls._of([str(path), *_given("--model", model), *flags], options)
 
     @classmethod
     @takes_run_options

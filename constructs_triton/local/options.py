@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -181,6 +181,7 @@ class RunOptions:
 
     ``source`` is a cloud assembly, a repository or an archive. With ``aws_endpoint_url`` the deployed
     endpoints are run instead. With ``watches`` the endpoints are replaced when files of ``source`` change.
+    ``calls`` are the models that the models of a repository call.
     """
 
     source: Path
@@ -188,6 +189,7 @@ class RunOptions:
     stack: str | None = None
     model: str | None = None
     is_multi_model: bool = False
+    calls: Mapping[str, Sequence[str]] = field(default_factory=dict)
     until_stdin_closes: bool = False
     watches: bool = False
     endpoint: str | None = None

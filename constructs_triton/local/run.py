@@ -141,6 +141,7 @@ class LocalRun:
                 endpoint=options.endpoint,
                 model=options.model,
                 is_multi_model=options.is_multi_model,
+                calls=options.calls,
             )
             folder = options.bucket_folder
             return specs if folder is None else [with_archives_of(each, folder) for each in specs]

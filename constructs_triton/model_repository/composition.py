@@ -51,7 +51,7 @@ class CompositionOptions:
             InvalidValueError: there is no such model.
         """
         known = list(models)
-        for keyword, names in (("calls", self.calls), ("also_served", self.also_served)):
+        for keyword, names in (("calls (--called-models)", self.calls), ("also_served", self.also_served)):
             for name in names:
                 if name not in known:
                     hint = did_you_mean(name, known, f"its models are {quoted(known)}")

@@ -7,8 +7,11 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 import boto3
+from botocore import UNSIGNED
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from constructs_triton.custom_resource_handlers.model_sync import RESOURCE_TYPE
@@ -20,6 +23,7 @@ from constructs_triton.custom_resource_handlers.model_sync.pruning import prune
 from constructs_triton.errors import ArchiveError, InvalidValueError
 from constructs_triton.model_repository.s3_keys import archive_pattern, check_folder_prefix, pattern_owner
 from constructs_triton.operations.library_values import ArchiveFile, LibraryModel
+from constructs_triton_client.transports.sagemaker_transport import LOOPBACK_HOSTS
 
 __all__ = ["ModelPrefix", "find_prefix"]
 
@@ -37,7 +41,7 @@ class ModelPrefix:
             check_folder_prefix("prefix", prefix)
         self._bucket = bucket
         self._prefix = prefix
-        self._client = session.client("s3")
+        self._client = _s3_client(session)
         self._placement = Placement(self._client, bucket, prefix, OWNER)
 
     @property
@@ -149,6 +153,15 @@ class ModelPrefix:
             modified=None if found is None else found["LastModified"].isoformat(),
             is_deployed=name in index.deployed,
         )
+
+
+def _s3_client(session: boto3.Session) -> Any:
+    """Return a client of S3. A folder in its place on this machine needs no credentials."""
+    client = session.client("s3")
+    is_local = urlsplit(client.meta.endpoint_url).hostname in LOOPBACK_HOSTS
+    if is_local and session.get_credentials() is None:
+        return session.client("s3", config=Config(signature_version=UNSIGNED))
+    return client
 
 
 def find_prefix(session: boto3.Session, stack: str, resource: str | None) -> ModelPrefix:

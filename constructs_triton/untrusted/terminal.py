@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
@@ -20,6 +21,9 @@ __all__ = ["WIDE", "Line", "print_error", "print_json", "print_lines", "print_no
 Line = str | Sequence[str | tuple[str, str]]
 """A line as one string, or as pieces. A piece with a style is a tuple of the text and the parameters of
 ECMA-48's "select graphic rendition": ``"1"`` for bold, ``"2"`` for dim, ``"1;31"`` for bold red."""
+
+#: Threads print at the same time, such as those that prepare the servers of a local run.
+_PRINTING = threading.Lock()
 
 # A pipe has no width, and a name that is wrapped could not be copied.
 WIDE = 200
@@ -99,8 +103,9 @@ def _print(stream: TextIO, lines: Iterable[Line]) -> None:
     text = "".join(f"{_line(line, has_colours)}\n" for line in lines)
     # A terminal or a log that is not UTF-8 gets escapes in place of an exception.
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
-    stream.flush()
+    with _PRINTING:
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        stream.flush()
 
 
 def _line(line: Line, has_colours: bool) -> str:

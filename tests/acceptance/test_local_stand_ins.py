@@ -147,7 +147,8 @@ def test_an_ensemble_of_a_python_and_an_onnx_model_needs_no_flag(repository: Pat
     session = onnxruntime.InferenceSession(repository / "net" / "2" / "model.onnx")
     with LocalEndpoint.from_repository(repository, model="whole") as local:
         answer = _client(local, None).infer({"RAW": values})
-        assert "net: backend onnxruntime is replaced by onnxruntime " in local.messages
+        (name,) = local.endpoint_names
+        assert f"{name}/AllTraffic: net: backend onnxruntime is replaced by onnxruntime " in local.messages
     np.testing.assert_allclose(answer["SCORES"], session.run(None, {"X": values + 1})[0], rtol=1e-6)
 
 

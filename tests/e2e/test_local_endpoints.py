@@ -246,7 +246,7 @@ def test_asynchronous_invocations_read_and_write_a_folder(caller: Caller, folder
     places = {name: _start(caller, f"s3://requests/{name}", folder) for name in ("good", "bad", "absent")}
     assert eventually(places["good"][0].exists)
     assert json.loads(places["good"][0].read_text())["outputs"][0]["data"] == [5.0]
-    for name, words in (("bad", "minus three"), ("absent", "No such file")):
+    for name, words in (("bad", "minus three"), ("absent", "NoSuchKey")):
         output, failure = places[name]
         assert eventually(failure.exists)
         assert words in failure.read_text()

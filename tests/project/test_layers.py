@@ -42,6 +42,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "intrinsics",
         "placeholders",
         "synthesized_stack",
+        "s3_permissions",
         "assembly",
         "endpoints",
         "scaling",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -71,8 +72,8 @@ class SageMakerTransport:
         endpoint_name: Name of the SageMaker endpoint.
         session: boto3 session with credentials. Default: a new one, which reads the environment.
         endpoint_url: Address of the runtime API, for example that of ``constructs-triton local up``. Requests
-            to an address on loopback are not signed, so they need neither a Region nor credentials. Default:
-            AWS's.
+            to an address on loopback are not signed, so they need neither a Region nor credentials; S3 is
+            called there too, unless ``AWS_ENDPOINT_URL_S3`` or ``AWS_ENDPOINT_URL`` is set. Default: AWS's.
         region_name: Region of the endpoint. Default: that of the session.
         config: botocore's configuration. Default: ``default_config()``.
         maximum_response_bytes: A longer response, stream or result of an asynchronous inference raises
@@ -181,11 +182,13 @@ class SageMakerTransport:
 
     def _create_client(self, session: boto3.Session, service: str) -> Any:
         config = self._config or default_config()
-        # endpoint_url is the address of the runtime API only, never of S3.
-        if service != "sagemaker-runtime" or self._endpoint_url is None:
+        url = self._endpoint_url
+        is_loopback = url is not None and urlsplit(url).hostname in LOOPBACK_HOSTS
+        # Elsewhere endpoint_url is the address of the runtime API only, never of S3.
+        if url is None or (service != "sagemaker-runtime" and (not is_loopback or _has_s3_address())):
             return session.client(service, region_name=self._region_name, config=config)
         region = self._region_name or session.region_name
-        if urlsplit(self._endpoint_url).hostname in LOOPBACK_HOSTS:
+        if is_loopback:
             config, region = _unsigned(config), region or LOOPBACK_REGION
         return session.client(service, endpoint_url=self._endpoint_url, region_name=region, config=config)
 
@@ -266,11 +269,16 @@ def _announced_length(response: Mapping[str, Any]) -> int | None:
     return int(length)
 
 
+def _has_s3_address() -> bool:
+    return bool({"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"} & os.environ.keys())
+
+
 def _unsigned(config: Config) -> Config:
     from botocore import UNSIGNED  # noqa: PLC0415 - see _import_boto3
     from botocore.config import Config  # noqa: PLC0415
 
-    return config.merge(Config(signature_version=UNSIGNED))
+    # The name of a bucket in front of localhost would not resolve.
+    return config.merge(Config(signature_version=UNSIGNED, s3={"addressing_style": "path"}))
 
 
 def _import_boto3() -> Any:

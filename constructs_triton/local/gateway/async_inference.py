@@ -1,7 +1,8 @@
 """Asynchronous invocations: requests are read from S3 and responses written to it.
 
-A folder takes the place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. Sources: botocore's service
-model of sagemaker-runtime for headers and limits; AWS documentation on asynchronous inference.
+A folder takes the place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``. The execution role decides
+what is read and written there. Sources: botocore's service model of sagemaker-runtime for headers and
+limits; AWS documentation on asynchronous inference.
 """
 
 from __future__ import annotations
@@ -10,67 +11,42 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 from uuid import uuid4
 
 from aiohttp import web
 
+from constructs_triton.local.gateway.api_limits import body_limit, check_headers
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
 from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
-__all__ = ["AsyncInvocations", "BucketFolder", "Send"]
+__all__ = ["AsyncInvocations", "Send"]
 
 _PREFIX = "X-Amzn-SageMaker-"
-_INPUT, _TIMEOUT, _TTL = (
+_INPUT, _EXTENSION, _FILE_NAME, _TIMEOUT, _TTL = (
     f"{_PREFIX}InputLocation",
+    f"{_PREFIX}S3OutputPathExtension",
+    f"{_PREFIX}Filename",
     f"{_PREFIX}InvocationTimeoutSeconds",
     f"{_PREFIX}RequestTTLSeconds",
 )
 #: The defaults of InvocationTimeoutSeconds and RequestTTLSeconds (AWS documentation).
 _DEFAULT_TIMEOUT_SECONDS, _DEFAULT_TTL_SECONDS = 900, 21600
-#: Headers of the API that a local endpoint does not support.
-_UNSUPPORTED = (f"{_PREFIX}S3OutputPathExtension", f"{_PREFIX}Filename")
-
-#: More digits than any accepted number has; ``int`` itself rejects thousands of them with another error.
-_MOST_DIGITS = 9
+_OPERATION = "InvokeEndpointAsync"
 
 Send = Callable[[Mapping[str, str], bytes, float], Awaitable[bytes]]
 """Sends headers and a body to the container, with a timeout in seconds, and returns the response body."""
 
 
-class BucketFolder:
-    """A folder in place of S3, with a subfolder for each bucket."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root.resolve()
-
-    def path_of(self, location: str) -> Path:
-        """Return the file for ``s3://bucket/key``.
-
-        Raises:
-            RuntimeApiError: the location has another form, or is outside the bucket's folder.
-        """
-        scheme, _, rest = location.partition("://")
-        bucket, _, key = rest.partition("/")
-        path = (self._root / bucket / key).resolve()
-        if scheme != "s3" or not bucket or not key or not path.is_relative_to(self._root / bucket):
-            raise validation_error(f"InputLocation must be s3://bucket/key, got {location!r}")
-        return path
-
-    def write(self, location: str, content: bytes) -> None:
-        """Write an object. Readers never see a part of it."""
-        path = self.path_of(location)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f".{path.name}.partial")
-        partial.write_bytes(content)
-        partial.replace(path)
-
-
 class AsyncInvocations:
-    """The queue of one asynchronous endpoint."""
+    """The queue of one asynchronous endpoint. ``report`` prints a line for the user."""
 
-    def __init__(self, output: AsyncInferenceSpec, folder: BucketFolder, send: Send) -> None:
+    def __init__(
+        self, output: AsyncInferenceSpec, folder: BucketFolder, send: Send, report: Callable[[str], None]
+    ) -> None:
         self._output = output
+        self._report = report
         self._folder = folder
         self._send = send
         self._slots = asyncio.Semaphore(output.max_concurrent_invocations)
@@ -80,13 +56,14 @@ class AsyncInvocations:
         """Queue a request and answer where its output will be written.
 
         Raises:
-            RuntimeApiError: a header is wrong or not supported, or there is no request body.
+            RuntimeApiError: a header is wrong, or there is not exactly one of location and body.
         """
+        check_headers(_OPERATION, request.headers)
         read = await self._reader(request)
-        timeout = _seconds(request, _TIMEOUT, 1, 3600, _DEFAULT_TIMEOUT_SECONDS)
-        ttl = _seconds(request, _TTL, 60, 21600, _DEFAULT_TTL_SECONDS)
+        timeout = int(request.headers.get(_TIMEOUT, _DEFAULT_TIMEOUT_SECONDS))
+        ttl = int(request.headers.get(_TTL, _DEFAULT_TTL_SECONDS))
         name = str(uuid4())
-        locations = {"OutputLocation": f"{self._output.output_path.rstrip('/')}/{name}.out"}
+        locations = {"OutputLocation": self._output_location(request.headers, name)}
         if self._output.failure_path:
             locations["FailureLocation"] = f"{self._output.failure_path.rstrip('/')}/{name}-error.out"
         task = asyncio.create_task(self._run(read, _headers(request), locations, timeout, ttl))
@@ -99,20 +76,32 @@ class AsyncInvocations:
 
     async def _reader(self, request: web.Request) -> Callable[[], bytes]:
         """Return a function that reads the request body when the request is sent."""
-        for name in _UNSUPPORTED:
-            if name in request.headers:
-                raise validation_error(
-                    f"{name.removeprefix(_PREFIX)} is not supported by a local endpoint; leave it out"
-                )
         location = request.headers.get(_INPUT)
         body = await request.read()
-        if location is not None:
-            return self._folder.path_of(location).read_bytes
-        if not body:
+        if (location is not None) == bool(body):
             raise validation_error(
-                "An asynchronous invocation needs InputLocation or a body; set one of them"
+                "An asynchronous invocation needs either InputLocation or a body; set one of them"
             )
-        return lambda: body
+        if len(body) > body_limit(_OPERATION):
+            raise validation_error(
+                "1 validation error detected: Value at 'body' failed to satisfy constraint: Member must have "
+                f"length less than or equal to {body_limit(_OPERATION)}"
+            )
+        if location is None:
+            return lambda: body
+        self._folder.path_of(location)
+        return partial(self._read, location)
+
+    def _read(self, location: str) -> bytes:
+        self._check_permission("s3:GetObject", location)
+        return self._folder.read(location)
+
+    def _output_location(self, headers: Mapping[str, str], name: str) -> str:
+        """Return where the response will be: below the endpoint's path, as the caller extends it."""
+        folders = [self._output.output_path.rstrip("/"), headers.get(_EXTENSION, "").strip("/")]
+        location = "/".join([*filter(None, folders), headers.get(_FILE_NAME, f"{name}.out")])
+        self._folder.path_of(location)
+        return location
 
     async def _run(
         self,
@@ -130,16 +119,29 @@ class AsyncInvocations:
                 answer = await self._send(headers, body, timeout)
             finally:
                 self._slots.release()
-        except (RuntimeApiError, OSError, TimeoutError) as error:
+            await self._write(locations["OutputLocation"], answer)
+        except (RuntimeApiError, TimeoutError) as error:
             reason = "the request expired in the queue" if isinstance(error, TimeoutError) else str(error)
             if "FailureLocation" in locations:
-                await self._write(locations["FailureLocation"], reason.encode())
-        else:
-            await self._write(locations["OutputLocation"], answer)
+                with suppress(RuntimeApiError):  # reported already
+                    await self._write(locations["FailureLocation"], reason.encode())
 
     async def _write(self, location: str, content: bytes) -> None:
-        with suppress(OSError, RuntimeApiError):  # the folder was removed, so there is nowhere to report it
+        self._check_permission("s3:PutObject", location)
+        with suppress(OSError):  # the folder was removed, so there is nowhere to report it
             await asyncio.to_thread(self._folder.write, location, content)
+
+    def _check_permission(self, action: str, location: str) -> None:
+        permissions = self._output.permissions
+        if permissions is None or permissions.allows(action, location):
+            return
+        denied = (
+            f"AccessDenied: role {permissions.role} is not authorized to perform: {action} on resource: "
+            f'"{location.replace("s3://", "arn:aws:s3:::", 1)}"'
+        )
+        allowed = ", ".join(permissions.allowed_prefixes(action)) or "none"
+        self._report(f"{denied}; use a location below one of {allowed}, or grant the role {action}")
+        raise RuntimeApiError(403, "AccessDenied", denied)
 
 
 def _headers(request: web.Request) -> dict[str, str]:
@@ -151,10 +153,3 @@ def _headers(request: web.Request) -> dict[str, str]:
         if name in request.headers:
             kept[name] = request.headers[name]
     return kept
-
-
-def _seconds(request: web.Request, name: str, least: int, most: int, default: int) -> int:
-    text = request.headers.get(name, str(default))
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or not least <= int(text) <= most:
-        raise validation_error(f"{name.removeprefix(_PREFIX)} must be {least} to {most}, got {text!r}")
-    return int(text)

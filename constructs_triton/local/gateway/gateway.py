@@ -17,13 +17,16 @@ import aiohttp
 from aiohttp import web
 
 from constructs_triton.facts.limits import INVOCATION_PAYLOAD_BYTES
-from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.local.gateway.api_limits import check_headers
+from constructs_triton.local.gateway.async_inference import AsyncInvocations
+from constructs_triton.local.gateway.bucket_api import add_bucket_routes
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.freed_memory import keep_freed_memory
 from constructs_triton.local.gateway.inference_components import COMPONENT_HEADER
 from constructs_triton.local.gateway.local_variant import LocalVariant
 from constructs_triton.local.gateway.multi_model import TARGET_MODEL_HEADER
 from constructs_triton.local.gateway.relay import body_of, headers_to_container, relay, relay_as_events
-from constructs_triton.local.gateway.request_checks import check_target_model, refuse_foreign_requests
+from constructs_triton.local.gateway.request_checks import refuse_foreign_requests
 from constructs_triton.local.gateway.running_endpoint import RunningEndpoint
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, model_error, validation_error
 
@@ -58,16 +61,16 @@ class _Gateway:
 
     def _make_queues(self, folder: BucketFolder) -> dict[str, AsyncInvocations]:
         return {
-            name: AsyncInvocations(each.spec.asynchronous, folder, partial(self._send, name))
+            name: AsyncInvocations(each.spec.asynchronous, folder, partial(self._send, name), each.report)
             for name, each in self._endpoints.items()
             if each.spec.asynchronous is not None
         }
 
     async def invoke(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, relay)
+        return await self._answer(request, relay, "InvokeEndpoint")
 
     async def invoke_with_response_stream(self, request: web.Request) -> web.StreamResponse:
-        return await self._answer(request, relay_as_events)
+        return await self._answer(request, relay_as_events, "InvokeEndpointWithResponseStream")
 
     async def invoke_async(self, request: web.Request) -> web.StreamResponse:
         try:
@@ -101,8 +104,9 @@ class _Gateway:
         )
         return web.Response(status=200 if all(are_ready) else 503)
 
-    async def _answer(self, request: web.Request, send: _Relay) -> web.StreamResponse:
+    async def _answer(self, request: web.Request, send: _Relay, operation: str) -> web.StreamResponse:
         try:
+            check_headers(operation, request.headers)
             invocation = await self._read(request)
             variant = invocation.endpoint.choose(
                 request.headers.get(_TARGET_VARIANT_HEADER), request.headers.get(COMPONENT_HEADER)
@@ -124,7 +128,7 @@ class _Gateway:
         shadows = endpoint.shadows_of_next()
         return _Invocation(
             endpoint=endpoint,
-            target_model=check_target_model(request.headers.get(TARGET_MODEL_HEADER)),
+            target_model=request.headers.get(TARGET_MODEL_HEADER),
             headers=headers_to_container(request),
             body=await body_of(request, is_copied=bool(shadows)),
             shadows=shadows,
@@ -188,7 +192,7 @@ def gateway_application(
 ) -> web.Application:
     """Return the web application that serves these endpoints.
 
-    ``bucket_folder`` takes the place of S3 for asynchronous endpoints.
+    ``bucket_folder`` takes the place of S3. The application serves its objects too.
     """
     keep_freed_memory()
     gateway = _Gateway(endpoints, bucket_folder)
@@ -201,4 +205,6 @@ def gateway_application(
     )
     application.router.add_post("/endpoints/{name}/async-invocations", gateway.invoke_async)
     application.router.add_get("/ping", gateway.ping)
+    if bucket_folder is not None:
+        add_bucket_routes(application, BucketFolder(bucket_folder))
     return application

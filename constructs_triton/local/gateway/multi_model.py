@@ -79,6 +79,11 @@ class MultiModelContainer:
         return self._server.directory / "prefix"
 
     @property
+    def folder(self) -> Path:
+        """The folder where archives can be added: below the folder in place of S3, if there is one."""
+        return self._server.container.archive_folder or self.prefix
+
+    @property
     def loaded_models(self) -> tuple[str, ...]:
         """The target models that are loaded, least recently used first."""
         return tuple(self._loaded)
@@ -158,11 +163,11 @@ class MultiModelContainer:
         # S3 compares keys character by character, while a path may be written in several ways.
         if str(key) != target_model or key.is_absolute() or ".." in key.parts:
             return None
-        path = self.prefix / key
+        places = [self.prefix / key, self.folder / key]
         try:
-            if not path.is_file():
+            if not any(path.is_file() for path in places):
                 self._fetch(target_model)
-            return path if path.is_file() else None
+            return next((path for path in places if path.is_file()), None)
         except OSError:  # no file can have this name, for instance one of over 255 bytes
             return None
 
@@ -170,8 +175,15 @@ class MultiModelContainer:
         """Return a sentence that lists the archives that can be called, for messages."""
         if self._server.container.fetch_archive is not None:
             return f"Its archives are those below {self._server.container.model_data_url}"
-        files = (path for path in self.prefix.rglob("*") if path.is_file())
-        names = sorted(str(path.relative_to(self.prefix)) for path in files)
+        places = {self.folder: "*.tar.gz", self.prefix: "*"}
+        names = sorted(
+            {
+                str(path.relative_to(place))
+                for place, pattern in places.items()
+                for path in place.rglob(pattern)
+                if path.is_file()
+            }
+        )
         more = ", ..." if len(names) > _LISTED_ARCHIVES else ""
         return f"Its archives: {', '.join(names[:_LISTED_ARCHIVES]) or 'none'}{more}"
 

@@ -1,4 +1,4 @@
-"""Rejects requests that SageMaker would reject, and requests that a foreign web page has caused.
+"""Rejects requests that a foreign web page has caused.
 
 A web page cannot read from loopback by itself, but a browser sends its requests there: with the page's own
 host name if that name resolves to 127.0.0.1 (DNS rebinding), and from any page with its ``Origin``.
@@ -11,17 +11,13 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 
-__all__ = ["check_target_model", "refuse_foreign_requests"]
+__all__ = ["refuse_foreign_requests"]
 
 _LOOPBACK = r"(127\.0\.0\.1|localhost|\[::1\])(:\d{1,5})?"
 _HOST = re.compile(_LOOPBACK, re.IGNORECASE)
 _ORIGIN = re.compile(f"https?://{_LOOPBACK}", re.IGNORECASE)
-# botocore's service model of sagemaker-runtime, shape TargetModelHeader. S3 allows 1,024 bytes in a key.
-_TARGET_MODEL = re.compile(r"[!-~][ -~]*")
-_TARGET_MODEL_PATTERN = r"\A\S[\p{Print}]*\z"
-_TARGET_MODEL_LENGTH = 1024
 
 
 @web.middleware
@@ -43,30 +39,4 @@ def _access_denied(header: str, value: str) -> RuntimeApiError:
         "AccessDeniedException",
         f"{header}: must be 127.0.0.1, localhost or [::1], got {value[:100]!r}; "
         "call the address that `local up` prints",
-    )
-
-
-def check_target_model(target_model: str | None) -> str | None:
-    """Return ``target_model``, which SageMaker would accept.
-
-    Raises:
-        RuntimeApiError: it is too long, or contains a character that is not printable ASCII.
-    """
-    if target_model is None:
-        return None
-    if len(target_model) > _TARGET_MODEL_LENGTH:
-        raise _constraint(
-            target_model, f"Member must have length less than or equal to {_TARGET_MODEL_LENGTH}"
-        )
-    if not _TARGET_MODEL.fullmatch(target_model):
-        raise _constraint(
-            target_model, f"Member must satisfy regular expression pattern: {_TARGET_MODEL_PATTERN}"
-        )
-    return target_model
-
-
-def _constraint(target_model: str, constraint: str) -> RuntimeApiError:
-    return validation_error(
-        f"1 validation error detected: Value {target_model[:100]!r} at 'targetModel' failed to satisfy "
-        f"constraint: {constraint}"
     )

@@ -35,6 +35,10 @@ class RunningEndpoint:
         """Return everything that has a server: production and shadow variants, or components."""
         return [*self.variants.values(), *(shadow for shadow, _ in self._shadows), *self.components.values()]
 
+    def report(self, line: str) -> None:
+        """Print a line about the endpoint for the user."""
+        self.all_servers()[0].server.report(f"{self.spec.name}: {line}")
+
     def choose(self, target_variant: str | None, component: str | None = None) -> LocalVariant:
         """Return the component for a request, or its variant: ``target_variant``, else chosen by weight."""
         if self.components:

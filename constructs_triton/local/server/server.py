@@ -116,6 +116,9 @@ class TritonServer:
         """Print a line for the user."""
         self.settings.report(line)
 
+    def _note(self, line: str) -> None:
+        self.report(f"{self.label}: {line}")
+
     def identity(self) -> Mapping[str, object]:
         """Return the id of the server's process."""
         return {"process_id": self.process_id}
@@ -224,7 +227,7 @@ class TritonServer:
         settings = self.settings
         installed = settings.installation.backend_names()
         stand_ins = settings.stand_ins and settings.stand_ins.for_archive(target_model)
-        processes = fit_models(repository, default_model, installed, stand_ins, settings.report)
+        processes = fit_models(repository, default_model, installed, stand_ins, self._note)
         if not self.container.is_multi_model:
             self._fit_to_machine(processes)
 
@@ -235,9 +238,7 @@ class TritonServer:
             wanted = int(given or DEFAULT_SHM_BYTES)
             fitting = fit_shared_memory(instances, wanted, is_chosen=bool(given))
             if fitting != wanted:
-                self.settings.report(
-                    f"{self.label}: /dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}"
-                )
+                self._note(f"/dev/shm is small on this machine: {_SHM_DEFAULT} is set to {fitting}")
                 self._fitted[_SHM_DEFAULT] = str(fitting)
         if instances > 1:  # otherwise numerical libraries start one thread per CPU in each process
             self._fitted["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // instances))
@@ -277,7 +278,7 @@ class TritonServer:
         repository = f"--model-repository={single}"
         seen = f"--model-repository={self.as_seen_by_server(single)}"
         for message in command.messages if self.generation == 0 else ():
-            self.settings.report(f"{self.label}: {message}")
+            self._note(message)
         installation, python = self.settings.installation, self.settings.python
         has_network = not (self.container.is_isolated and self.settings.has_network_isolation)
         ports = self.settings.front_end_ports
@@ -336,5 +337,5 @@ class TritonServer:
             if code is None:
                 await self._start_supervisor()
             how = "together with its supervisor" if code is None else f"with exit code {code}"
-            self.settings.report(f"{self.label}: the Triton server ended {how}; starting it again")
+            self._note(f"the Triton server ended {how}; starting it again")
             await start_again(self._start_process, self.settings.report)

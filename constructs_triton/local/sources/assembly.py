@@ -18,6 +18,7 @@ from constructs_triton.cloud_assembly.endpoints import (
     hosts_components,
     model_syncs,
 )
+from constructs_triton.cloud_assembly.s3_permissions import role_permissions
 from constructs_triton.cloud_assembly.scaling import scalable_targets
 from constructs_triton.cloud_assembly.synthesized_stack import SynthesizedStack
 from constructs_triton.custom_resource_handlers.model_sync import FILES_RESOURCE_TYPE, RESOURCE_TYPE
@@ -50,7 +51,7 @@ def read_endpoints(
     try:
         stacks = list(Assembly(Path(directory)).all_stacks())
         chosen = _keep_named(stacks, stack, directory)
-        specs = [spec for each in chosen for spec in _endpoints(each, endpoint)]
+        specs = [spec for each in chosen for spec in _endpoints(each, endpoint, stacks)]
     except TemplateError as error:
         raise LocalEndpointError(str(error)) from error
     if not specs:
@@ -89,16 +90,19 @@ def _refuse_duplicates(specs: Sequence[EndpointSpec]) -> None:
             )
 
 
-def _endpoints(stack: SynthesizedStack, name: str | None) -> Iterator[EndpointSpec]:
+def _endpoints(
+    stack: SynthesizedStack, name: str | None, app: Sequence[SynthesizedStack]
+) -> Iterator[EndpointSpec]:
     for endpoint in declared_endpoints(stack, name, is_complete=True):
-        yield _Specs(stack).endpoint(endpoint)
+        yield _Specs(stack, app).endpoint(endpoint)
 
 
 @dataclass(frozen=True, slots=True)
 class _Specs:
-    """What runs locally of the endpoints of one stack."""
+    """What runs locally of the endpoints of one stack of an app."""
 
     stack: SynthesizedStack
+    app: Sequence[SynthesizedStack]
 
     def endpoint(self, endpoint: DeclaredEndpoint) -> EndpointSpec:
         has_components = hosts_components(endpoint.config.get("ProductionVariants", []))
@@ -109,9 +113,14 @@ class _Specs:
             shadow_variants=tuple(map(self._variant, endpoint.shadow_variants)),
             region=self.stack.region,
             account=self.stack.account,
-            asynchronous=_asynchronous(endpoint.config.get("AsyncInferenceConfig")),
+            asynchronous=self._asynchronous(endpoint),
             components=self._components(endpoint) if has_components else (),
         )
+
+    def _asynchronous(self, endpoint: DeclaredEndpoint) -> AsyncInferenceSpec | None:
+        spec = _asynchronous(endpoint.config.get("AsyncInferenceConfig"))
+        roles = [each.execution_role for each in endpoint.containers if each.execution_role]
+        return spec and replace(spec, permissions=role_permissions(self.app, roles[0]) if roles else None)
 
     def _variant(self, variant: DeclaredVariant) -> VariantSpec:
         if variant.model_name is None:

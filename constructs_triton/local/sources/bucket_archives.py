@@ -13,8 +13,8 @@ __all__ = ["with_archives_of"]
 def with_archives_of(endpoint: EndpointSpec, bucket_folder: Path) -> EndpointSpec:
     """Return the endpoint with the archives that are below the prefix of each multi-model container.
 
-    ``s3://bucket/prefix/`` is ``bucket_folder/bucket/prefix``. An archive of the deployment replaces one of
-    the same name.
+    ``s3://bucket/prefix/`` is ``bucket_folder/bucket/prefix``, where archives may be added and removed later.
+    An archive of the deployment replaces one of the same name.
     """
     variants = tuple(_variant(each, bucket_folder) for each in endpoint.variants)
     shadows = tuple(_variant(each, bucket_folder) for each in endpoint.shadow_variants)
@@ -30,4 +30,4 @@ def _variant(variant: VariantSpec, bucket_folder: Path) -> VariantSpec:
 def _container(container: ContainerSpec, bucket_folder: Path) -> ContainerSpec:
     prefix = bucket_folder / container.model_data_url.partition("://")[2]
     found = {str(path.relative_to(prefix)): path for path in sorted(prefix.rglob("*.tar.gz"))}
-    return replace(container, archives={**found, **container.archives})
+    return replace(container, archives={**found, **container.archives}, archive_folder=prefix)

@@ -12,6 +12,7 @@ from constructs_triton.local.sources.assembly import read_endpoints
 from constructs_triton.local.sources.specs import ContainerSpec, EndpointSpec, VariantSpec
 from constructs_triton.model_repository import ModelRepository, pack
 from constructs_triton.model_repository.archive_inspection import inspect_archive
+from constructs_triton.model_repository.composition import CompositionOptions
 
 __all__ = ["read_source"]
 
@@ -31,18 +32,21 @@ def read_source(
     endpoint: str | None = None,
     model: str | None = None,
     is_multi_model: bool = False,
+    calls: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[EndpointSpec, ...]:
     """Read the endpoints of a folder that ``cdk synth`` wrote, a model repository, or an archive.
 
     A repository or an archive becomes one endpoint with the name ``endpoint`` (default: the name of the file
     or folder). ``model`` is its default model. With ``is_multi_model`` each top-level model of a repository
-    becomes an archive, and a folder of archives takes the place of the S3 prefix. Archives are packed into
-    ``scratch``.
+    becomes an archive, and a folder of archives takes the place of the S3 prefix. ``calls`` are the models
+    that models of a repository call, by the caller. Archives are packed into ``scratch``.
 
     Raises:
         LocalEndpointError: ``path`` is none of these, or an option does not apply to it.
         RepositoryError: the models have errors.
     """
+    if calls and (path.is_file() or (path / "manifest.json").is_file()):
+        raise LocalEndpointError(f"{path}: --called-models applies only to a model repository; remove it")
     if path.is_file():
         if stack is not None:
             raise _stray_option("--stack", path)
@@ -61,7 +65,7 @@ def read_source(
         return read_endpoints(path, stack=stack, endpoint=endpoint)
     if stack is not None:
         raise _stray_option("--stack", path)
-    return (_endpoint_of_folder(path, scratch, endpoint, model, is_multi_model),)
+    return (_endpoint_of_folder(path, scratch, endpoint, model, is_multi_model, calls=calls or {}),)
 
 
 def _stray_option(option: str, path: Path) -> LocalEndpointError:
@@ -92,13 +96,19 @@ def _endpoint_of_archive(
 
 
 def _endpoint_of_folder(
-    path: Path, scratch: Path, name: str | None, model: str | None, is_multi_model: bool
+    path: Path,
+    scratch: Path,
+    name: str | None,
+    model: str | None,
+    is_multi_model: bool,
+    *,
+    calls: Mapping[str, Sequence[str]],
 ) -> EndpointSpec:
     name = name or _endpoint_name(path.resolve().name)
     if is_multi_model:
-        archives = _pack_each(path, scratch) if _has_models(path) else _archives_below(path)
-        return _multi_model(name, path, archives or _pack_each(path, scratch), model)
-    repository = _checked(path)
+        archives = {} if _has_models(path) else _archives_below(path)
+        return _multi_model(name, path, archives or _pack_each(_checked(path, calls), scratch), model)
+    repository = _checked(path, calls)
     model = model or _only_model(repository)
     archive = pack(repository, repository.closure(model), scratch, archive_name=f"model{_SUFFIX}")
     return _single_model(name, archive.path, model, repository.called_models(model))
@@ -114,7 +124,7 @@ def _archives_below(path: Path) -> dict[str, Path]:
     return {str(each.relative_to(path)): each for each in sorted(path.rglob(f"*{_SUFFIX}"))}
 
 
-def _checked(path: Path) -> ModelRepository:
+def _checked(path: Path, calls: Mapping[str, Sequence[str]]) -> ModelRepository:
     """Return the repository; raise ``RepositoryError`` for errors that packing does not fix."""
     repository = ModelRepository.from_directory(path)
     if not repository.models and any(path.rglob(f"*{_SUFFIX}")):
@@ -128,6 +138,7 @@ def _checked(path: Path) -> ModelRepository:
             f"{path}: contains neither a cloud assembly nor a model; run `npx cdk synth`, or pass a folder "
             "with one subfolder per model"
         )
+    repository.compose(CompositionOptions.of(calls))
     errors = repository.errors_after_packing(repository.check())
     if errors:
         raise RepositoryError(str(path), errors)
@@ -148,8 +159,7 @@ def _only_model(repository: ModelRepository) -> str:
     return names[0]
 
 
-def _pack_each(path: Path, scratch: Path) -> dict[str, Path]:
-    repository = _checked(path)
+def _pack_each(repository: ModelRepository, scratch: Path) -> dict[str, Path]:
     names = [f"{name}{_SUFFIX}" for name in repository.top_level_models()]
     return {
         name: pack(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from constructs_triton.cloud_assembly.placeholders import PLACEHOLDER_ACCOUNT, PLACEHOLDER_REGION
+from constructs_triton.cloud_assembly.s3_permissions import RolePermissions
 from constructs_triton.local.sources.uncompressed import FileContent
 
 __all__ = [
@@ -40,6 +41,8 @@ class ContainerSpec:
     #: ``Disabled``: a multi-model container unloads a model after each call.
     model_cache_setting: str = "Enabled"
     fetch_archive: Callable[[str], Path | None] | None = None
+    #: The folder in place of the prefix, below the folder in place of S3. It is read at each call.
+    archive_folder: Path | None = None
     #: Whether the model has network isolation: no network, inbound or outbound.
     is_isolated: bool = False
 
@@ -74,11 +77,22 @@ class ComponentSpec(VariantSpec):
 
 @dataclass(frozen=True, slots=True)
 class AsyncInferenceSpec:
-    """The S3 prefixes of an asynchronous endpoint, and how many requests run at the same time."""
+    """The S3 prefixes of an asynchronous endpoint, and how many requests run at the same time.
+
+    ``permissions`` are those of its execution role. ``None``: they are not known, so that all are granted.
+    """
 
     output_path: str
     failure_path: str | None = None
     max_concurrent_invocations: int = 4
+    permissions: RolePermissions | None = None
+
+    @property
+    def input_prefix(self) -> str:
+        """A prefix of the output's bucket whose objects the endpoint can read."""
+        bucket = f"s3://{self.output_path.removeprefix('s3://').partition('/')[0]}/"
+        readable = [] if self.permissions is None else self.permissions.allowed_prefixes("s3:GetObject")
+        return next((each for each in readable if each.startswith(bucket)), f"{bucket}async/input/")
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,10 @@ def called_model_unknown(model: ModelUnderCheck) -> Iterator[Problem]:
     calls = model.context.calls.get(model.name)
     if calls is None or calls.declared is not None:
         return
-    hint = f'declare the models with calls={{"{model.name}": [...]}} on the repository, or write their names'
+    hint = (
+        f'declare the models with calls={{"{model.name}": [...]}} on the repository, or with '
+        f"--called-models {model.name}=MODEL for a command, or write their names"
+    )
     for site in calls.unknown:
         message = "calls a model whose name is not a string, so that it is not packed with this model"
         yield Problem(message, path=site.path, line=site.line, hint=hint)

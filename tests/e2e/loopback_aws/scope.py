@@ -20,6 +20,8 @@ class Scope:
     physical_ids: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     exports: Mapping[str, str] = field(default_factory=dict)
+    outputs: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """The outputs of other stacks, by the names of the stack and the output."""
     zones_of: Callable[[str], list[str]] | None = None
     """The Availability Zones of a Region, looked up only if a template uses them."""
 
@@ -46,6 +48,13 @@ class Scope:
         if name not in self.exports:
             raise TemplateError(f"No export named {name} found")
         return self.exports[name]
+
+    def stack_output(self, stack: str, name: str, region: str | None) -> str:
+        """Return an output of another stack; the account has one Region."""
+        assert region in (None, self.pseudo["AWS::Region"])
+        if (stack, name) not in self.outputs:
+            raise TemplateError(f"No output named {name} found in stack {stack}")
+        return self.outputs[stack, name]
 
     def availability_zones(self, region: str) -> list[str]:
         """Return the Availability Zones of a Region."""

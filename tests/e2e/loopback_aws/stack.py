@@ -111,6 +111,9 @@ class Stacks:
             physical_ids={name: each.physical.id for name, each in resources.items()},
             attributes={name: each.physical.attributes for name, each in resources.items()},
             exports=self._exports(),
+            outputs={
+                (each.name, output.key): output.value for each in self._existing() for output in each.outputs
+            },
             zones_of=self._availability_zones,
         )
         return Evaluator(template, scope)
@@ -162,8 +165,10 @@ class Stacks:
     def _exports(self) -> dict[str, str]:
         return {
             output.export_name: output.value
-            for stack in self.all
-            if stack.status != "DELETE_COMPLETE"
+            for stack in self._existing()
             for output in stack.outputs
             if output.export_name is not None
         }
+
+    def _existing(self) -> list[Stack]:
+        return [stack for stack in self.all if stack.status != "DELETE_COMPLETE"]

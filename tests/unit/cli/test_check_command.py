@@ -129,6 +129,16 @@ def test_folder_of_models_may_be_one_archive(repository: Path, capsys: pytest.Ca
     assert "error[sagemaker-archive-order]" in capsys.readouterr().out
 
 
+def test_called_models_are_those_of_all_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The option may be repeated, and its values are separated by commas."""
+    (tmp_path / "m" / "1").mkdir(parents=True)
+    (tmp_path / "m" / "config.pbtxt").write_text('backend: "python"')
+    options = ["--called-models", "m=one, two", "--called-models", "m=three"]
+    assert main(["check", str(tmp_path), *options]) == 1
+    printed = capsys.readouterr().out
+    assert all(f'calls to call "{name}"' in printed for name in ("one", "two", "three"))
+
+
 @pytest.mark.parametrize(
     ("options", "field", "value"),
     [

@@ -138,7 +138,7 @@ def test_options_of_an_app_cannot_be_combined_with_deployed_endpoints(
 
 
 class _Prefix:
-    prefix = Path("/tmp/prefix")
+    folder = Path("/tmp/prefix")
 
 
 def _endpoints() -> list[RunningEndpoint]:
@@ -228,7 +228,7 @@ def test_asynchronous_endpoint_has_its_own_call(
     text = capsys.readouterr().out
     assert f"queue  {URL}/endpoints/queue/async-invocations\n" in text
     assert 'runtime.invoke_endpoint_async(EndpointName="queue"' in text
-    assert 'InputLocation="s3://results/in/1")' in text
+    assert 'InputLocation="s3://results/async/input/1")' in text
 
 
 def test_components_are_listed_and_called_by_name(

@@ -53,6 +53,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--model", "both"], {"both": ("both", "net")}),
         (["--one"], {"models": ("both", "net", "other")}),
         (["--one", "--model", "other"], {"other": ("other",)}),
+        (["--called-models", "net=other"], {"both": ("both", "net", "other")}),
     ],
 )
 def test_archives_and_their_models(

@@ -110,18 +110,26 @@ def test_region_on_loopback(
     assert client is transport.client("sagemaker-runtime")
 
 
-def test_endpoint_url_is_not_that_of_s3() -> None:
-    """S3 is called at its own address, with the given Region, whatever the runtime API's address is."""
+@pytest.mark.parametrize(
+    ("endpoint_url", "s3_address", "expected"),
+    [
+        ("https://vpce-1.example.com", None, "https://s3.eu-north-1.amazonaws.com"),
+        ("http://127.0.0.1:8080", None, "http://127.0.0.1:8080"),
+        ("http://127.0.0.1:8080", "http://127.0.0.1:9000", "http://127.0.0.1:9000"),
+    ],
+)
+def test_s3_has_its_own_address_beyond_loopback(
+    monkeypatch: pytest.MonkeyPatch, endpoint_url: str, s3_address: str | None, expected: str
+) -> None:
+    """A local run serves S3 too, unless the environment has the address of another S3."""
+    if s3_address is not None:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3_address)
     session = boto3.Session("akid", "secret", region_name="eu-central-1")
     transport = SageMakerTransport(
-        "demo", session=session, endpoint_url="http://127.0.0.1:8080", region_name="eu-north-1"
+        "demo", session=session, endpoint_url=endpoint_url, region_name="eu-north-1"
     )
     s3 = transport.client("s3")
-    assert (s3.meta.endpoint_url, s3.meta.region_name) == (
-        "https://s3.eu-north-1.amazonaws.com",
-        "eu-north-1",
-    )
-    assert s3.meta.config.signature_version != botocore.UNSIGNED
+    assert (s3.meta.endpoint_url, s3.meta.region_name) == (expected, "eu-north-1")
 
 
 def test_config_replaces_the_default() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,31 @@ def test_nested_stacks_get_the_values_of_their_parent(tmp_path: Path) -> None:
     assert deepest.name == "Shop/Nested/Nested"
     assert {"Shop", "Shop/Nested", "Shop/Nested/Nested"} <= deepest.names
     assert deepest.properties("Topic") == {"TopicName": "given"}
+
+
+def test_values_of_other_stacks_are_those_of_their_templates(tmp_path: Path) -> None:
+    """An export or an output, in the Region of its stack; a cycle or another app's value has no value."""
+    buckets = {name: {"Type": "AWS::S3::Bucket", "Properties": {"BucketName": name}} for name in ("a", "b")}
+    export = {"Name": {"Fn::Sub": "${AWS::StackName}:Bucket"}}
+    again = {"Fn::GetStackOutput": {"StackName": "Shop", "OutputName": "Again"}}
+    files = {
+        name: {
+            "Resources": {name: bucket},
+            "Outputs": {"Bucket": {"Value": {"Ref": name}, "Export": export}, "Again": {"Value": again}},
+        }
+        for name, bucket in buckets.items()
+    }
+    shop = {"properties": {"stackName": "Shop"}}
+    artifacts = {
+        "A": stack("a", environment="aws://111122223333/eu-west-1", **deepcopy(shop)),
+        "B": stack("b", **deepcopy(shop)),
+    }
+    assembly = write(tmp_path, artifacts, **files)
+    assert assembly.exported("Shop:Bucket", "eu-west-1") == "a"
+    assert assembly.output("Shop", "Bucket", "us-east-1") == "b"
+    assert assembly.output("Shop", "Again", "us-east-1") == again
+    assert assembly.exported("Other:Bucket", "us-east-1") is None
+    assert assembly.output("Shop", "Bucket", "us-west-2") is None
 
 
 def test_assets_are_found_by_their_keys(tmp_path: Path) -> None:

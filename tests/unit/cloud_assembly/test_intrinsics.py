@@ -47,6 +47,9 @@ class _Values:
     def import_value(self, name: str) -> Any:
         return f"value of {name}"
 
+    def stack_output(self, stack: str, name: str, region: str | None) -> Any:
+        return f"{name} of {stack} in {region}"
+
     def availability_zones(self, region: str) -> Sequence[str]:
         return [f"{region}a", f"{region}b"]
 
@@ -77,6 +80,7 @@ def evaluator() -> Evaluator:
         ({"Fn::If": ["Both", "x", {"Ref": "AWS::NoValue"}]}, None),
         ({"Fn::If": ["Either", 1, 2]}, 1),
         ({"Fn::ImportValue": "Shared"}, "value of Shared"),
+        ({"Fn::GetStackOutput": {"StackName": {"Ref": "Stage"}, "OutputName": "Key"}}, "Key of live in None"),
         ({"Fn::GetAZs": ""}, ["us-east-1a", "us-east-1b"]),
         ({"a": {"Ref": "AWS::NoValue"}, "b": [{"Ref": "AWS::NoValue"}, 1]}, {"b": [1]}),
         ({"deep": [{"Ref": "Stage"}, 3, True, None]}, {"deep": ["live", 3, True, None]}),
@@ -97,6 +101,7 @@ def test_values_are_evaluated(evaluator: Evaluator, value: Any, expected: Any) -
         ({"Fn::FindInMap": ["Accounts", "mars", "account"]}, "Accounts has no entry for 'mars', 'account'"),
         ({"Fn::If": ["Nothing", 1, 2]}, "condition Nothing: is not declared; add it to Conditions"),
         ({"Fn::Sub": "${Nothing}"}, "nothing is called Nothing"),
+        ({"Fn::GetStackOutput": {}}, r"Fn::GetStackOutput: its argument has the wrong form \('StackName'\)"),
         ({"Fn::Join": ["-"]}, r"Fn::Join: its argument has the wrong form .* got \['-'\]; write"),
     ],
 )  # fmt: skip

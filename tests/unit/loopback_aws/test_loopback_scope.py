@@ -21,6 +21,7 @@ def evaluator() -> Evaluator:
         physical_ids={"Bucket": "my-bucket"},
         attributes={"Bucket": {"Arn": "arn:aws:s3:::my-bucket"}},
         exports={"Shared": "value"},
+        outputs={("Platform", "Key"): "arn"},
     )
     return Evaluator(Template({}), scope)
 
@@ -31,6 +32,7 @@ def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
     text = {"Fn::Sub": "|".join(f"${{{name}}}" for name in names)}
     assert evaluator.evaluate(text) == "us-east-1|live|my-bucket|arn:aws:s3:::my-bucket"
     assert evaluator.evaluate({"Fn::ImportValue": "Shared"}) == "value"
+    assert evaluator.evaluate({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Key"}}) == "arn"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +42,7 @@ def test_values_are_those_of_the_account(evaluator: Evaluator) -> None:
         ({"Fn::GetAtt": ["Bucket", "Nothing"]}, r"Bucket has no attribute Nothing, only \['Arn'\]"),
         ({"Fn::GetAtt": ["Nothing", "Arn"]}, "no resource is called Nothing"),
         ({"Fn::ImportValue": "Nothing"}, "No export named Nothing found"),
+        ({"Fn::GetStackOutput": {"StackName": "Platform", "OutputName": "Vpc"}}, "No output named Vpc found"),
         ({"Fn::GetAZs": ""}, "zones of us-east-1 are not known"),
     ],
 )

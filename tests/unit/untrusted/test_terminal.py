@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 
 import pytest
 
@@ -82,3 +83,29 @@ def test_terminal_that_is_not_utf8(monkeypatch: pytest.MonkeyPatch) -> None:
     print_json({"name": "naïve"}, indent=None)
     stream.seek(0)
     assert stream.read() == 'na\\xefve\n{"name": "na\\u00efve"}\n'
+
+
+def test_lines_of_two_threads_are_not_mixed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that is interrupted in the middle of a line gets one line after the other."""
+
+    class Interrupted(io.StringIO):
+        def write(self, text: str) -> int:
+            super().write(text[:3])
+            other_begins.set()
+            if threading.current_thread() is not other:
+                other.join(0.2)
+            return super().write(text[3:])
+
+    other_begins = threading.Event()
+    stream = Interrupted()
+    monkeypatch.setattr("sys.stderr", stream)
+
+    def print_later() -> None:
+        other_begins.wait()
+        print_note("of another thread")
+
+    other = threading.Thread(target=print_later)
+    other.start()
+    print_note("first line")
+    other.join()
+    assert stream.getvalue() == "first line\nof another thread\n"

@@ -10,11 +10,20 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from constructs_triton.local.gateway.async_inference import AsyncInvocations, BucketFolder
+from constructs_triton.cloud_assembly.s3_permissions import RolePermissions
+from constructs_triton.local.gateway.async_inference import AsyncInvocations
+from constructs_triton.local.gateway.bucket_folder import BucketFolder
 from constructs_triton.local.gateway.runtime_errors import RuntimeApiError
 from constructs_triton.local.sources.specs import AsyncInferenceSpec
 
 PREFIX = "X-Amzn-SageMaker-"
+ROLE = RolePermissions(
+    "Role",
+    [
+        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::in/*"},
+        {"Effect": "Allow", "Action": "s3:Put*", "Resource": "*"},
+    ],
+)
 
 
 class Container:
@@ -24,6 +33,7 @@ class Container:
         self.may_answer = asyncio.Event()
         self.seen: list[tuple[Mapping[str, str], bytes, float]] = []
         self.running = self.most_running = 0
+        self.reports: list[str] = []
 
     async def send(self, headers: Mapping[str, str], body: bytes, timeout: float) -> bytes:
         self.seen.append((headers, body, timeout))
@@ -41,8 +51,8 @@ async def _post(
 
     The container keeps its answers back until ``running`` calls have reached it.
     """
-    output = AsyncInferenceSpec("s3://out/good", "s3://out/bad/", max_concurrent_invocations=2)
-    queue = AsyncInvocations(output, BucketFolder(folder), container.send)
+    output = AsyncInferenceSpec("s3://out/good", "s3://out/bad/", 2, ROLE)
+    queue = AsyncInvocations(output, BucketFolder(folder), container.send, container.reports.append)
 
     async def handle(request: web.Request) -> web.Response:
         try:
@@ -60,7 +70,7 @@ async def _post(
             while container.running < running:
                 await asyncio.sleep(0.01)
             container.may_answer.set()
-            while len(list(folder.glob("out/**/*.out"))) < expected:
+            while sum(path.is_file() for path in folder.glob("out/*/**/[!.]*")) < expected:
                 await asyncio.sleep(0.01)
     return found
 
@@ -92,21 +102,59 @@ def test_a_body_replaces_an_object(tmp_path: Path) -> None:
     assert answer[:2] == (202, '{"InferenceId": "i"}')
 
 
+def test_a_caller_names_the_file_of_the_response(tmp_path: Path) -> None:
+    """``S3OutputPathExtension`` extends the endpoint's path; ``Filename`` replaces the generated name."""
+    request = {f"{PREFIX}S3OutputPathExtension": "/2026/may/", f"{PREFIX}Filename": "answer.json"}
+    ((_, _, headers),) = asyncio.run(_post(tmp_path, Container(), request, body=b"x"))
+    assert headers[f"{PREFIX}OutputLocation"] == "s3://out/good/2026/may/answer.json"
+    assert (tmp_path / "out/good/2026/may/answer.json").read_text() == "answer to x"
+
+
+@pytest.mark.parametrize(
+    ("location", "error", "reports"),
+    [
+        ("s3://elsewhere/1", 'AccessDenied: role Role is not authorized to perform: s3:GetObject on '
+         'resource: "arn:aws:s3:::elsewhere/1"', 1),
+        ("s3://in/absent", "NoSuchKey: The specified key does not exist: s3://in/absent", 0),
+    ],
+)  # fmt: skip
+def test_what_s3_refuses_is_in_the_failure_location(
+    tmp_path: Path, location: str, error: str, reports: int
+) -> None:
+    """The role decides, not the folder; the user of the local run gets the locations that work."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "1").write_text("1")
+    container = Container()
+    ((status, _, headers),) = asyncio.run(_post(tmp_path, container, {f"{PREFIX}InputLocation": location}))
+    failure = tmp_path / headers[f"{PREFIX}FailureLocation"].removeprefix("s3://")
+    assert (status, container.seen, failure.read_text()) == (202, [], error)
+    assert (
+        container.reports
+        == [f"{error}; use a location below one of s3://in/, or grant the role s3:GetObject"][:reports]
+    )
+
+
 @pytest.mark.parametrize(
     ("headers", "words"),
     [
-        ({}, "needs InputLocation or a body"),
+        ({}, "needs either InputLocation or a body"),
+        (
+            {"body": "x" * 128_001},
+            "at 'body' failed to satisfy constraint: Member must have length less than",
+        ),
+        ({"body": "x", f"{PREFIX}InputLocation": "s3://in/k"}, "needs either InputLocation or a body"),
         ({f"{PREFIX}InputLocation": "s3://bucket"}, "must be s3://bucket/key"),
         ({f"{PREFIX}InputLocation": "s3://b/../../secret"}, "must be s3://bucket/key"),
         (
             {f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}InvocationTimeoutSeconds": "3601"},
-            "InvocationTimeoutSeconds must be 1 to 3600",
+            "at 'invocationTimeoutSeconds' failed to satisfy constraint: Member must have value less",
         ),
         (
             {f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}RequestTTLSeconds": "59"},
-            "RequestTTLSeconds must be 60 to 21600",
+            "at 'requestTTLSeconds' failed to satisfy constraint: Member must have value greater",
         ),
-        ({f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}Filename": "f"}, "Filename is not supported"),
+        ({f"{PREFIX}InputLocation": "s3://b/k", f"{PREFIX}Filename": "a.b.c"}, "at 'filename' failed"),
+        ({"body": "x", f"{PREFIX}S3OutputPathExtension": "../../secret"}, "must be s3://bucket/key"),
     ],
 )
 def test_wrong_requests_are_refused_before_they_wait(
@@ -114,6 +162,7 @@ def test_wrong_requests_are_refused_before_they_wait(
 ) -> None:
     """The response is 400 with the reason, and nothing is sent or written."""
     container = Container()
-    ((status, text, _),) = asyncio.run(_post(tmp_path, container, headers))
+    body = headers.pop("body", "").encode()
+    ((status, text, _),) = asyncio.run(_post(tmp_path, container, headers, body=body))
     assert (status, container.seen) == (400, [])
     assert words in text

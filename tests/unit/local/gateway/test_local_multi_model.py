@@ -248,6 +248,23 @@ async def test_the_list_of_archives_is_cut(tmp_path: Path) -> None:
 
 
 @in_loop
+async def test_the_folder_of_the_prefix_is_read_at_each_call(tmp_path: Path) -> None:
+    """An archive may be added or removed; a loaded model answers without its archive, as on SageMaker."""
+    loader, folder = FakeLoader(200), tmp_path / "s3" / "models"
+    spec = ContainerSpec("m", "", "s3://bucket/models/", archive_folder=folder)
+    async with running_container(fake_server(tmp_path, container=spec), loader, "a") as container:
+        assert str(await refusal(container, "new.tar.gz")).endswith("Its archives: a.tar.gz")
+        folder.mkdir(parents=True)
+        (folder / "index.json").write_text("{}")
+        (tmp_path / "prefix" / "a.tar.gz").rename(folder / "new.tar.gz")
+        await call(container, "new")
+        (folder / "new.tar.gz").rename(folder / "other.tar.gz")
+        await call(container, "new")
+        assert loader.calls == ["POST new.tar.gz"]
+        assert str(await refusal(container, "a.tar.gz")).endswith("Its archives: other.tar.gz")
+
+
+@in_loop
 async def test_archives_of_a_deployed_endpoint_are_fetched_once(tmp_path: Path) -> None:
     """The first call downloads the archive; what is not in S3 is reported with the S3 prefix."""
     asked: list[str] = []

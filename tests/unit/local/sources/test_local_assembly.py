@@ -185,10 +185,9 @@ def test_endpoint_of_a_false_condition_does_not_run(tmp_path: Path) -> None:
     template["Conditions"] = {"Never": {"Fn::Equals": ["a", "b"]}}
     with pytest.raises(LocalEndpointError, match=r"no stack contains an AWS::SageMaker::Endpoint"):
         read_endpoints(_write(tmp_path, template))
-    template = _template(Image={"Fn::ImportValue": "Image"})
-    with pytest.raises(
-        LocalEndpointError, match=r"^Demo/Model: Fn::ImportValue cannot be evaluated .*'Image'"
-    ):
+    template = _template(Image={"Ref": "Image"})
+    template["Parameters"] = {"Image": {"Type": "String"}}
+    with pytest.raises(LocalEndpointError, match=r"^Demo/Model: .*parameter without a default .*'Image'"):
         read_endpoints(_write(tmp_path, template))
 
 

@@ -11,6 +11,7 @@ import pytest
 from constructs_triton.errors import LocalEndpointError, RepositoryError
 from constructs_triton.local.sources.sources import read_source
 from constructs_triton.local.sources.specs import ContainerSpec
+from constructs_triton.model_repository.archive_inspection import inspect_archive
 
 IDENTITY = """
 backend: "identity"
@@ -58,6 +59,19 @@ def test_a_repository_is_packed_with_the_models_that_its_top_level_model_needs(t
     assert container.archive is not None
     with tarfile.open(container.archive) as tar:
         assert {name.split("/")[0] for name in tar.getnames()} == {"whole", "net"}
+
+
+def test_models_that_a_model_calls_are_packed_and_loaded(tmp_path: Path) -> None:
+    """A repository with one caller has one top-level model, as with ``calls`` in an app."""
+    repository = _repository(tmp_path / "shop", caller=IDENTITY, one=IDENTITY, two=IDENTITY)
+    (spec,) = read_source(repository, tmp_path, calls={"caller": ["one", "two"]})
+    container = spec.variants[0].container
+    assert container.archive is not None
+    assert inspect_archive(container.archive).models == ("caller", "one", "two")
+    assert container.environment == {
+        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "caller",
+        "SAGEMAKER_TRITON_ADDITIONAL_ARGS": "--load-model=one --load-model=two",
+    }
 
 
 def test_several_top_level_models_need_a_choice(tmp_path: Path) -> None:
@@ -111,6 +125,8 @@ def test_models_with_errors_are_rejected_with_their_findings(tmp_path: Path) -> 
         ("net.onnx", {}, "is a model file; run `constructs-triton model new .*/net.onnx`"),
         ("model", {}, "is itself a model; pass its parent folder"),
         ("assembly", {"model": "m"}, "--model and --multi-model do not apply to a cloud assembly"),
+        ("assembly", {"calls": {"a": ["b"]}}, "--called-models applies only to a model repository; remove"),
+        ("m.tar.gz", {"calls": {"a": ["b"]}}, "--called-models applies only to a model repository"),
         ("empty", {"stack": "S"}, "--stack applies only to a cloud assembly"),
         ("m.tar.gz", {"stack": "S"}, "--stack applies only to a cloud assembly"),
         ("m.tar.gz", {"model": "m", "is_multi_model": True}, "has no default model, got --model m"),

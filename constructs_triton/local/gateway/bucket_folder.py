@@ -1,0 +1,143 @@
+"""A folder in place of S3: ``s3://bucket/key`` is ``<folder>/bucket/key``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from constructs_triton.local.gateway.runtime_errors import RuntimeApiError, validation_error
+
+__all__ = ["BucketFolder", "etag_of", "no_such_key"]
+
+#: No bucket has a name that begins with a dot.
+_METADATA, _PARTIAL = ".metadata", ".partial"
+
+
+class BucketFolder:
+    """A folder in place of S3, with a subfolder for each bucket."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def path_of(self, location: str) -> Path:
+        """Return the file for ``s3://bucket/key``.
+
+        Raises:
+            RuntimeApiError: the location has another form, or is outside the bucket's folder.
+        """
+        scheme, _, rest = location.partition("://")
+        bucket, _, key = rest.partition("/")
+        path = (self._root / bucket / key).resolve()
+        if scheme != "s3" or bucket.strip(".") != bucket or not bucket or not key:
+            raise _wrong(location)
+        if not path.is_relative_to(self._root / bucket):
+            raise _wrong(location)
+        return path
+
+    def read(self, location: str) -> bytes:
+        """Return the content of an object.
+
+        Raises:
+            RuntimeApiError: there is no such object.
+        """
+        try:
+            return self.path_of(location).read_bytes()
+        except OSError:
+            raise no_such_key(location) from None
+
+    def write(self, location: str, content: bytes) -> None:
+        """Write an object. Readers never see a part of it."""
+        partial = self.partial_file()
+        partial.write_bytes(content)
+        self.place(location, partial, {})
+
+    def partial_file(self) -> Path:
+        """Return the path of a new file that becomes an object when it is complete."""
+        folder = self._root / _PARTIAL
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / uuid4().hex
+
+    def place(self, location: str, complete: Path, metadata: Mapping[str, str]) -> None:
+        """Move a complete file to its location, with the metadata that ``metadata_of`` returns."""
+        path = self.path_of(location)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        etag = etag_of(complete)
+        complete.replace(path)
+        if metadata:
+            note = self._note(path)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.write_text(json.dumps([etag, dict(metadata)]), encoding="utf-8")
+
+    def metadata_of(self, location: str) -> dict[str, str]:
+        """Return the metadata of an object; a file that was placed by hand has none."""
+        path = self.path_of(location)
+        try:
+            etag, metadata = json.loads(self._note(path).read_text(encoding="utf-8"))
+            return dict(metadata) if etag == etag_of(path) else {}
+        except (OSError, ValueError):
+            return {}
+
+    def delete(self, location: str) -> None:
+        """Delete an object; S3 does not report that there was none."""
+        path = self.path_of(location)
+        self._note(path).unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
+
+    def objects(self, bucket: str, prefix: str) -> Iterator[tuple[str, Path]]:
+        """Yield the key and the file of each object below a prefix, in the order of S3."""
+        folder = self._root / bucket
+        found = (path for path in folder.rglob("*") if path.is_file())
+        keys = {path.relative_to(folder).as_posix(): path for path in found}
+        yield from sorted((key, path) for key, path in keys.items() if key.startswith(prefix))
+
+    def new_upload(self) -> Path:
+        """Return a new folder for the parts of an upload."""
+        folder = self.partial_file()
+        folder.mkdir()
+        return folder
+
+    def upload(self, name: str) -> Path:
+        """Return the folder of an upload.
+
+        Raises:
+            RuntimeApiError: there is no such upload.
+        """
+        folder = self._root / _PARTIAL / name
+        if not name.isalnum() or not folder.is_dir():
+            raise RuntimeApiError(404, "NoSuchUpload", f"The specified upload does not exist: {name[:64]!r}")
+        return folder
+
+    def join(self, upload: Path) -> Path:
+        """Return a file with the parts of an upload, in the order of their numbers; delete the parts."""
+        whole = self.partial_file()
+        with whole.open("wb") as file:
+            for part in sorted((each for each in upload.iterdir() if each.name.isdecimal()), key=_number):
+                with part.open("rb") as source:
+                    shutil.copyfileobj(source, file)
+        shutil.rmtree(upload)
+        return whole
+
+    def _note(self, path: Path) -> Path:
+        return self._root / _METADATA / f"{path.relative_to(self._root)}.json"
+
+
+def etag_of(path: Path) -> str:
+    """Return what changes with the content of a file, as aiohttp writes it."""
+    status = path.stat()
+    return f'"{status.st_mtime_ns:x}-{status.st_size:x}"'
+
+
+def no_such_key(location: str) -> RuntimeApiError:
+    """Return S3's error for an object that does not exist."""
+    return RuntimeApiError(404, "NoSuchKey", f"NoSuchKey: The specified key does not exist: {location}")
+
+
+def _wrong(location: str) -> RuntimeApiError:
+    return validation_error(f"a location must be s3://bucket/key, got {location!r}")
+
+
+def _number(path: Path) -> int:
+    return int(path.name)
