@@ -15,6 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE
 from constructs_triton.custom_resource_handlers.verification import VERIFICATION_TYPE
@@ -138,6 +139,7 @@ def _statements(
             sid="ReadRequests",
             actions=["s3:GetObject"],
             resources=[f"arn:{Aws.PARTITION}:s3:::{bucket_name}/{key}"],
+            conditions=in_own_account(scope, bucket_name),
         ),
         # During a rollback nothing is sent.
         iam.PolicyStatement(

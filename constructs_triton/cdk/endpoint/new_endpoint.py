@@ -26,7 +26,11 @@ from constructs_triton.cdk.endpoint.execution_role import (
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
-from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
+from constructs_triton.cdk.endpoint.log_group import (
+    keep_log_group_statement,
+    log_group_name,
+    make_log_group,
+)
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
 from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
@@ -35,6 +39,7 @@ from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
 from constructs_triton.cdk.endpoint.sizing import Sizing
+from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
 from constructs_triton.cdk.options.async_inference import async_inference_statements
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_statements
@@ -65,6 +70,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     _imported_serves_many: bool | None = None
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
+        check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
         settled = settle_variants(scope, models, options)
         findings = [
             *check_mode(options, settled),
@@ -92,7 +98,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._add_verification(recorded)
         needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
-        self._annotate(findings)
+        self._annotate([*findings, *self._execution.findings()])
+        register_name(self, "endpoint_name", options["endpoint_name"])
 
     # Endpoints that exist already.
 
@@ -202,6 +209,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         dumps = [each.settled.options["core_dump"] for each in self._bound]
         statements += [] if capture is None else data_capture_statements(capture)
         statements += [] if asynchronous is None else async_inference_statements(asynchronous)
+        if options["log_retention"] is not None and options["endpoint_name"] is not None:
+            statements.append(keep_log_group_statement(log_group_name(options["endpoint_name"])))
         return [*statements, *(each for dump in dumps if dump for each in core_dump_statements(dump))]
 
     def _make_model(self, container: BoundContainer) -> sagemaker.CfnModel:

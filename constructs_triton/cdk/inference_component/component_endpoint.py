@@ -20,6 +20,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
 from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
+from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_host import CreatedHost
 from constructs_triton.cdk.inference_component.endpoint_properties import (
@@ -60,6 +61,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
 
     def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
         checked = checked_endpoint_options(options)
+        check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
@@ -72,7 +74,8 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         self._cfn_endpoint = self._make_endpoint(checked["endpoint_name"])
         needed = [self._cfn_endpoint_config, *shared_role.resources]
         apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
-        annotate(self, findings)
+        annotate(self, [*findings, *shared_role.findings()])
+        register_name(self, "endpoint_name", checked["endpoint_name"])
         Aspects.of(self).add(FleetWarnings(self, self._host, min_instance_count))
 
     # Endpoints that exist already.
