@@ -37,6 +37,7 @@ class UpdateVerificationFunction(DeployFunction):
         folder="update_check",
         timeout_seconds=14 * 60,
         memory_mib=256,
+        services=("sagemaker.api",),
     )
 
 
@@ -84,6 +85,7 @@ class ResponseVerificationFunction(DeployFunction):
         folder="verification",
         timeout_seconds=14 * 60,
         memory_mib=512,
+        services=("cloudformation", "sagemaker.runtime"),
     )
 
 

@@ -32,11 +32,11 @@ from constructs_triton.cdk.endpoint.log_group import (
     make_log_group,
 )
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
-from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
@@ -72,6 +72,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
         check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
         settled = settle_variants(scope, models, options)
+        for each in settled:
+            check_kept_models(each.container.models, options["removal_policy"])
         findings = [
             *check_mode(options, settled),
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
@@ -97,6 +99,7 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._set_deployment()
         self._add_verification(recorded)
         needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
+        needed += created_group(self)
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
         self._annotate([*findings, *self._execution.findings()])
         register_name(self, "endpoint_name", options["endpoint_name"])

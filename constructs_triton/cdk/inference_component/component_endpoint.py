@@ -17,7 +17,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
     host_statements,
     observability_statements,
 )
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
@@ -72,7 +72,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         self._host: CreatedHost = self._make_host(shared_role)
         self._cfn_endpoint_config = self._make_endpoint_config(shared_role)
         self._cfn_endpoint = self._make_endpoint(checked["endpoint_name"])
-        needed = [self._cfn_endpoint_config, *shared_role.resources]
+        needed = [self._cfn_endpoint_config, *shared_role.resources, *created_group(self)]
         apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
         annotate(self, [*findings, *shared_role.findings()])
         register_name(self, "endpoint_name", checked["endpoint_name"])

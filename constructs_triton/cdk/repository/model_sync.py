@@ -49,6 +49,7 @@ class ModelSyncFunction(DeployFunction):
         folder="model_sync",
         timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
         memory_mib=512,
+        services=("lambda",),
     )
 
     def __init__(self, scope: Construct, id: str) -> None:

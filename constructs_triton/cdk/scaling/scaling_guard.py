@@ -58,6 +58,7 @@ class ScalingGuardFunction(DeployFunction):
         folder="scaling_guard",
         timeout_seconds=10 * 60,
         memory_mib=256,
+        services=("application-autoscaling", "cloudformation", "sagemaker.api", "ssm"),
     )
 
 

@@ -6,22 +6,34 @@ from pathlib import Path
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 from aws_cdk.assertions import Annotations, Match
-from cdk_apps import add_endpoint, make_app, make_stack, statements, synthesize
+from cdk_apps import (
+    add_endpoint,
+    add_repository,
+    make_app,
+    make_stack,
+    resources,
+    statements,
+    synthesize,
+    write_repository,
+)
 from loopback_aws.policy import Decision, decide
 from loopback_aws.s3_needs import services_of_s3
 
 from constructs_triton import (
     AsyncInferenceConfig,
+    CompressionType,
     InstanceType,
     ModelSource,
     TritonEndpoint,
     TritonImage,
     TritonModelRepository,
+    TritonMultiModelEndpoint,
 )
 from constructs_triton.errors import InvalidValueError
 
@@ -30,9 +42,9 @@ def test_names_are_compared_without_case(tmp_path: Path) -> None:
     """Two endpoints of an account and Region cannot have the same name in another case."""
     app = make_app()
     here = cdk.Environment(account="123456789012", region="eu-west-1")
-    first, second = (cdk.Stack(app, id, env=here) for id in ("First", "Second"))
+    first, second = (cdk.Stack(app, name, env=here) for name in ("First", "Second"))
     add_endpoint(first, tmp_path, endpoint_name="digits")
-    with pytest.raises(InvalidValueError, match='Second/Endpoint: .* got "Digits", and First/Endpoint has'):
+    with pytest.raises(InvalidValueError, match=r'Second/Endpoint: .* got "Digits", and First/Endpoint has'):
         add_endpoint(second, tmp_path, endpoint_name="Digits")
     there = cdk.Stack(app, "There", env=cdk.Environment(account="123456789012", region="us-east-1"))
     add_endpoint(there, tmp_path, endpoint_name="Digits")
@@ -129,3 +141,35 @@ def test_asset_bucket_belongs_to_the_account(
     add_endpoint(stack, tmp_path)
     condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
     assert (statements(synthesize(stack))["LoadModel"].get("Condition") == condition) is is_own
+
+
+def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path) -> None:
+    """All that a kept endpoint needs is kept, also the security group of its network interfaces."""
+    vpc = ec2.Vpc(stack, "Network", nat_gateways=1)
+    add_endpoint(stack, tmp_path, vpc=vpc, removal_policy=cdk.RemovalPolicy.RETAIN)
+    template = synthesize(stack)
+    needed = ("EC2::SecurityGroup", "IAM::Role", "IAM::ManagedPolicy", "SageMaker::Model")
+    for kind in (*needed, "SageMaker::EndpointConfig", "SageMaker::Endpoint"):
+        ((name, resource),) = [
+            item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
+        ]
+        assert resource["DeletionPolicy"] == "Retain", name
+
+
+def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A repository that deletes its bucket is refused, unless the endpoint loads an archive elsewhere."""
+    write_repository(tmp_path)
+    repository = add_repository(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
+    kept = {
+        "model_repository": repository,
+        "instance_type": InstanceType.of("ml.g5.xlarge"),
+        "removal_policy": cdk.RemovalPolicy.RETAIN,
+    }
+    with pytest.raises(
+        InvalidValueError, match=r"set removal_policy=RemovalPolicy.RETAIN on the TritonModel"
+    ):
+        TritonMultiModelEndpoint(stack, "Many", **kept)
+    with pytest.raises(InvalidValueError, match=r"^removal_policy: RETAIN keeps the instances"):
+        TritonEndpoint(stack, "Files", model="other", compression_type=CompressionType.NONE, **kept)
+    TritonEndpoint(stack, "Archive", model="other", **kept)
+    assert stack.node.try_find_child("Many") is None
