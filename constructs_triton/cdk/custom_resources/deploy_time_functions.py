@@ -83,7 +83,7 @@ class DeployTimeFunctions:
         created = next(_functions(self._scope), None)
         if created is not None:
             raise InvalidValueError(
-                f"{self._scope.node.path or 'App'}: {created.node.path} was created before these settings; "
+                f"{self._scope.node.path or 'App'}: {created} was created before these settings; "
                 "call DeployTimeFunctions.of(...).configure(...) before you create repositories and endpoints"
             )
         key = options.get("log_encryption_key")
@@ -113,10 +113,11 @@ def _check(options: DeployTimeFunctionOptions) -> None:
         check_range("reserved_concurrent_executions", reserved, RangeLimit(1, None, "executions"))
 
 
-def _functions(scope: Construct) -> Iterator[lambda_.CfnFunction]:
+def _functions(scope: Construct) -> Iterator[str]:
+    """Yield the paths of the functions below a scope."""
     for each in scope.node.find_all():
         if isinstance(each, lambda_.CfnFunction) and str(each.description or "").endswith(DESCRIPTION_END):
-            yield each
+            yield each.node.path.removesuffix("/Resource/Resource")
 
 
 def _let_logs_use(key: kms.IKey) -> None:

@@ -41,7 +41,7 @@ def test_settings_reach_every_function(tmp_path: Path) -> None:
     """Network, logs, concurrency and boundary are on each function, and inner scopes take precedence."""
     app = make_app()
     network = cdk.Stack(app, "Network", env=ENVIRONMENT)
-    vpc, key = ec2.Vpc(network, "Vpc", nat_gateways=1), kms.Key(network, "Key")
+    vpc, key = ec2.Vpc(network, "Vpc", nat_gateways=1, max_azs=2), kms.Key(network, "Key")
     DeployTimeFunctions.of(app).configure(
         vpc=vpc,
         log_encryption_key=key,
@@ -76,7 +76,7 @@ def test_subnets_without_a_route_are_reported(tmp_path: Path) -> None:
     subnets = [ec2.SubnetConfiguration(name="own", subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)]
     vpc = ec2.Vpc(stack, "Vpc", nat_gateways=0, subnet_configuration=subnets)
     vpc.add_gateway_endpoint("S3", service=ec2.GatewayVpcEndpointAwsService.S3)
-    vpc.add_interface_endpoint("Lambda", service=ec2.InterfaceVpcEndpointAwsService.LAMBDA)
+    vpc.add_interface_endpoint("Lambda", service=ec2.InterfaceVpcEndpointAwsService.LAMBDA_)
     DeployTimeFunctions.of(stack).configure(vpc=vpc, vpc_subnets=ISOLATED)
     add_functions(stack, tmp_path)
     found = Annotations.from_stack(stack).find_warning(
@@ -99,5 +99,5 @@ def test_settings_come_before_the_functions(stack: cdk.Stack, tmp_path: Path) ->
     with pytest.raises(TypeError, match="log_retention"):
         functions.configure(log_retentoin=logs.RetentionDays.ONE_DAY)  # type: ignore[call-arg]
     add_endpoint(stack, tmp_path, verify_update=True)
-    with pytest.raises(InvalidValueError, match="Endpoint/UpdateCheck/Function/Resource was created before"):
+    with pytest.raises(InvalidValueError, match="Endpoint/UpdateCheck/Function was created before"):
         functions.configure(log_retention=logs.RetentionDays.ONE_DAY)
