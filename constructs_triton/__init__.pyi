@@ -2,8 +2,6 @@
 
 __all__: list[str]
 
-from .cdk.custom_resources.deploy_time_functions import DeployTimeFunctionOptions as DeployTimeFunctionOptions
-from .cdk.custom_resources.deploy_time_functions import DeployTimeFunctions as DeployTimeFunctions
 from .cdk.endpoint.endpoint import TritonEndpoint as TritonEndpoint
 from .cdk.endpoint.endpoint import TritonEnsembleEndpoint as TritonEnsembleEndpoint
 from .cdk.endpoint.endpoint import TritonMultiModelEndpoint as TritonMultiModelEndpoint

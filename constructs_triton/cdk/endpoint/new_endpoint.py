@@ -39,7 +39,6 @@ from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
 from constructs_triton.cdk.options.async_inference import async_inference_statements
 from constructs_triton.cdk.options.core_dump import core_dump_statements
 from constructs_triton.cdk.options.data_capture import data_capture_statements
@@ -53,6 +52,7 @@ from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding

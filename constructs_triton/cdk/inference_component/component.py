@@ -21,7 +21,6 @@ from constructs_triton.cdk.endpoint.log_group import (
 )
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.endpoint.sizing import Sizing
-from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
 from constructs_triton.cdk.inference_component.component_endpoint_base import (
     ComponentEndpointBase,
@@ -47,6 +46,7 @@ from constructs_triton.cdk.permissions.role_permissions import RolePermissions, 
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity

@@ -20,7 +20,6 @@ from constructs_triton.cdk.endpoint.execution_role import (
 from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
-from constructs_triton.cdk.endpoint.unique_names import check_unique_name, register_name
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
 from constructs_triton.cdk.inference_component.component_host import CreatedHost
 from constructs_triton.cdk.inference_component.endpoint_properties import (
@@ -36,6 +35,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
 from constructs_triton.facts.instance_types import InstanceType
 

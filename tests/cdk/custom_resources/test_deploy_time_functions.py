@@ -14,7 +14,8 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Annotations, Match
 from cdk_apps import ENVIRONMENT, add_endpoint, add_repository, make_app, resources, synthesize, write_model
 
-from constructs_triton import DeployTimeFunctions, InstanceType, TritonMultiModelEndpoint
+from constructs_triton import InstanceType, TritonMultiModelEndpoint
+from constructs_triton.cdk import DeployTimeFunctions
 from constructs_triton.errors import InvalidValueError
 
 ISOLATED = ec2.SubnetSelection(subnet_type=ec2.SubnetType.PRIVATE_ISOLATED)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import aws_cdk as cdk
 import pytest
@@ -160,7 +161,7 @@ def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_pat
     """A repository that deletes its bucket is refused, unless the endpoint loads an archive elsewhere."""
     write_repository(tmp_path)
     repository = add_repository(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
-    kept = {
+    kept: dict[str, Any] = {
         "model_repository": repository,
         "instance_type": InstanceType.of("ml.g5.xlarge"),
         "removal_policy": cdk.RemovalPolicy.RETAIN,
