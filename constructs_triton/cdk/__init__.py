@@ -1,4 +1,12 @@
 """The constructs: a checked model repository and the SageMaker endpoints that serve it.
 
-The only part of the package that imports ``aws_cdk``. Its public names are names of ``constructs_triton``.
+The only part of the package that imports ``aws_cdk``. The names of the constructs and their options are those
+of ``constructs_triton``; this package has what concerns a whole app.
 """
+
+from constructs_triton.cdk.custom_resources.deploy_time_functions import (
+    DeployTimeFunctionOptions,
+    DeployTimeFunctions,
+)
+
+__all__ = ["DeployTimeFunctionOptions", "DeployTimeFunctions"]

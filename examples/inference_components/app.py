@@ -43,7 +43,8 @@ class SharedGpusStack(cdk.Stack):
             "Shared",
             instance_type=InstanceType.of("ml.g5.12xlarge"),
             min_instance_count=0,
-            max_instance_count=1,
+            # One instance has the GPUs of all copies. A second one starts if an update finds it busy.
+            max_instance_count=2,
         )
         for name in ("digits", "alerts"):
             self.add_component(endpoint, name)

@@ -18,7 +18,13 @@ __all__ = ["Action", "matching_actions", "overlap", "resource_arn"]
 _ANY = ""  # the data's name for "no type of resource"
 _BUCKET = "@"  # stands for a name without "/"
 # IAM user guide, "AWS global condition context keys": every service supports these.
-_GLOBAL_KEYS = {"aws:SecureTransport", "aws:SourceAccount", "aws:SourceArn", "aws:ViaAWSService"}
+_GLOBAL_KEYS = {
+    "aws:ResourceAccount",
+    "aws:SecureTransport",
+    "aws:SourceAccount",
+    "aws:SourceArn",
+    "aws:ViaAWSService",
+}
 _PLACE = {"Partition": "aws", "Region": "eu-west-1", "Account": "123456789012"}
 
 

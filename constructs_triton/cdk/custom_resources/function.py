@@ -12,6 +12,8 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
+from constructs_triton.cdk.custom_resources.deploy_time_functions import settings_of
+from constructs_triton.cdk.custom_resources.function_network import network_statement, warn_without_route
 from constructs_triton.custom_resource_handlers import CODE_DIRECTORY, CODE_FOLDER, PYTHON_VERSION
 
 __all__ = ["DeployFunction", "FunctionDefinition", "python_runtime"]
@@ -27,12 +29,15 @@ class FunctionDefinition:
     """What a function consists of.
 
     ``folder`` is the name of the function's folder in ``constructs_triton.custom_resource_handlers``.
+    ``services`` are the AWS services that it calls, as in the names of VPC endpoints. Every function responds
+    to CloudFormation through S3.
     """
 
     description: str
     folder: str
     timeout_seconds: int
     memory_mib: int
+    services: tuple[str, ...] = ()
 
 
 class DeployFunction(Construct):
@@ -46,10 +51,23 @@ class DeployFunction(Construct):
 
     def __init__(self, scope: Construct, id: str) -> None:
         super().__init__(scope, id)
-        definition = self.DEFINITION
-        self.log_group = logs.LogGroup(self, "LogGroup", retention=logs.RetentionDays.ONE_MONTH)
-        self.role = iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"))
+        definition, settings = self.DEFINITION, settings_of(self)
+        self.log_group = logs.LogGroup(
+            self,
+            "LogGroup",
+            retention=settings.get("log_retention", logs.RetentionDays.ONE_MONTH),
+            encryption_key=settings.get("log_encryption_key"),
+        )
+        self.role = iam.Role(
+            self,
+            "Role",
+            assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
+            permissions_boundary=settings.get("permissions_boundary"),
+        )
         self.log_group.grant_write(self.role)
+        if "vpc" in settings:
+            self.role.add_to_policy(network_statement())
+            warn_without_route(self, settings, ("s3", *definition.services))
         self.function = lambda_.Function(
             self,
             "Resource",
@@ -61,6 +79,10 @@ class DeployFunction(Construct):
             memory_size=definition.memory_mib,
             role=self.role,
             log_group=self.log_group,
+            vpc=settings.get("vpc"),
+            vpc_subnets=settings.get("vpc_subnets"),
+            security_groups=settings.get("security_groups"),
+            reserved_concurrent_executions=settings.get("reserved_concurrent_executions"),
         )
 
     def add_custom_resource(

@@ -15,6 +15,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.custom_resources.function import DeployFunction, FunctionDefinition
+from constructs_triton.cdk.permissions.s3_conditions import in_own_account
 from constructs_triton.cdk.repository.archive_assets import REQUESTS_LABEL, StackAssets, label_of
 from constructs_triton.custom_resource_handlers.update_check import CHECK_TYPE
 from constructs_triton.custom_resource_handlers.verification import VERIFICATION_TYPE
@@ -36,6 +37,7 @@ class UpdateVerificationFunction(DeployFunction):
         folder="update_check",
         timeout_seconds=14 * 60,
         memory_mib=256,
+        services=("sagemaker.api",),
     )
 
 
@@ -83,6 +85,7 @@ class ResponseVerificationFunction(DeployFunction):
         folder="verification",
         timeout_seconds=14 * 60,
         memory_mib=512,
+        services=("cloudformation", "sagemaker.runtime"),
     )
 
 
@@ -138,6 +141,7 @@ def _statements(
             sid="ReadRequests",
             actions=["s3:GetObject"],
             resources=[f"arn:{Aws.PARTITION}:s3:::{bucket_name}/{key}"],
+            conditions=in_own_account(scope, bucket_name),
         ),
         # During a rollback nothing is sent.
         iam.PolicyStatement(

@@ -94,8 +94,9 @@ class EndpointBase(SageMakerEndpoint):
                 ``"tenant-a/*"``. Default: all.
 
         Raises:
-            InvalidValueError: the endpoint serves one model, or no model has such a name.
+            InvalidValueError: the endpoint is asynchronous, serves one model, or no model has such a name.
         """
+        self._refuse_asynchronous("grant_invoke")
         return self._grant(grantee, ["sagemaker:InvokeEndpoint"], self._model_condition(target_models))
 
     def grant_invoke_async(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -128,9 +129,10 @@ class EndpointBase(SageMakerEndpoint):
             grantee: Who gets the permission.
 
         Raises:
-            InvalidValueError: the endpoint is a multi-model endpoint. The streaming call has no
-                ``TargetModel`` (botocore sagemaker-runtime service model).
+            InvalidValueError: the endpoint is asynchronous, or is a multi-model endpoint. The streaming call
+                has no ``TargetModel`` (botocore sagemaker-runtime service model).
         """
+        self._refuse_asynchronous("grant_invoke_with_response_stream")
         if self._serves_many:
             raise InvalidValueError(
                 f"{self.node.path}: multi-model endpoints do not support response streaming; "
@@ -138,6 +140,14 @@ class EndpointBase(SageMakerEndpoint):
             )
         actions = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
         return self._grant(grantee, actions, {})
+
+    def _refuse_asynchronous(self, method: str) -> None:
+        # SageMaker developer guide, "Asynchronous inference": InvokeEndpoint is refused.
+        if self._is_asynchronous:
+            raise InvalidValueError(
+                f"{self.node.path}: {method} needs a real-time endpoint, and this one queues its requests; "
+                "use grant_invoke_async"
+            )
 
     def _more_operating_statements(self) -> Iterable[iam.PolicyStatement]:
         return warming_statements(self._contents, self._endpoint_arn) if self._serves_many else ()

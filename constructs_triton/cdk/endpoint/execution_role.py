@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import ArnFormat, CfnResource, Stack
@@ -11,6 +11,7 @@ from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
+from constructs_triton.findings import Finding, Severity
 
 __all__ = ["ExecutionRole", "host_statements", "observability_statements"]
 
@@ -53,6 +54,19 @@ class ExecutionRole:
         created: list[CfnResource] = [] if self.permissions is None else [*self.permissions.resources]
         role = None if self.is_given else self.role.node.default_child
         return [*created, role] if isinstance(role, CfnResource) else created
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a warning if the role takes no policies, so that it needs all permissions already."""
+        if self.permissions is None:
+            yield Finding(
+                "role-without-policies",
+                Severity.WARNING,
+                "role",
+                "takes no policies (mutable=False or without_policy_updates()), so it gets no permissions "
+                "from this endpoint, nor later when the models or the image change",
+                "give the role the statements of ExecutionPolicy that `cdk synth` shows without it, and "
+                "acknowledge this, or pass a role that takes policies",
+            )
 
     def add(self, *statements: iam.PolicyStatement) -> None:
         """Add statements that an update replaces, like the first ones."""

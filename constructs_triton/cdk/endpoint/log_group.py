@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnResource, RemovalPolicy
+from aws_cdk import Aws, CfnResource, RemovalPolicy
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.tokens import is_token
 
-__all__ = ["check_log_retention", "component_log_group_name", "log_group_name", "make_log_group"]
+__all__ = [
+    "check_log_retention",
+    "component_log_group_name",
+    "keep_log_group_statement",
+    "log_group_name",
+    "make_log_group",
+]
 
 
 def log_group_name(endpoint_name: str) -> str:
@@ -37,6 +44,22 @@ def check_log_retention(name_property: str, name: str | None, retention: logs.Re
             f"group contains it; set {name_property}, or set the retention after the deployment with "
             "`aws logs put-retention-policy`"
         )
+
+
+def keep_log_group_statement(log_group_name: str) -> iam.PolicyStatement:
+    """Deny the execution role the creation of a log group that the stack creates and deletes.
+
+    SageMaker would create the group again for events that arrive after its deletion, and the next deployment
+    would fail because the group exists. Other statements of a shared role allow all groups, so this one
+    denies.
+    """
+    group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{log_group_name}"
+    return iam.PolicyStatement(
+        sid="KeepLogGroup",
+        effect=iam.Effect.DENY,
+        actions=["logs:CreateLogGroup"],
+        resources=[group, f"{group}:*"],
+    )
 
 
 def make_log_group(

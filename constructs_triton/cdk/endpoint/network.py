@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from aws_cdk import CfnResource
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from constructs_triton.cdk.options.host_options import HostOptions
 from constructs_triton.cdk.validation.limit_checks import check_count
+from constructs_triton.cdk.validation.subnets import selected_subnets, services_without_endpoint
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
 
 __all__ = [
     "NetworkIds",
     "check_network",
+    "created_group",
     "make_connections",
     "network_ids",
-    "selected_subnets",
 ]
 
 
@@ -37,20 +39,6 @@ class NetworkIds:
         )
 
 
-def selected_subnets(vpc: ec2.IVpc, selection: ec2.SubnetSelection | None) -> ec2.SelectedSubnets:
-    """Return the subnets of a selection, or the default of the CDK."""
-    if selection is None:
-        return vpc.select_subnets()
-    return vpc.select_subnets(
-        availability_zones=selection.availability_zones,
-        one_per_az=selection.one_per_az,
-        subnet_filters=selection.subnet_filters,
-        subnet_group_name=selection.subnet_group_name,
-        subnets=selection.subnets,
-        subnet_type=selection.subnet_type,
-    )
-
-
 def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections | None:
     """Return the connections of the given security groups or of a new one; ``None`` without a VPC."""
     vpc, groups = options["vpc"], options["security_groups"]
@@ -59,6 +47,13 @@ def make_connections(scope: Construct, options: HostOptions) -> ec2.Connections 
     if groups is None:
         groups = [ec2.SecurityGroup(scope, "SecurityGroup", vpc=vpc)]
     return ec2.Connections(security_groups=list(groups))
+
+
+def created_group(scope: Construct) -> list[CfnResource]:
+    """Return the security group that was created for the construct, as a list; empty if it has none."""
+    group = scope.node.try_find_child("SecurityGroup")
+    resource = None if group is None else group.node.default_child
+    return [resource] if isinstance(resource, CfnResource) else []
 
 
 def network_ids(options: HostOptions, connections: ec2.Connections | None) -> NetworkIds | None:
@@ -90,7 +85,7 @@ def check_network(options: HostOptions) -> list[Finding]:
 
 def _routes(vpc: ec2.IVpc, selected: ec2.SelectedSubnets) -> Iterator[Finding]:
     chosen = {subnet.node.path for subnet in selected.subnets}
-    if _has_s3_endpoint(vpc):
+    if not services_without_endpoint(vpc, ["s3"]):
         return
     if chosen & {subnet.node.path for subnet in vpc.isolated_subnets}:
         yield _no_route("these isolated subnets, which have no route to S3")
@@ -123,9 +118,3 @@ def _zones(selected: ec2.SelectedSubnets) -> Iterator[Finding]:
             "select subnets of at least two zones, or acknowledge this",
             source="AWS documentation: best practices for endpoints, subnets in two Availability Zones",
         )
-
-
-def _has_s3_endpoint(vpc: ec2.IVpc) -> bool:
-    found = (each for each in vpc.stack.node.find_all() if isinstance(each, ec2.CfnVPCEndpoint))
-    own = (each for each in found if vpc.stack.resolve(each.vpc_id) == vpc.stack.resolve(vpc.vpc_id))
-    return any("s3" in str(vpc.stack.resolve(each.service_name)) for each in own)

@@ -26,13 +26,17 @@ from constructs_triton.cdk.endpoint.execution_role import (
     observability_statements,
 )
 from constructs_triton.cdk.endpoint.imported_endpoint import ImportedTritonEndpoint
-from constructs_triton.cdk.endpoint.log_group import log_group_name, make_log_group
+from constructs_triton.cdk.endpoint.log_group import (
+    keep_log_group_statement,
+    log_group_name,
+    make_log_group,
+)
 from constructs_triton.cdk.endpoint.mode_limits import check_deployment, check_mode
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.properties import EndpointOptions
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
-from constructs_triton.cdk.endpoint.served_models import ServedModels
+from constructs_triton.cdk.endpoint.served_models import ServedModels, check_kept_models
 from constructs_triton.cdk.endpoint.settled_variant import SettledVariant, settle_variants
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.options.async_inference import async_inference_statements
@@ -48,6 +52,7 @@ from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.endpoint_variant import EndpointVariant, VariantOwner
 from constructs_triton.cdk.scaling.scaling_guard import ScalingGuard
 from constructs_triton.cdk.validation.limit_checks import check_range
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts import limits
 from constructs_triton.facts.instance_types import InstanceType
 from constructs_triton.findings import Finding
@@ -65,7 +70,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
     _imported_serves_many: bool | None = None
 
     def __init__(self, scope: Construct, id: str, *, models: ServedModels, options: EndpointOptions) -> None:
+        check_unique_name(scope, id, "endpoint_name", options["endpoint_name"])
         settled = settle_variants(scope, models, options)
+        for each in settled:
+            check_kept_models(each.container.models, options["removal_policy"])
         findings = [
             *check_mode(options, settled),
             *check_deployment(options["deployment"], [each.initial_instance_count for each in settled]),
@@ -91,8 +99,10 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         self._set_deployment()
         self._add_verification(recorded)
         needed = [*self._cfn_models, self._cfn_endpoint_config, *self._execution.resources]
+        needed += created_group(self)
         apply_removal_policy(options["removal_policy"], self._cfn_endpoint, needed=needed)
-        self._annotate(findings)
+        self._annotate([*findings, *self._execution.findings()])
+        register_name(self, "endpoint_name", options["endpoint_name"])
 
     # Endpoints that exist already.
 
@@ -202,6 +212,8 @@ class NewEndpoint(CreatedEndpoint[ImportedTritonEndpoint], EndpointBase):
         dumps = [each.settled.options["core_dump"] for each in self._bound]
         statements += [] if capture is None else data_capture_statements(capture)
         statements += [] if asynchronous is None else async_inference_statements(asynchronous)
+        if options["log_retention"] is not None and options["endpoint_name"] is not None:
+            statements.append(keep_log_group_statement(log_group_name(options["endpoint_name"])))
         return [*statements, *(each for dump in dumps if dump for each in core_dump_statements(dump))]
 
     def _make_model(self, container: BoundContainer) -> sagemaker.CfnModel:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from aws_cdk import Stack
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -25,7 +25,7 @@ _REPOSITORY: PropertyType = (TritonModelRepository, "TritonModelRepository(stack
 
 CACHE_SETTINGS = ("Enabled", "Disabled")
 
-__all__ = ["CACHE_SETTINGS", "MultipleModels", "ServedModels", "SingleModel"]
+__all__ = ["CACHE_SETTINGS", "MultipleModels", "ServedModels", "SingleModel", "check_kept_models"]
 
 
 class ServedModels(ABC):
@@ -61,6 +61,11 @@ class ServedModels(ABC):
         Raises:
             InvalidValueError: the models are in another account or Region.
         """
+
+    @property
+    def is_in_bucket(self) -> bool:
+        """Whether the models are in the bucket of the repository."""
+        return self.serves_many
 
     @abstractmethod
     def check(self, target: Target) -> list[Finding]:
@@ -128,6 +133,10 @@ class SingleModel(ServedModels):
         if self.compression_type is CompressionType.NONE:
             _check_environment(self.repository, scope, "endpoint with CompressionType.NONE")
 
+    @property
+    def is_in_bucket(self) -> bool:
+        return self.contents.is_placed(self.model, self.compression_type)
+
     def check(self, target: Target) -> list[Finding]:
         found = self.contents.check(target, self.model)
         return [*found, *self.contents.check_files(self.model, self.compression_type)]
@@ -181,6 +190,21 @@ class MultipleModels(ServedModels):
 
     def bind(self, scope: Construct) -> ModelLocation:  # noqa: ARG002 - one prefix serves every endpoint
         return self.contents.locate_all()
+
+
+def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> None:
+    """Check that the stack does not delete the models of an endpoint or a component that it keeps.
+
+    Raises:
+        InvalidValueError: the bucket is deleted with the stack.
+    """
+    is_kept = policy in (RemovalPolicy.RETAIN, RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE)
+    if is_kept and models.is_in_bucket and models.contents.prefix.is_deleted_with_stack:
+        raise InvalidValueError(
+            "removal_policy: RETAIN keeps the instances in service, but the repository deletes their models "
+            "together with the stack; set removal_policy=RemovalPolicy.RETAIN on the TritonModelRepository "
+            "too, or remove removal_policy here"
+        )
 
 
 def _check_repository(repository: TritonModelRepository | None) -> None:

@@ -14,7 +14,11 @@ from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer
 from constructs_triton.cdk.endpoint.endpoint_config import BoundContainer, bind_container, make_model
-from constructs_triton.cdk.endpoint.log_group import component_log_group_name, make_log_group
+from constructs_triton.cdk.endpoint.log_group import (
+    component_log_group_name,
+    keep_log_group_statement,
+    make_log_group,
+)
 from constructs_triton.cdk.endpoint.resource_arn import arn_of, name_in_arn
 from constructs_triton.cdk.endpoint.sizing import Sizing
 from constructs_triton.cdk.inference_component.component_base import InferenceComponentBase
@@ -34,7 +38,6 @@ from constructs_triton.cdk.inference_component.properties import (
 )
 from constructs_triton.cdk.options.component_deployment import (
     ComponentDeployment,
-    batch_size,
     render_component_deployment,
 )
 from constructs_triton.cdk.options.removal import apply_removal_policy
@@ -43,6 +46,7 @@ from constructs_triton.cdk.permissions.role_permissions import RolePermissions, 
 from constructs_triton.cdk.repository.model_repository import TritonModelRepository, annotate
 from constructs_triton.cdk.validation.limit_checks import check_count
 from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts import limits
 from constructs_triton.findings import Finding, Severity
@@ -87,6 +91,8 @@ class TritonInferenceComponent(InferenceComponentBase):
         **options: Unpack[InferenceComponentOptions],
     ) -> None:
         checked = checked_component_options(options)
+        name = checked["inference_component_name"]
+        check_unique_name(scope, id, "inference_component_name", name)
         check_endpoint(endpoint)
         check_environment(scope, endpoint)
         models = component_models(model_repository, model, ensemble, checked["compression_type"])
@@ -118,9 +124,10 @@ class TritonInferenceComponent(InferenceComponentBase):
         self._make_log_group()
         policy, component = checked["removal_policy"], self._cfn_inference_component
         apply_removal_policy(policy, component, needed=[self._cfn_model, *self._own_policies()])
-        placed = PlacedComponent(initial, batch_size(deployment, initial.copies), self)
+        placed = PlacedComponent(initial, deployment, self)
         host.add(placed, container.image)
         annotate(self, [*self._warnings(), *container.findings])
+        register_name(self, "inference_component_name", name)
 
     # Components that exist already.
 
@@ -234,6 +241,9 @@ class TritonInferenceComponent(InferenceComponentBase):
         statements = [*self._bound.location.read_statements, *self._bound.image.pull_statements()]
         if self._deployment.alarms:
             statements.append(read_alarms_statement(self, self._deployment.alarms))
+        name = self._options["inference_component_name"]
+        if self._options["log_retention"] is not None and name is not None:
+            statements.append(keep_log_group_statement(component_log_group_name(name)))
         return statements
 
     def _make_component(self) -> sagemaker.CfnInferenceComponent:

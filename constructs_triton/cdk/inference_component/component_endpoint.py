@@ -17,7 +17,7 @@ from constructs_triton.cdk.endpoint.execution_role import (
     host_statements,
     observability_statements,
 )
-from constructs_triton.cdk.endpoint.network import check_network, make_connections, network_ids
+from constructs_triton.cdk.endpoint.network import check_network, created_group, make_connections, network_ids
 from constructs_triton.cdk.endpoint.resource_arn import endpoint_name_and_arn
 from constructs_triton.cdk.endpoint.sagemaker_endpoint import CreatedEndpoint
 from constructs_triton.cdk.inference_component.component_endpoint_base import ComponentEndpointBase
@@ -35,6 +35,7 @@ from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.options.removal import apply_removal_policy
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.validation.property_documentation import takes_options
+from constructs_triton.cdk.validation.unique_names import check_unique_name, register_name
 from constructs_triton.facts.inference_ami import FOR_THE_IMAGE
 from constructs_triton.facts.instance_types import InstanceType
 
@@ -60,6 +61,7 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
 
     def __init__(self, scope: Construct, id: str, **options: Unpack[ComponentEndpointOptions]) -> None:
         checked = checked_endpoint_options(options)
+        check_unique_name(scope, id, "endpoint_name", checked["endpoint_name"])
         min_instance_count = checked["min_instance_count"]
         findings = [*check_network(checked), *region_warnings(scope, min_instance_count)]
         super().__init__(scope, id, physical_name=checked["endpoint_name"])
@@ -70,9 +72,10 @@ class TritonComponentEndpoint(CreatedEndpoint[ImportedComponentEndpoint], Compon
         self._host: CreatedHost = self._make_host(shared_role)
         self._cfn_endpoint_config = self._make_endpoint_config(shared_role)
         self._cfn_endpoint = self._make_endpoint(checked["endpoint_name"])
-        needed = [self._cfn_endpoint_config, *shared_role.resources]
+        needed = [self._cfn_endpoint_config, *shared_role.resources, *created_group(self)]
         apply_removal_policy(checked["removal_policy"], self._cfn_endpoint, needed=needed)
-        annotate(self, findings)
+        annotate(self, [*findings, *shared_role.findings()])
+        register_name(self, "endpoint_name", checked["endpoint_name"])
         Aspects.of(self).add(FleetWarnings(self, self._host, min_instance_count))
 
     # Endpoints that exist already.

@@ -9,6 +9,7 @@ from constructs_triton.cdk.endpoint.network import NetworkIds
 from constructs_triton.cdk.inference_component.host_instances import ComponentCopies, HostInstances
 from constructs_triton.cdk.inference_component.shared_role import SharedRole
 from constructs_triton.cdk.monitoring.component_interface import IInferenceComponent
+from constructs_triton.cdk.options.component_deployment import ComponentDeployment, batch_size
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.facts.inference_ami import (
@@ -28,11 +29,11 @@ __all__ = ["ComponentHost", "CreatedHost", "PlacedComponent"]
 class PlacedComponent:
     """A component that was created on the endpoint.
 
-    ``initial`` has the copies of the first deployment. ``batch`` is how many copies an update adds.
+    ``initial`` has the copies of the first deployment. ``deployment`` decides how many copies an update adds.
     """
 
     initial: ComponentCopies
-    batch: float
+    deployment: ComponentDeployment
     construct: IInferenceComponent
 
     @property
@@ -40,6 +41,10 @@ class PlacedComponent:
         """The component with the copies that scaling may reach."""
         scalable = self.construct.scalable_copy_count
         return self.initial if scalable is None else replace(self.initial, copies=scalable.max_capacity)
+
+    def during_update(self, copies: ComponentCopies) -> ComponentCopies:
+        """The copies while an update has started the first new ones beside them."""
+        return replace(copies, copies=copies.copies + batch_size(self.deployment, copies.copies))
 
 
 @dataclass(kw_only=True, slots=True)

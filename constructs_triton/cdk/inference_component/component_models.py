@@ -5,7 +5,7 @@ from __future__ import annotations
 from constructs import Construct
 
 from constructs_triton.cdk.endpoint.container import SettledContainer, settle_container
-from constructs_triton.cdk.endpoint.served_models import SingleModel
+from constructs_triton.cdk.endpoint.served_models import SingleModel, check_kept_models
 from constructs_triton.cdk.inference_component.properties import InferenceComponentOptions
 from constructs_triton.cdk.options.image import TritonImage
 from constructs_triton.cdk.repository.compression_type import CompressionType
@@ -52,6 +52,7 @@ def settle_component(
         InvalidValueError: SageMaker would refuse a value.
         RepositoryError: Triton would not load the models.
     """
+    check_kept_models(models, options["removal_policy"])
     return settle_container(
         scope,
         models,

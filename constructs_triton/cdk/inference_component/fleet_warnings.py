@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import jsii
 from aws_cdk import IAspect, Stack
 from constructs import Construct, IConstruct
 
-from constructs_triton.cdk.inference_component.component_host import CreatedHost, PlacedComponent
+from constructs_triton.cdk.inference_component.component_host import CreatedHost
+from constructs_triton.cdk.inference_component.host_instances import ComponentCopies
 from constructs_triton.cdk.repository.model_repository import annotate
 from constructs_triton.cdk.scaling.scalable_copy_count import reaches_zero
 from constructs_triton.facts.inference_components import cloudformation_regions, is_without_zero_instances
@@ -53,23 +53,34 @@ class FleetWarnings:
             )
 
     def _no_room_for_an_update(self) -> Iterator[Finding]:
-        names = [each.initial.name for each in self._host.components if not self._has_room_to_update(each)]
+        components = self._host.components
+        when, names = "", self._without_room([each.initial for each in components])
+        at_maximum = [each.at_maximum for each in components]
+        # If the copies exceed the fleet even without an update, the warning above says so.
+        if not names and self._host.instances.shortage(at_maximum) is None:
+            when, names = " when scaling has added its copies", self._without_room(at_maximum)
         if names:
             yield Finding(
                 "component-update-without-room",
                 Severity.WARNING,
                 "max_instance_count",
-                f"an update starts new copies beside the old ones, and there is no room for those of "
+                f"an update starts new copies beside the old ones, and{when} there is no room for those of "
                 f"{', '.join(names)}",
                 "raise max_instance_count, or acknowledge this if you delete the component before you "
                 "change it",
                 source="AWS Machine Learning Blog, 2025-03-26: rolling updates of inference components",
             )
 
-    def _has_room_to_update(self, updated: PlacedComponent) -> bool:
-        during_update = replace(updated.initial, copies=updated.initial.copies + updated.batch)
-        copies = [during_update if each is updated else each.initial for each in self._host.components]
-        return self._host.instances.shortage(copies) is None
+    def _without_room(self, copies: list[ComponentCopies]) -> list[str]:
+        """The names of the components that have no room to be updated beside the copies of all."""
+        return [
+            updated.initial.name
+            for number, updated in enumerate(self._host.components)
+            if self._host.instances.shortage(
+                [*copies[:number], updated.during_update(copies[number]), *copies[number + 1 :]]
+            )
+            is not None
+        ]
 
     def _never_empty(self) -> Iterator[Finding]:
         names = [

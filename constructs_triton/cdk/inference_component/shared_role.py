@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import CfnResource, Stack
 from aws_cdk import aws_iam as iam
@@ -12,6 +12,7 @@ from constructs import Construct
 from constructs_triton.cdk.endpoint.execution_role import ExecutionRole
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, accepts_policies
 from constructs_triton.errors import InvalidValueError
+from constructs_triton.findings import Finding
 
 __all__ = ["SharedRole"]
 
@@ -45,6 +46,10 @@ class SharedRole:
     def resources(self) -> list[CfnResource]:
         """The CloudFormation resources of the role and the permissions in the endpoint's stack."""
         return self._execution.resources
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a warning if the role takes no policies."""
+        return self._execution.findings()
 
     def permit(self, scope: Construct, statements: Sequence[iam.PolicyStatement]) -> RolePermissions | None:
         """Add the statements of a component, and return what its model must depend on."""

@@ -105,6 +105,10 @@ class RepositoryContents:
             return []
         return self._files.check(model_name, loaded, model)
 
+    def is_placed(self, model_name: str, compression_type: CompressionType | None) -> bool:
+        """Return whether a deployment places a model as files in the repository's bucket."""
+        return check_compression_type(self.catalog.find(model_name)[0], compression_type)
+
     # Places that endpoints load models from.
 
     def locate(

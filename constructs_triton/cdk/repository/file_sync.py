@@ -81,7 +81,7 @@ class FileSync(Construct):
             remove_on_delete=remove_on_delete,
         )
         statements = [
-            read_statement(assets.manifest.bucket_name, assets.keys_to_read()),
+            read_statement(self, assets.manifest.bucket_name, assets.keys_to_read()),
             *decrypt_statements("DecryptFiles", asset_encryption_key),
             *place_statements(bucket, prefix),
             _find_statement(bucket, prefix),

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aws_cdk import Aws
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from blake3 import blake3
 from constructs import Construct, IDependable
 
+from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 from constructs_triton.cdk.repository.archive_assets import StackAssets, asset_directory
 from constructs_triton.errors import InvalidValueError
 from constructs_triton.model_config.target import Target
@@ -144,7 +144,10 @@ class LocalModels(LoadedModels):
         archive = self.archive(model_name, asset_directory(scope))
         asset = StackAssets(scope).add_archive(archive, self.contents_of(model_name))
         statement = iam.PolicyStatement(
-            sid="LoadModel", actions=["s3:GetObject"], resources=[asset.object_arn]
+            sid="LoadModel",
+            actions=["s3:GetObject"],
+            resources=[asset.object_arn],
+            conditions=in_own_account(scope, asset.bucket_name),
         )
         return ModelLocation(
             asset.model_data_url,
@@ -322,7 +325,7 @@ def decrypt_statements(sid: str, key: kms.IKey | None) -> tuple[iam.PolicyStatem
             sid=sid,
             actions=["kms:Decrypt"],
             resources=[key.key_arn],
-            conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
+            conditions=via_s3(key),
         ),
     )
 

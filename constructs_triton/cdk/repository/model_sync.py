@@ -49,6 +49,7 @@ class ModelSyncFunction(DeployFunction):
         folder="model_sync",
         timeout_seconds=FUNCTION_TIMEOUT_SECONDS,
         memory_mib=512,
+        services=("lambda",),
     )
 
     def __init__(self, scope: Construct, id: str) -> None:
@@ -172,11 +173,11 @@ def _with_read_statement(
 ) -> list[iam.PolicyStatement]:
     """Add a statement to read the list and each archive by its key, or by a pattern if that is too long."""
     keys = sorted(set(archive_keys))
-    exact = [read_statement(bucket_name, [*keys, manifest_key]), *statements]
+    exact = [read_statement(scope, bucket_name, [*keys, manifest_key]), *statements]
     if fits(scope, exact):
         return exact
     patterns = sorted({f"{key[: key.rfind('/') + 1]}*{ARCHIVE_SUFFIX}" for key in keys})
-    return [read_statement(bucket_name, [*patterns, manifest_key]), *statements]
+    return [read_statement(scope, bucket_name, [*patterns, manifest_key]), *statements]
 
 
 def _given_statements(stored_archives: Sequence[S3Archive]) -> list[iam.PolicyStatement]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import RemovalPolicy
 from constructs import Construct
 
 from constructs_triton.cdk.repository.archive_assets import asset_directory
@@ -91,7 +90,7 @@ class PlacedFiles:
             asset_encryption_key=options.asset_encryption_key,
             prune_after=options.prune_after,
             # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
-            remove_on_delete=self._prefix.creates_bucket and options.removal_policy == RemovalPolicy.DESTROY,
+            remove_on_delete=self._prefix.is_deleted_with_stack,
         )
 
 

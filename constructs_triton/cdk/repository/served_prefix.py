@@ -112,6 +112,11 @@ class ServedPrefix:
         return self._bucket
 
     @property
+    def is_deleted_with_stack(self) -> bool:
+        """Whether the bucket is created here and is deleted, with all models, together with the stack."""
+        return self.creates_bucket and self._options.removal_policy == RemovalPolicy.DESTROY
+
+    @property
     def url(self) -> str:
         """``s3://<bucket>/<prefix>``."""
         return f"s3://{self.bucket.bucket_name}/{self.prefix}"
@@ -185,7 +190,7 @@ class ServedPrefix:
             asset_encryption_key=self._options.asset_encryption_key,
             prune_after=self._options.prune_after,
             # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.
-            remove_on_delete=self.creates_bucket and self._options.removal_policy == RemovalPolicy.DESTROY,
+            remove_on_delete=self.is_deleted_with_stack,
         )
 
     # Permissions.

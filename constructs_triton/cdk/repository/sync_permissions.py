@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from aws_cdk import Aws, Duration
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
 
 __all__ = ["READ_ACTIONS", "deletion_statements", "place_statements", "read_statement"]
 
@@ -14,13 +18,14 @@ __all__ = ["READ_ACTIONS", "deletion_statements", "place_statements", "read_stat
 READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
 
 
-def read_statement(bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
-    """Statement to read objects of a bucket by their keys or patterns."""
+def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> iam.PolicyStatement:
+    """Statement to read objects of the CDK's asset bucket by their keys or patterns."""
     bucket = f"arn:{Aws.PARTITION}:s3:::{bucket_name}"
     return iam.PolicyStatement(
         sid="ReadArchives",
         actions=READ_ACTIONS,
         resources=[f"{bucket}/{key}" for key in keys],
+        conditions=in_own_account(scope, bucket_name),
     )
 
 
@@ -46,7 +51,7 @@ def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatemen
         ),
     ]
     if bucket.encryption_key is not None:
-        statements.append(_key_statement(bucket.encryption_key.key_arn))
+        statements.append(_key_statement(bucket.encryption_key))
     return statements
 
 
@@ -82,10 +87,10 @@ def _removal_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyState
     ]
 
 
-def _key_statement(key_arn: str) -> iam.PolicyStatement:
+def _key_statement(key: kms.IKey) -> iam.PolicyStatement:
     return iam.PolicyStatement(
         sid="EncryptArchives",
         actions=["kms:Decrypt", "kms:GenerateDataKey"],
-        resources=[key_arn],
-        conditions={"StringEquals": {"kms:ViaService": f"s3.{Aws.REGION}.{Aws.URL_SUFFIX}"}},
+        resources=[key.key_arn],
+        conditions=via_s3(key),
     )

@@ -58,6 +58,7 @@ class ScalingGuardFunction(DeployFunction):
         folder="scaling_guard",
         timeout_seconds=10 * 60,
         memory_mib=256,
+        services=("application-autoscaling", "cloudformation", "sagemaker.api", "ssm"),
     )
 
 
@@ -137,6 +138,7 @@ class _ServedByGuard:
     ) -> None:
         node.add_override("Type", resource_type)
         node.add_property_override("ServiceToken", self._function_arn)
+        node.add_property_override("ServiceTimeout", str(_SERVICE_TIMEOUT_MINUTES * 60))
         # A changed property makes CloudFormation update the resource, which registers it again.
         node.add_property_override("InstanceType", self._instance_type)
 

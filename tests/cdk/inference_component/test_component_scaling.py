@@ -14,6 +14,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sns as sns
+from aws_cdk.aws_logs import RetentionDays
 from cdk_apps import flat, make_stack, only, resources, statements, synthesize
 from component_apps import CPU, G5, add_component, add_endpoint, warnings_of
 
@@ -164,6 +165,38 @@ def test_warnings_are_about_all_components_together(stack: cdk.Stack, tmp_path: 
     assert "First" in table.splitlines()[2]
     assert "no room for those of First" in found[f"{prefix}component-update-without-room"]
     assert "because Second always has a copy" in found[f"{prefix}component-keeps-instances"]
+
+
+def test_update_needs_room_beside_the_copies_of_scaling(tmp_path: Path) -> None:
+    """Four GPUs have room for an update of one copy, but not after scaling has added three."""
+    reported = {}
+    for copies in (2, 4):
+        stack = make_stack()
+        component = add_component(add_endpoint(stack, max_instance_count=1), tmp_path)
+        scaling = component.auto_scale_copy_count(min_capacity=1, max_capacity=copies)
+        scaling.scale_on_gpu_utilization("Gpu")
+        reported[copies] = warnings_of(stack)
+    code = "constructs-triton:component-update-without-room"
+    assert code not in reported[2]
+    assert "when scaling has added its copies there is no room for those of Pipeline" in reported[4][code]
+
+
+def test_names_of_components_are_compared_without_case(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Two components of an account and Region cannot have the same name in another case."""
+    endpoint = add_endpoint(stack)
+    add_component(endpoint, tmp_path, "First", inference_component_name="digits")
+    with pytest.raises(InvalidValueError, match="inference_component_name must be unique"):
+        add_component(endpoint, tmp_path, "Second", inference_component_name="DIGITS")
+
+
+def test_log_group_of_a_component_is_not_created_again(stack: cdk.Stack, tmp_path: Path) -> None:
+    """The shared role cannot create the log group of a component that has log_retention."""
+    add_component(
+        add_endpoint(stack), tmp_path, inference_component_name="digits", log_retention=RetentionDays.ONE_DAY
+    )
+    denied = statements(synthesize(stack))["KeepLogGroup"]
+    assert (denied["Effect"], denied["Action"]) == ("Deny", "logs:CreateLogGroup")
+    assert flat(denied["Resource"][0]).endswith(":log-group:/aws/sagemaker/InferenceComponents/digits")
 
 
 def test_memory_from_a_quarter_of_the_instance_is_a_warning(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def test_guard_comes_before_the_endpoint_and_registration_after_it(stack: cdk.St
     )
     for each in (target, policy):
         assert each["Properties"]["InstanceType"] == "ml.g5.xlarge"
+        assert each["Properties"]["ServiceTimeout"] == gate["Properties"]["ServiceTimeout"]
         assert each["Properties"]["ServiceToken"] == gate["Properties"]["ServiceToken"]
     assert "RoleARN" not in target["Properties"]
     assert policy["Properties"]["ScalingTargetId"] == {"Ref": target["LogicalId"]}

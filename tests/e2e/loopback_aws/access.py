@@ -105,7 +105,8 @@ class Access:
 
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
         action, resource, context = need
-        verdict = decide(documents, action=action, resource=resource, context={**_TRANSPORT, **context})
+        known = {**_TRANSPORT, "aws:ResourceAccount": self.api.account}
+        verdict = decide(documents, action=action, resource=resource, context={**known, **context})
         if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
             verdict = self._key_policy_decision(role_arn, need)
         return verdict is Decision.ALLOWED

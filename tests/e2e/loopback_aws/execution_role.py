@@ -12,6 +12,7 @@ from moto.iam.exceptions import NotFoundException
 from .access import Access, RoleCredentials
 from .errors import StackError
 from .policy import Decision
+from .s3_needs import services_of_s3
 from .service_api import ServiceApi
 
 __all__ = ["ExecutionRoleCheck"]
@@ -74,7 +75,8 @@ class ExecutionRoleCheck:
             raise PermissionError(f"Could not access model data at {url}: 404")
         encryption_key = self.access.s3_needs.key_of(f"{arn}/{key}")
         if encryption_key is not None:
-            self._expect(role_arn, "kms:Decrypt", encryption_key, url, self._via_s3())
+            for service in services_of_s3(self.api.region):
+                self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})
 
     def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
         """SageMaker lists the prefix, and each key without the prefix is the path of a file."""
@@ -87,9 +89,6 @@ class ExecutionRoleCheck:
             raise PermissionError(f"Could not access model data at {source['S3Uri']}: {len(keys)} objects")
         for key in keys:
             self._expect_data(role_arn, bucket, key, is_prefix=False)
-
-    def _via_s3(self) -> dict[str, str]:
-        return {"kms:ViaService": f"s3.{self.api.region}.amazonaws.com"}
 
     def _expect(
         self, role_arn: str, action: str, resource: str, url: str, context: Mapping[str, str]

@@ -18,10 +18,16 @@ from moto.s3.models import s3_backends
 
 from .service_api import ServiceApi
 
-__all__ = ["Need", "S3Needs", "key_arn"]
+__all__ = ["Need", "S3Needs", "key_arn", "services_of_s3"]
 
 Need = tuple[str, str, Mapping[str, str]]
 """An action, its resource and the request's context."""
+
+
+def services_of_s3(region: str) -> list[str]:
+    """The values that ``kms:ViaService`` may have; in China no AWS document says which, so all are needed."""
+    suffixes = ["amazonaws.com", *(["amazonaws.com.cn"] if region.startswith("cn-") else [])]
+    return [f"s3.{region}.{suffix}" for suffix in suffixes]
 
 
 @dataclass
@@ -87,7 +93,8 @@ class S3Needs:
 
     def _of_key(self, action: str, key: str | None) -> Iterator[Need]:
         if key is not None:
-            yield action, key, {"kms:ViaService": f"s3.{self.api.region}.amazonaws.com"}
+            for service in services_of_s3(self.api.region):
+                yield action, key, {"kms:ViaService": service}
 
     def _key_for_new_objects(self, request: Any, bucket_name: str) -> str | None:
         given = request.headers.get("x-amz-server-side-encryption-aws-kms-key-id")

@@ -1,0 +1,57 @@
+"""Names that SageMaker compares without regard to case."""
+
+from __future__ import annotations
+
+from weakref import WeakKeyDictionary
+
+from aws_cdk import Stack
+from constructs import Construct, IConstruct
+
+from constructs_triton.errors import InvalidValueError
+from constructs_triton.tokens import is_token
+
+__all__ = ["check_unique_name", "register_name"]
+
+# Of each app: the construct with a name, by the environment, the property and the name in lower case.
+_Key = tuple[str, str, str]
+_named: WeakKeyDictionary[IConstruct, dict[_Key, Construct]] = WeakKeyDictionary()
+
+
+def check_unique_name(scope: Construct, id: str, name_property: str, name: str | None) -> None:
+    """Check that no other construct of the app has the name in the same account and Region.
+
+    Source: SageMaker API reference, CreateEndpoint: names are unique in an account and Region, and not
+    case-sensitive. Stacks without an account and Region may be deployed to different ones, so names are
+    compared within such a stack only.
+
+    Raises:
+        InvalidValueError: another construct has the name, perhaps in another case.
+    """
+    if name is None or is_token(name):
+        return
+    other = _named.get(scope.node.root, {}).get(_key(scope, name_property, name))
+    path = f"{scope.node.path}/{id}"
+    if other is not None and other.node.path != path and _is_in_tree(other):
+        raise InvalidValueError(
+            f'{path}: {name_property} must be unique regardless of case, got "{name}", and '
+            f"{other.node.path} has the same name; change one of them"
+        )
+
+
+def register_name(construct: Construct, name_property: str, name: str | None) -> None:
+    """Note the name of a construct that has been created."""
+    if name is not None and not is_token(name):
+        names = _named.setdefault(construct.node.root, {})
+        names[_key(construct, name_property, name)] = construct
+
+
+def _key(scope: Construct, name_property: str, name: str) -> _Key:
+    stack = Stack.of(scope)
+    is_known = not is_token(stack.account) and not is_token(stack.region)
+    return stack.environment if is_known else stack.node.path, name_property, name.lower()
+
+
+def _is_in_tree(construct: Construct) -> bool:
+    """Whether a construct was not removed with ``try_remove_child``."""
+    parent = construct.node.scope
+    return parent is not None and parent.node.try_find_child(construct.node.id) is not None

@@ -1,0 +1,176 @@
+"""What endpoints need later than at their creation: names, log groups and roles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from aws_cdk import aws_s3 as s3
+from aws_cdk.assertions import Annotations, Match
+from cdk_apps import (
+    add_endpoint,
+    add_repository,
+    make_app,
+    make_stack,
+    resources,
+    statements,
+    synthesize,
+    write_repository,
+)
+from loopback_aws.policy import Decision, decide
+from loopback_aws.s3_needs import services_of_s3
+
+from constructs_triton import (
+    AsyncInferenceConfig,
+    CompressionType,
+    InstanceType,
+    ModelSource,
+    TritonEndpoint,
+    TritonImage,
+    TritonModelRepository,
+    TritonMultiModelEndpoint,
+)
+from constructs_triton.errors import InvalidValueError
+
+
+def test_names_are_compared_without_case(tmp_path: Path) -> None:
+    """Two endpoints of an account and Region cannot have the same name in another case."""
+    app = make_app()
+    here = cdk.Environment(account="123456789012", region="eu-west-1")
+    first, second = (cdk.Stack(app, name, env=here) for name in ("First", "Second"))
+    add_endpoint(first, tmp_path, endpoint_name="digits")
+    with pytest.raises(InvalidValueError, match=r'Second/Endpoint: .* got "Digits", and First/Endpoint has'):
+        add_endpoint(second, tmp_path, endpoint_name="Digits")
+    there = cdk.Stack(app, "There", env=cdk.Environment(account="123456789012", region="us-east-1"))
+    add_endpoint(there, tmp_path, endpoint_name="Digits")
+    add_endpoint(cdk.Stack(app, "Anywhere"), tmp_path, endpoint_name="Digits")
+    first.node.try_remove_child("Endpoint")
+    add_endpoint(second, tmp_path, "Renamed", endpoint_name="Digits")
+
+
+def test_role_cannot_create_the_log_group_of_the_stack(stack: cdk.Stack, tmp_path: Path) -> None:
+    """Late log events do not create a group again that the stack has deleted; other groups are created."""
+    add_endpoint(stack, tmp_path, endpoint_name="digits", log_retention=logs.RetentionDays.ONE_WEEK)
+    granted = statements(synthesize(stack))
+    document = stack.resolve({"Statement": [granted["WriteLogs"], granted["KeepLogGroup"]]})
+    for each in document["Statement"]:
+        each["Resource"] = [_written(name) for name in _listed(each["Resource"])]
+    prefix = "arn:aws:logs:eu-west-1:123456789012:log-group:/aws/sagemaker/Endpoints"
+    expected = {"digits": Decision.DENIED, "digits:log-stream:": Decision.DENIED, "letters": Decision.ALLOWED}
+    for name, decision in expected.items():
+        found = decide([document], action="logs:CreateLogGroup", resource=f"{prefix}/{name}", context={})
+        assert found is decision, name
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _written(arn: object) -> str:
+    if isinstance(arn, str):
+        return arn
+    assert isinstance(arn, dict)
+    known = {"AWS::Partition": "aws", "AWS::Region": "eu-west-1", "AWS::AccountId": "123456789012"}
+    parts = arn["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else known[part["Ref"]] for part in parts)
+
+
+def test_grant_that_an_asynchronous_endpoint_refuses_is_an_error(stack: cdk.Stack, tmp_path: Path) -> None:
+    """An asynchronous endpoint answers InvokeEndpointAsync only, so the other grants name that one."""
+    config = AsyncInferenceConfig(bucket=s3.Bucket(stack, "Bucket"))
+    endpoint = add_endpoint(stack, tmp_path, async_inference=config)
+    caller = iam.Role(stack, "Caller", assumed_by=iam.AccountRootPrincipal())
+    for grant in (endpoint.grant_invoke, endpoint.grant_invoke_with_response_stream):
+        with pytest.raises(InvalidValueError, match="use grant_invoke_async"):
+            grant(caller)
+    endpoint.grant_invoke_async(caller)
+
+
+def test_role_that_takes_no_policies_is_reported(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A role that gets no permissions is a warning; a role that takes policies is none."""
+    arn = "arn:aws:iam::123456789012:role/Shared"
+    for name, mutable in (("Fixed", False), ("Open", True)):
+        role = iam.Role.from_role_arn(stack, name, f"{arn}{name}", mutable=mutable)
+        add_endpoint(stack, tmp_path, f"{name}Endpoint", role=role)
+    found = Annotations.from_stack(stack).find_warning("*", Match.string_like_regexp("role-without-policies"))
+    assert [each.id for each in found] == ["/Test/FixedEndpoint"]
+
+
+@pytest.mark.parametrize("region", ["eu-west-1", "cn-north-1"])
+def test_keys_may_be_used_through_every_name_of_s3(region: str) -> None:
+    """In China both suffixes of kms:ViaService are allowed, elsewhere the condition is one string."""
+    stack = make_stack(cdk.Environment(account="123456789012", region=region))
+    key = kms.Key.from_key_arn(stack, "Key", f"arn:aws:kms:{region}:123456789012:key/1")
+    bucket = s3.Bucket.from_bucket_attributes(stack, "Bucket", bucket_name="models", encryption_key=key)
+    repository = TritonModelRepository(stack, "Models", source=ModelSource.from_bucket(bucket, "m.tar.gz"))
+    TritonEndpoint(
+        stack,
+        "Endpoint",
+        model_repository=repository,
+        model="m",
+        instance_type=InstanceType.of("ml.g4dn.xlarge"),
+        image=TritonImage.dlc("25.04"),
+    )
+    allowed = statements(synthesize(stack))["DecryptModel"]["Condition"]["StringEquals"]["kms:ViaService"]
+    known = {"AWS::Region": region, "AWS::URLSuffix": services_of_s3(region)[-1].partition(f"{region}.")[2]}
+    written = [
+        "".join(part if isinstance(part, str) else known[part["Ref"]] for part in each["Fn::Join"][1])
+        for each in _listed(allowed)
+        if isinstance(each, dict)
+    ]
+    assert sorted(written) == sorted(services_of_s3(region))
+    assert isinstance(allowed, list) is region.startswith("cn-")
+
+
+@pytest.mark.parametrize(
+    ("bucket", "is_own"), [(None, True), ("shared-assets", False)], ids=["of the account", "of a team"]
+)
+@pytest.mark.parametrize("account", ["123456789012", None], ids=["known", "agnostic"])
+def test_asset_bucket_belongs_to_the_account(
+    tmp_path: Path, bucket: str | None, account: str | None, *, is_own: bool
+) -> None:
+    """A stranger's bucket of the same name is not read; a bucket named otherwise may be in any account."""
+    synthesizer = cdk.DefaultStackSynthesizer(file_assets_bucket_name=bucket)
+    env = cdk.Environment(account=account, region="eu-west-1")
+    stack = cdk.Stack(make_app(), "Test", env=env, synthesizer=synthesizer)
+    add_endpoint(stack, tmp_path)
+    condition = {"StringEquals": {"aws:ResourceAccount": {"Ref": "AWS::AccountId"}}}
+    assert (statements(synthesize(stack))["LoadModel"].get("Condition") == condition) is is_own
+
+
+def test_kept_endpoint_keeps_its_security_group(stack: cdk.Stack, tmp_path: Path) -> None:
+    """All that a kept endpoint needs is kept, also the security group of its network interfaces."""
+    vpc = ec2.Vpc(stack, "Network", nat_gateways=1)
+    add_endpoint(stack, tmp_path, vpc=vpc, removal_policy=cdk.RemovalPolicy.RETAIN)
+    template = synthesize(stack)
+    needed = ("EC2::SecurityGroup", "IAM::Role", "IAM::ManagedPolicy", "SageMaker::Model")
+    for kind in (*needed, "SageMaker::EndpointConfig", "SageMaker::Endpoint"):
+        ((name, resource),) = [
+            item for item in resources(template, f"AWS::{kind}").items() if "Endpoint" in item[0]
+        ]
+        assert resource["DeletionPolicy"] == "Retain", name
+
+
+def test_kept_endpoint_refuses_models_that_are_deleted(stack: cdk.Stack, tmp_path: Path) -> None:
+    """A repository that deletes its bucket is refused, unless the endpoint loads an archive elsewhere."""
+    write_repository(tmp_path)
+    repository = add_repository(stack, tmp_path, removal_policy=cdk.RemovalPolicy.DESTROY)
+    kept: dict[str, Any] = {
+        "model_repository": repository,
+        "instance_type": InstanceType.of("ml.g5.xlarge"),
+        "removal_policy": cdk.RemovalPolicy.RETAIN,
+    }
+    with pytest.raises(
+        InvalidValueError, match=r"set removal_policy=RemovalPolicy.RETAIN on the TritonModel"
+    ):
+        TritonMultiModelEndpoint(stack, "Many", **kept)
+    with pytest.raises(InvalidValueError, match=r"^removal_policy: RETAIN keeps the instances"):
+        TritonEndpoint(stack, "Files", model="other", compression_type=CompressionType.NONE, **kept)
+    TritonEndpoint(stack, "Archive", model="other", **kept)
+    assert stack.node.try_find_child("Many") is None
