@@ -44,19 +44,19 @@ class KeysStack(cdk.Stack):
 
     def __init__(self, scope: Construct, id: str, *, models: Path, state: KeyState) -> None:
         super().__init__(scope, id)
-        keys = {
-            name: kms.Key(self, name, removal_policy=cdk.RemovalPolicy.DESTROY) for name in state.keys
-        }
+        keys = {name: kms.Key(self, name, removal_policy=cdk.RemovalPolicy.DESTROY) for name in state.keys}
         repository = TritonModelRepository(
             self,
             "Models",
             source=ModelSource.from_directory(models),
             encryption_key=None if state.key is None else keys[state.key],
             removal_policy=state.removal_policy,
-            **({"previous_encryption_keys": [keys[name] for name in state.previous]} if state.previous else {}),
+            previous_encryption_keys=[keys[name] for name in state.previous],
         )
         if state.missing_archive:
-            bucket = s3.Bucket.from_bucket_name(self, "Given", f"cdk-hnb659fds-assets-{self.account}-{self.region}")
+            bucket = s3.Bucket.from_bucket_name(
+                self, "Given", f"cdk-hnb659fds-assets-{self.account}-{self.region}"
+            )
             repository.add_model("typo", ModelSource.from_bucket(bucket, "no-such-archive.tar.gz"))
         instance_type = InstanceType.of("ml.g5.xlarge")
         many = TritonMultiModelEndpoint(
