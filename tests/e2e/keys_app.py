@@ -24,6 +24,7 @@ from constructs_triton import (
 )
 
 STACK = "Keys"
+ASSETS = "cdk-hnb659fds-assets-123456789012-us-east-1"
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,7 @@ class KeysStack(cdk.Stack):
             previous_encryption_keys=[keys[name] for name in state.previous],
         )
         if state.missing_archive:
-            bucket = s3.Bucket.from_bucket_name(
-                self, "Given", f"cdk-hnb659fds-assets-{self.account}-{self.region}"
-            )
+            bucket = s3.Bucket.from_bucket_name(self, "Given", ASSETS)
             repository.add_model("typo", ModelSource.from_bucket(bucket, "no-such-archive.tar.gz"))
         instance_type = InstanceType.of("ml.g5.xlarge")
         many = TritonMultiModelEndpoint(

@@ -30,12 +30,13 @@ class Encryption:
 
     ``key`` is the ARN of their KMS key; ``None`` leaves the encryption of new objects to the bucket.
     ``left_keys`` are the KMS keys that they must no longer have. ``uses_managed_keys`` encrypts new objects
-    with S3-managed keys.
+    with S3-managed keys. ``is_changed`` is whether this operation changes ``key``.
     """
 
     key: str | None = None
     left_keys: frozenset[str] = frozenset()
     uses_managed_keys: bool = False
+    is_changed: bool = False
 
     @classmethod
     def of(cls, properties: SyncProperties, old: SyncProperties | None) -> Encryption:
@@ -46,9 +47,10 @@ class Encryption:
             left |= {old.encryption_key} if old.encryption_key else set()
             creates_bucket = creates_bucket or old.creates_bucket
         key = properties.encryption_key
+        is_changed = old is not None and old.encryption_key != key
         if key is not None:
-            return cls(key)
-        return cls(None, frozenset(map(_key_id, left)), bool(left) and creates_bucket)
+            return cls(key, is_changed=is_changed)
+        return cls(None, frozenset(map(_key_id, left)), bool(left) and creates_bucket, is_changed)
 
     @property
     def may_differ(self) -> bool:

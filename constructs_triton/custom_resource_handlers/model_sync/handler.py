@@ -93,7 +93,10 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
     """Invoke the function again for the rest, if that run is sure to end while CloudFormation waits."""
     elapsed = time.time() - left.started_at
     if elapsed + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
-        raise SyncError("not everything was done within an hour")
+        raise SyncError(
+            "not everything was done within an hour, CloudFormation's limit; divide the models between "
+            "several repositories if this happens again"
+        )
     LOGGER.info("this run's time is up; another run continues at task %d", left.cursor)
     make_client("lambda").invoke(
         FunctionName=context.invoked_function_arn,

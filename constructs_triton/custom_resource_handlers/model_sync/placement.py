@@ -75,7 +75,7 @@ class Placement:
     ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of unfinished
     multipart uploads. Pass them to the next run, and it continues with the parts that are missing.
     ``encryption`` is that of the objects. With a ``refusal``, new content raises it. Content in place may
-    still be encrypted again, unless other objects cannot be.
+    still be encrypted again, unless the key changes and other objects cannot be.
     """
 
     client: Any
@@ -132,7 +132,10 @@ class Placement:
 
     def expect_no_refusal(self, *, is_new: bool) -> None:
         """Raise the refusal before content is written."""
-        if self.refusal is not None and (is_new or isinstance(self.refusal, DecryptionError)):
+        if self.refusal is None:
+            return
+        # With another key, a part of the models would have the new one and a part the old one.
+        if is_new or (isinstance(self.refusal, DecryptionError) and self.encryption.is_changed):
             raise self.refusal
 
     def _place(self, source: Source, key: str, metadata: Mapping[str, str]) -> None:
