@@ -14,12 +14,14 @@ from constructs_triton import InstanceType, TritonMultiModelEndpoint
 from constructs_triton.errors import InvalidValueError
 
 KEY_ARN = "arn:aws:kms:us-east-1:123456789012:key/"
+NEW = f"{KEY_ARN}11111111-1111-1111-1111-111111111111"
+OLD = f"{KEY_ARN}22222222-2222-2222-2222-222222222222"
 
 
 def test_roles_may_decrypt_with_previous_keys(tmp_path: Path) -> None:
     """The sync names both keys, and encrypts again only after the endpoint's role may read the result."""
     stack = cdk.Stack(make_app(tmp_path / "cdk.out"), "Vision")
-    new, old = (kms.Key.from_key_arn(stack, name, f"{KEY_ARN}{name}") for name in ("new", "old"))
+    new, old = kms.Key.from_key_arn(stack, "New", NEW), kms.Key.from_key_arn(stack, "Old", OLD)
     repository = add_repository(
         stack, write(tmp_path / "models"), encryption_key=new, previous_encryption_keys=[old]
     )
@@ -28,11 +30,11 @@ def test_roles_may_decrypt_with_previous_keys(tmp_path: Path) -> None:
     )
     template = synthesize(stack)
     ((_, sync),) = resources(template, "Custom::TritonModelSync").items()
-    assert sync["Properties"]["EncryptionKey"] == f"{KEY_ARN}new"
-    assert sync["Properties"]["PreviousEncryptionKeys"] == [f"{KEY_ARN}old"]
+    assert sync["Properties"]["EncryptionKey"] == NEW
+    assert sync["Properties"]["PreviousEncryptionKeys"] == [OLD]
     assert [each for each in sync["DependsOn"] if each.startswith("EndpointExecutionPolicy")]
-    assert statements(template)["DecryptModels"]["Resource"] == [f"{KEY_ARN}new", f"{KEY_ARN}old"]
-    assert flat(statements(template)["DecryptPrevious"]["Resource"]) == f"{KEY_ARN}old"
+    assert statements(template)["DecryptModels"]["Resource"] == [NEW, OLD]
+    assert flat(statements(template)["DecryptPrevious"]["Resource"]) == OLD
 
 
 def test_repository_with_pruning_refuses_endpoints_of_other_stacks(tmp_path: Path) -> None:
@@ -41,7 +43,7 @@ def test_repository_with_pruning_refuses_endpoints_of_other_stacks(tmp_path: Pat
     repository = add_repository(
         cdk.Stack(app, "Vision"), write(tmp_path / "models"), prune_after=cdk.Duration.days(30)
     )
-    with pytest.raises(InvalidValueError, match="prune_after of .* deletes models when the stack"):
+    with pytest.raises(InvalidValueError, match=r"prune_after of .* deletes models when the stack"):
         TritonMultiModelEndpoint(
             cdk.Stack(app, "Other"),
             "Endpoint",
