@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aws_cdk import Stack
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
@@ -72,6 +73,10 @@ def make_model(
         model.node.add_dependency(permissions)
     for dependency in container.location.dependencies:
         model.node.add_dependency(dependency)
+    for encryption in container.location.encryptions:
+        # Instances that run must be able to read a model when it is encrypted with another key.
+        if permissions is not None and Stack.of(encryption) is Stack.of(model):
+            encryption.node.add_dependency(permissions)
     return model
 
 

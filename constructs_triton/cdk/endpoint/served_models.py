@@ -188,8 +188,8 @@ class MultipleModels(ServedModels):
     def default_model(self) -> None:
         return None
 
-    def bind(self, scope: Construct) -> ModelLocation:  # noqa: ARG002 - one prefix serves every endpoint
-        return self.contents.locate_all()
+    def bind(self, scope: Construct) -> ModelLocation:
+        return self.contents.locate_all(scope)
 
 
 def check_kept_models(models: ServedModels, policy: RemovalPolicy | None) -> None:

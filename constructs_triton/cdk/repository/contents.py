@@ -123,25 +123,27 @@ class RepositoryContents:
         """
         loaded, model = self.catalog.find(model_name)
         if check_compression_type(loaded, compression_type):
-            return self._files.locate(model_name, loaded, model)
+            return self._files.locate(model_name, loaded, model, scope)
         location = loaded.locate(model, scope)
         if not isinstance(loaded, LocalModels):
             return location
         decrypt = decrypt_statements("DecryptModel", self.asset_encryption_key)
         return replace(location, read_statements=(*location.read_statements, *decrypt))
 
-    def locate_all(self) -> ModelLocation:
-        """Return the prefix that multi-model endpoints load models from, filled by a custom resource.
+    def locate_all(self, scope: Construct) -> ModelLocation:
+        """Return the prefix that the multi-model endpoint ``scope`` loads models from.
 
         Raises:
             InvalidValueError: there are no models, models that are not in archives, or archives that a grant
-                for another model would allow.
+                for another model would allow; or the repository deletes models that this endpoint may serve.
         """
+        self.prefix.refuse_pruning_for(scope)
         sync, prefix = self.prefix.sync(), self.prefix
         return ModelLocation(
             prefix.url,
-            tuple(read_statements(prefix.bucket, prefix.prefix)),
+            tuple(read_statements(prefix.bucket, prefix.prefix, prefix.keys)),
             dependencies=() if sync is None else (sync,),
+            encryptions=(sync.resource,) if sync is not None and prefix.keys.all else (),
         )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from aws_cdk import Duration
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -19,9 +18,11 @@ from constructs_triton.cdk.repository.archive_assets import (
     label_of,
 )
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.model_sync import ModelSyncFunction
 from constructs_triton.cdk.repository.sync_permissions import (
     deletion_statements,
+    find_statement,
     place_statements,
     read_statement,
 )
@@ -63,6 +64,7 @@ class FileSync(Construct):
         bucket: s3.IBucket,
         prefix: str,
         staged: StagedModel,
+        keys: ModelKeys,
         asset_encryption_key: kms.IKey | None = None,
         prune_after: Duration | None = None,
         remove_on_delete: bool = False,
@@ -83,12 +85,14 @@ class FileSync(Construct):
         statements = [
             read_statement(self, assets.manifest.bucket_name, assets.keys_to_read()),
             *decrypt_statements("DecryptFiles", asset_encryption_key),
-            *place_statements(bucket, prefix),
-            _find_statement(bucket, prefix),
+            *place_statements(bucket, prefix, keys),
+            *([] if keys.all else [find_statement(bucket, prefix)]),
             *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
         ]
         function = FileSyncFunction(self, "Function")
-        self.resource = function.create_resource(self, FILES_RESOURCE_TYPE, statements, properties)
+        self.resource = function.create_resource(
+            self, FILES_RESOURCE_TYPE, statements, keys.with_keys(properties)
+        )
 
 
 class _Assets:
@@ -125,13 +129,3 @@ class _Assets:
         if len(keys) > _MOST_KEYS:
             keys = sorted({f"{key[: key.rfind('/') + 1]}*{LARGE_SUFFIX}" for key in keys})
         return [*keys, *self._small_keys]
-
-
-def _find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
-    """Statement to list the files that are in place already."""
-    return iam.PolicyStatement(
-        sid="FindFiles",
-        actions=["s3:ListBucket"],
-        resources=[bucket.bucket_arn],
-        conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
-    )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from aws_cdk import CustomResource
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -49,7 +50,8 @@ class ModelLocation:
 
     ``url`` is the address of an archive, or of a prefix. ``is_compressed`` is ``False`` for a prefix with
     uncompressed models. The sizes are those of an archive or of files that are loaded at start; they are
-    ``None`` if they are not known at synth. ``dependencies`` are created before the endpoint's models. With a
+    ``None`` if they are not known at synth. ``dependencies`` are created before the endpoint's models.
+    ``encryptions`` may encrypt models with another key, after their readers may decrypt with it. With a
     ``model_package_name``, models and image are those of the package, and ``url`` is empty.
     """
 
@@ -59,6 +61,7 @@ class ModelLocation:
     size_bytes: int | None = None
     unpacked_size_bytes: int | None = None
     dependencies: tuple[IDependable, ...] = ()
+    encryptions: tuple[CustomResource, ...] = ()
     model_package_name: str | None = None
 
 

@@ -8,6 +8,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from constructs_triton.cdk.repository.model_keys import ModelKeys
+
 __all__ = ["create_bucket", "read_statements"]
 
 
@@ -32,9 +34,9 @@ def create_bucket(
     )
 
 
-def read_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
+def read_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
     """Return the permissions of an endpoint's role: read and list what is below a prefix."""
-    statements = [
+    return [
         iam.PolicyStatement(
             sid="LoadModels", actions=["s3:GetObject"], resources=[bucket.arn_for_objects(f"{prefix}*")]
         ),
@@ -44,11 +46,5 @@ def read_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement
             resources=[bucket.bucket_arn],
             conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
         ),
+        *keys.read_statements(),
     ]
-    if bucket.encryption_key is not None:
-        statements.append(
-            iam.PolicyStatement(
-                sid="DecryptModels", actions=["kms:Decrypt"], resources=[bucket.encryption_key.key_arn]
-            )
-        )
-    return statements

@@ -68,7 +68,11 @@ class TritonModelRepository(Construct):
         A duration of at least one day. A deployment deletes archives and files that it has placed and that
         have been out of use for this time. Default: they are never deleted.
     ``encryption_key``
-        KMS key of the bucket that is created. Default: S3-managed keys.
+        KMS key of the bucket that is created. Default: S3-managed keys. A deployment with another key
+        encrypts the models again.
+    ``previous_encryption_keys``
+        Further KMS keys that models in the bucket may have. The roles that read them may decrypt with these
+        keys too. Needed only where a change of the key is not complete in one deployment. Default: none.
     ``asset_encryption_key``
         Your own KMS key of the CDK's asset bucket (``cdk bootstrap --bootstrap-kms-key-id``), for the roles
         that load or copy archives. Not required for a key of ``cdk bootstrap --bootstrap-customer-key``.
@@ -93,6 +97,7 @@ class TritonModelRepository(Construct):
         target_model_naming: TargetModelNaming = TargetModelNaming.CONTENT,
         prune_after: Duration | None = None,
         encryption_key: kms.IKey | None = None,
+        previous_encryption_keys: Sequence[kms.IKey] = (),
         asset_encryption_key: kms.IKey | None = None,
         versioned: bool = False,
         removal_policy: RemovalPolicy = RemovalPolicy.RETAIN,
@@ -105,6 +110,7 @@ class TritonModelRepository(Construct):
             bucket=bucket,
             prune_after=prune_after,
             encryption_key=encryption_key,
+            previous_encryption_keys=previous_encryption_keys,
             asset_encryption_key=asset_encryption_key,
             versioned=versioned,
             removal_policy=removal_policy,

@@ -15,6 +15,7 @@ from constructs_triton.cdk.custom_resources.function import DeployFunction, Func
 from constructs_triton.cdk.permissions.role_permissions import RolePermissions, fits
 from constructs_triton.cdk.repository.archive_assets import LIST_LABEL, ArchiveAsset, StackAssets, label_of
 from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.repository.model_keys import ModelKeys
 from constructs_triton.cdk.repository.sync_permissions import (
     READ_ACTIONS,
     deletion_statements,
@@ -106,6 +107,7 @@ class ModelSync(Construct):
         *,
         bucket: s3.IBucket,
         prefix: str,
+        keys: ModelKeys,
         archives: Mapping[str, tuple[str, ArchiveAsset]],
         stored_archives: Mapping[str, tuple[str, S3Archive]],
         asset_encryption_key: kms.IKey | None = None,
@@ -131,14 +133,16 @@ class ModelSync(Construct):
         other_statements = [
             *decrypt_statements("DecryptArchives", asset_encryption_key),
             *_given_statements(given_archives),
-            *place_statements(bucket, prefix),
+            *place_statements(bucket, prefix, keys),
             *deletion_statements(bucket, prefix, prune_after=prune_after, remove_on_delete=remove_on_delete),
         ]
         asset_keys = [archive.object_key for _, archive in archives.values()]
         statements = _with_read_statement(
             self, asset.bucket_name, asset.object_key, asset_keys, other_statements
         )
-        self.resource = sync_function.create_resource(self, RESOURCE_TYPE, statements, properties)
+        self.resource = sync_function.create_resource(
+            self, RESOURCE_TYPE, statements, keys.with_keys(properties)
+        )
 
 
 def _distinct(buckets: Sequence[s3.IBucket]) -> list[s3.IBucket]:

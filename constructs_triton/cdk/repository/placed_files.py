@@ -58,9 +58,14 @@ class PlacedFiles:
             raise ArchiveError("\n".join(f"{loaded.description}: {problem}" for problem in problems))
         return [_not_executable(files.executables)] if files.executables else []
 
-    def locate(self, name: str, loaded: LoadedModels, model: str) -> ModelLocation:
-        """Return the place of a model's files, and create the custom resource that places them."""
+    def locate(self, name: str, loaded: LoadedModels, model: str, reader: Construct) -> ModelLocation:
+        """Return the place of a model's files, and create the custom resource that places them.
+
+        Raises:
+            InvalidValueError: ``reader`` is in another stack, and the repository deletes old models.
+        """
         assert isinstance(loaded, LocalModels)
+        self._prefix.refuse_pruning_for(reader)
         if name not in self._placed:
             staged = stage(loaded.repository, loaded.contents_of(model), asset_directory(self._scope))
             self._placed[name] = (self._sync(name, staged), staged)
@@ -68,11 +73,12 @@ class PlacedFiles:
         bucket = self._prefix.bucket
         return ModelLocation(
             f"s3://{bucket.bucket_name}/{sync.prefix}",
-            tuple(read_statements(bucket, sync.prefix)),
+            tuple(read_statements(bucket, sync.prefix, self._prefix.keys)),
             is_compressed=False,
             size_bytes=staged.size_bytes,
             unpacked_size_bytes=staged.size_bytes,
             dependencies=(sync,),
+            encryptions=(sync.resource,) if self._prefix.keys.all else (),
         )
 
     def _prefix_of(self, name: str) -> str:
@@ -87,6 +93,7 @@ class PlacedFiles:
             bucket=self._prefix.bucket,
             prefix=self._prefix_of(name),
             staged=staged,
+            keys=self._prefix.keys,
             asset_encryption_key=options.asset_encryption_key,
             prune_after=options.prune_after,
             # A bucket that is not empty cannot be deleted. A bucket of the user is never emptied.

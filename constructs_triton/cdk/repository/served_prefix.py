@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aws_cdk import Annotations, Duration, RemovalPolicy
+from aws_cdk import Annotations, Duration, RemovalPolicy, Stack
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
@@ -15,6 +15,7 @@ from constructs_triton.cdk.repository.archive_assets import ArchiveAsset, StackA
 from constructs_triton.cdk.repository.loaded_models import ArchivePrefix, LocalModels
 from constructs_triton.cdk.repository.model_bucket import create_bucket
 from constructs_triton.cdk.repository.model_catalog import ModelCatalog
+from constructs_triton.cdk.repository.model_keys import ModelKeys, check_previous_keys
 from constructs_triton.cdk.repository.model_sync import ModelSync, S3Archive
 from constructs_triton.cdk.repository.properties import (
     check_bucket,
@@ -60,6 +61,7 @@ class PrefixOptions:
     bucket: s3.IBucket | None
     prune_after: Duration | None
     encryption_key: kms.IKey | None
+    previous_encryption_keys: Sequence[kms.IKey]
     asset_encryption_key: kms.IKey | None
     versioned: bool
     removal_policy: RemovalPolicy
@@ -71,6 +73,7 @@ class PrefixOptions:
             InvalidValueError: a property has the wrong type or value, or two of them exclude each other.
         """
         check_bucket(self.bucket, self.encryption_key, self.versioned)
+        check_previous_keys(self.previous_encryption_keys)
         check_has("asset_encryption_key", self.asset_encryption_key, *KEY)
         check_type("removal_policy", self.removal_policy, (RemovalPolicy, "RemovalPolicy.DESTROY"))
         if self.removal_policy is RemovalPolicy.SNAPSHOT:
@@ -115,6 +118,27 @@ class ServedPrefix:
     def is_deleted_with_stack(self) -> bool:
         """Whether the bucket is created here and is deleted, with all models, together with the stack."""
         return self.creates_bucket and self._options.removal_policy == RemovalPolicy.DESTROY
+
+    @property
+    def keys(self) -> ModelKeys:
+        """The KMS keys of the models in the bucket."""
+        return ModelKeys(
+            self.bucket.encryption_key, self._options.previous_encryption_keys, self.creates_bucket
+        )
+
+    def refuse_pruning_for(self, reader: Construct) -> None:
+        """Check that no deployment deletes models that an endpoint of another stack may still serve.
+
+        Raises:
+            InvalidValueError: the repository has ``prune_after``, and ``reader`` is deployed separately.
+        """
+        here, there = _deployed_stack(reader), _deployed_stack(self._scope)
+        if self._options.prune_after is not None and here is not there:
+            raise InvalidValueError(
+                f"{reader.node.path}: prune_after of {self._scope.node.path} deletes models when the stack "
+                f"{there.stack_name} is deployed, but this endpoint in the stack {here.stack_name} may still "
+                "serve them; create the repository in the stack of the endpoint, or remove prune_after"
+            )
 
     @property
     def url(self) -> str:
@@ -185,6 +209,7 @@ class ServedPrefix:
             "Sync",
             bucket=self.bucket,
             prefix=self.prefix,
+            keys=self.keys,
             archives=archives,
             stored_archives=stored,
             asset_encryption_key=self._options.asset_encryption_key,
@@ -198,16 +223,21 @@ class ServedPrefix:
     def grant_read_index(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions to read ``index.json`` and to decrypt it."""
         grant = self._grant(grantee, ["s3:GetObject"], [self._arn(INDEX_FILE)])
-        key = self.bucket.encryption_key
-        return grant if key is None else grant.combine(key.grant_decrypt(grantee))
+        for key in self.keys.all:
+            grant = grant.combine(key.grant_decrypt(grantee))
+        return grant
 
     def grant_manage(self, grantee: iam.IGrantable) -> iam.Grant:
         """Grant the permissions to list, add, replace and delete archives, and to change ``index.json``."""
         conditions = {"StringLike": {"s3:prefix": [f"{self.prefix}*"]}}
         grant = self._grant(grantee, _MANAGE_ACTIONS, [self._arn("*")])
         grant = grant.combine(self._grant(grantee, ["s3:ListBucket"], [self.bucket.bucket_arn], conditions))
-        key = self.bucket.encryption_key
-        return grant if key is None else grant.combine(key.grant_encrypt_decrypt(grantee))
+        keys = self.keys
+        if keys.current is not None:
+            grant = grant.combine(keys.current.grant_encrypt_decrypt(grantee))
+        for key in keys.previous:
+            grant = grant.combine(key.grant_decrypt(grantee))
+        return grant
 
     def _arn(self, name: str) -> str:
         return self.bucket.arn_for_objects(f"{self.prefix}{name}")
@@ -226,3 +256,9 @@ class ServedPrefix:
             resource=self.bucket,
             conditions=conditions,
         )
+
+
+def _deployed_stack(scope: Construct) -> Stack:
+    """The stack that a scope is deployed with: a nested stack is deployed with its parent."""
+    stack = Stack.of(scope)
+    return stack if stack.nested_stack_parent is None else _deployed_stack(stack.nested_stack_parent)

@@ -11,8 +11,10 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from constructs_triton.cdk.permissions.s3_conditions import in_own_account, via_s3
+from constructs_triton.cdk.repository.loaded_models import decrypt_statements
+from constructs_triton.cdk.repository.model_keys import ModelKeys
 
-__all__ = ["READ_ACTIONS", "deletion_statements", "place_statements", "read_statement"]
+__all__ = ["READ_ACTIONS", "deletion_statements", "find_statement", "place_statements", "read_statement"]
 
 # S3 copies the tags of an object too, and refuses a copy without the permission. Malware scanners set tags.
 READ_ACTIONS = ["s3:GetObject", "s3:GetObjectTagging"]
@@ -29,8 +31,8 @@ def read_statement(scope: Construct, bucket_name: str, keys: Sequence[str]) -> i
     )
 
 
-def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatement]:
-    """Statements to write objects under a prefix, including multipart uploads."""
+def place_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
+    """Statements to write objects under a prefix, including multipart uploads and new encryption."""
     statements = [
         iam.PolicyStatement(
             sid="PlaceArchives",
@@ -50,9 +52,34 @@ def place_statements(bucket: s3.IBucket, prefix: str) -> list[iam.PolicyStatemen
             resources=[bucket.bucket_arn],
         ),
     ]
-    if bucket.encryption_key is not None:
-        statements.append(_key_statement(bucket.encryption_key))
-    return statements
+    if keys.current is not None:
+        statements.append(_key_statement(keys.current))
+    return [*statements, *_encrypt_again_statements(bucket, prefix, keys)]
+
+
+def _encrypt_again_statements(bucket: s3.IBucket, prefix: str, keys: ModelKeys) -> list[iam.PolicyStatement]:
+    """Statements to find and copy the objects of others that have a previous key; none without a key."""
+    if not keys.all:
+        return []
+    return [
+        find_statement(bucket, prefix),
+        iam.PolicyStatement(
+            sid="CopyTags",
+            actions=["s3:GetObjectTagging"],
+            resources=[bucket.arn_for_objects(f"{prefix}*")],
+        ),
+        *(each for key in keys.previous for each in decrypt_statements("DecryptPrevious", key)),
+    ]
+
+
+def find_statement(bucket: s3.IBucket, prefix: str) -> iam.PolicyStatement:
+    """Statement to list the objects under a prefix."""
+    return iam.PolicyStatement(
+        sid="FindFiles",
+        actions=["s3:ListBucket"],
+        resources=[bucket.bucket_arn],
+        conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
+    )
 
 
 def deletion_statements(

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from . import FILES_RESOURCE_TYPE
 from .file_placement import FilePlacement
 from .manifest import FileManifest, ListedArchive, Manifest
-from .placement import Placement, Source
-from .properties import SyncProperties
+from .placement import Placement, Source, objects_below
+from .properties import FILES_FOLDER, INDEX_FILE, SyncProperties
 from .pruning import prune, prune_folders
 
 __all__ = ["Content", "Task", "content_of"]
@@ -34,6 +34,10 @@ class Content(Protocol):
 
     def tasks(self, placement: Placement) -> list[Task]:
         """The work, in an order that does not depend on what is in place already."""
+        ...
+
+    def others(self, placement: Placement) -> list[str]:
+        """The objects that other deployments or programs placed, and that endpoints of this one may load."""
         ...
 
     def names(self, owner: str) -> Mapping[str, str]:
@@ -69,6 +73,12 @@ class _Archives:
         source = _source(archive, self.properties)
         return Task(archive.target_model, lambda: placement.place(source, archive.target_model))
 
+    def others(self, placement: Placement) -> list[str]:
+        listed = {archive.target_model for archive in self.manifest.archives} | {INDEX_FILE}
+        found = objects_below(placement.client, placement.bucket, placement.prefix)
+        # Files below the prefix belong to other resources, which encrypt them again.
+        return sorted(key for key in found if key not in listed and not key.startswith(FILES_FOLDER))
+
     def names(self, owner: str) -> Mapping[str, str]:  # noqa: ARG002 - each archive has a name of its own
         return self.manifest.target_models
 
@@ -91,6 +101,9 @@ class _Files:
     def tasks(self, placement: Placement) -> list[Task]:
         files = FilePlacement(placement, self.properties.source_bucket, self.properties.folder, self.manifest)
         return [Task(label, run) for label, run in files.steps()]
+
+    def others(self, placement: Placement) -> list[str]:  # noqa: ARG002 - an endpoint loads one folder
+        return []
 
     def names(self, owner: str) -> Mapping[str, str]:
         # Several stacks may use the same prefix; a folder is kept as long as one of them uses it.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from .manifest import FileManifest, ListedFile
-from .placement import Placement, Source, SyncError
+from .placement import Placement, Source, SyncError, head, objects_below
 
 __all__ = ["FilePlacement"]
 
@@ -54,21 +54,27 @@ class FilePlacement:
                     partial(self._copy, Source(self._source_bucket, file.source_key, file.size_bytes), file),
                 )
         for batch in _batches(small):
-            missing = [file for file in batch if present.get(file.path) != file.size_bytes]
+            missing = [file for file in batch if not self._is_present(file, present)]
             yield batch[0].path, partial(self._unpack, missing)
 
     def _present(self) -> dict[str, int]:
         """The size of each object below the folder."""
         placement = self._placement
-        prefix = placement.prefix + self._folder
-        pages = placement.client.get_paginator("list_objects_v2").paginate(
-            Bucket=placement.bucket, Prefix=prefix
-        )
-        return {
-            found["Key"].removeprefix(prefix): found["Size"]
-            for page in pages
-            for found in page.get("Contents", ())
-        }
+        return objects_below(placement.client, placement.bucket, placement.prefix + self._folder)
+
+    def _is_present(self, file: ListedFile, present: dict[str, int]) -> bool:
+        is_new = present.get(file.path) != file.size_bytes
+        if not is_new and self._is_encrypted(file):
+            return True
+        self._placement.expect_no_refusal(is_new=is_new)
+        return False
+
+    def _is_encrypted(self, file: ListedFile) -> bool:
+        placement = self._placement
+        if not placement.encryption.may_differ:  # the list of objects does not say how they are encrypted
+            return True
+        found = head(placement.client, placement.bucket, placement.prefix + self._folder + file.path)
+        return found is not None and placement.encryption.is_applied(found)
 
     def _refuse_strangers(self, present: dict[str, int]) -> None:
         # SageMaker downloads every object of the prefix, and fails if the key of one ends with "/".
@@ -77,7 +83,7 @@ class FilePlacement:
             url = f"s3://{self._placement.bucket}/{self._placement.prefix}{self._folder}"
             raise SyncError(
                 f"{url}: has {len(strangers)} objects that are not files of the model, got "
-                f"{', '.join(map(repr, strangers[:_LISTED_STRANGERS]))}; delete them, then deploy again"
+                f"{', '.join(map(repr, strangers[:_LISTED_STRANGERS]))}; delete them"
             )
 
     def _copy(self, source: Source, file: ListedFile) -> None:
@@ -108,7 +114,7 @@ class FilePlacement:
             raise SyncError(
                 f"s3://{self._source_bucket}/{self._manifest.zip_key}: the content of {file.path} must have "
                 f"CRC-32 {file.crc32:08x}, got {zlib.crc32(content):08x}; delete the "
-                "object, then deploy again"
+                "object"
             )
         placement.client.put_object(
             Bucket=placement.bucket,
@@ -117,6 +123,7 @@ class FilePlacement:
             Metadata=placement.metadata(str(self._manifest.zip_key)),
             # S3 compares it with what it has received.
             ChecksumCRC32=base64.b64encode(file.crc32.to_bytes(4, "big")).decode(),
+            **placement.encryption.arguments,
         )
         LOGGER.info("%s placed, %d bytes", file.path, file.size_bytes)
 

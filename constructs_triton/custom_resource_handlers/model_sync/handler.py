@@ -21,11 +21,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from ..response import Event, Response, handle_request
+from botocore.exceptions import ClientError
+
+from ..response import CustomResourceError, Event, Response, handle_request, is_failed_create
 from ..retries import make_client, wait_for_policies
 from . import FILES_RESOURCE_TYPE, FUNCTION_TIMEOUT_SECONDS, SERVICE_TIMEOUT_SECONDS
 from .content import Content, Task, content_of
-from .index import update_index
+from .encryption import DecryptionError, Encryption
+from .index import DamagedIndexError, read_index, update_index
+from .next_step import next_step
 from .placement import CONCURRENT_PARTS, OutOfTimeError, Placement, SyncError
 from .properties import FILES_FOLDER, SyncProperties
 from .pruning import empty_prefix
@@ -65,6 +69,13 @@ def handler(event: Event, context: Any) -> None:
 
 
 def _handle(event: Event, context: Any, physical_id: str) -> Response | None:
+    try:
+        return _respond(event, context, physical_id)
+    except CustomResourceError as error:
+        raise SyncError(f"{error}; {next_step(event)}") from error
+
+
+def _respond(event: Event, context: Any, physical_id: str) -> Response | None:
     progress = Progress.of(event)
     if event["RequestType"] == "Delete":
         left = _delete(event, context, physical_id, progress)
@@ -82,7 +93,10 @@ def _continue(event: Event, context: Any, left: Progress) -> None:
     """Invoke the function again for the rest, if that run is sure to end while CloudFormation waits."""
     elapsed = time.time() - left.started_at
     if elapsed + FUNCTION_TIMEOUT_SECONDS >= SERVICE_TIMEOUT_SECONDS:
-        raise SyncError("not everything was done within an hour; deploy again to resume")
+        raise SyncError(
+            "not everything was done within an hour, CloudFormation's limit; divide the models between "
+            "several repositories if this happens again"
+        )
     LOGGER.info("this run's time is up; another run continues at task %d", left.cursor)
     make_client("lambda").invoke(
         FunctionName=context.invoked_function_arn,
@@ -103,18 +117,25 @@ def _clock(context: Any, reserve_seconds: float) -> Callable[[], bool]:
 
 def _delete(event: Event, context: Any, physical_id: str, progress: Progress) -> Progress | None:
     """Empty the prefix if ``RemoveOnDelete`` is set; returns the progress if time runs out."""
-    # After a failed create the physical id is not the prefix. The objects there may belong to others, and
-    # properties that cannot be read must not keep the stack from being deleted.
-    if not physical_id.startswith("s3://"):
-        return None
-    properties = SyncProperties.from_cloudformation(event["ResourceProperties"])
-    if not properties.remove_on_delete:
+    properties = _properties_to_delete(event, physical_id)
+    if properties is None or not properties.remove_on_delete:
         return None
     is_time_up = _clock(context, RESERVED_SECONDS)
     # Files below the prefix of the archives belong to other resources, which may still be in use.
     others = "" if _resource_type(event) == FILES_RESOURCE_TYPE else properties.prefix + FILES_FOLDER
     is_empty = empty_prefix(_client(), properties.destination_bucket, properties.prefix, is_time_up, others)
     return None if is_empty else progress
+
+
+def _properties_to_delete(event: Event, physical_id: str) -> SyncProperties | None:
+    """The properties; ``None`` if they cannot be read, which must not keep a stack from being deleted."""
+    # A failed create leaves its objects too. RemoveOnDelete is set only if the repository created the bucket.
+    try:
+        return SyncProperties.from_cloudformation(event["ResourceProperties"])
+    except (KeyError, ValueError):
+        if is_failed_create(physical_id):
+            return None
+        raise
 
 
 # Placing.
@@ -132,13 +153,63 @@ def _place(event: Event, context: Any, progress: Progress) -> Progress | None:
         owner=_owner(event),
         is_time_up=_clock(context, LAST_START_SECONDS),
         uploads=dict(progress.uploads),
+        encryption=Encryption.of(properties, _old_properties(event)),
     )
-    tasks = content.tasks(placement)
+    others, placement.refusal = _examine(event, content, placement)
+    tasks = [*content.tasks(placement), *(_encryption_task(placement, each) for each in others)]
     cursor = _run_tasks(tasks, placement, progress.cursor, context, content.noun)
     if cursor < len(tasks):
         return Progress(progress.started_at, cursor, tuple(sorted(placement.uploads.copy().items())))
-    _finish(placement, properties, content)
+    if placement.refusal is None:
+        _finish(placement, properties, content)
     return None
+
+
+def _old_properties(event: Event) -> SyncProperties | None:
+    old = event.get("OldResourceProperties")
+    return None if old is None else SyncProperties.from_cloudformation(old)
+
+
+def _examine(
+    event: Event, content: Content, placement: Placement
+) -> tuple[list[str], CustomResourceError | None]:
+    """Check before the first write that everything can be read; returns the objects of others, and a refusal.
+
+    A rollback is an update, too. It returns to content that is in place, so an index that cannot be read is
+    no reason to fail it, and is left as it is.
+    """
+    try:
+        read_index(placement.client, placement.bucket, placement.prefix)
+        return _others_to_encrypt(content, placement), None
+    except (DamagedIndexError, DecryptionError) as error:
+        if event["RequestType"] != "Update":
+            raise
+        LOGGER.warning("%s; nothing but content that is in place is accepted", error)
+        return [], error
+
+
+def _others_to_encrypt(content: Content, placement: Placement) -> list[str]:
+    """The objects of others that may need another encryption.
+
+    Raises:
+        DecryptionError: they cannot be listed or decrypted.
+    """
+    if not placement.encryption.may_differ:
+        return []
+    try:
+        others = content.others(placement)
+    except ClientError as error:
+        raise DecryptionError(
+            f"s3://{placement.bucket}/{placement.prefix}: cannot be listed ({error}), so objects with the "
+            "previous KMS key cannot be found; nothing was changed. Set previous_encryption_keys=[<previous "
+            "key>] on the TritonModelRepository"
+        ) from error
+    placement.expect_decryption(others)
+    return others
+
+
+def _encryption_task(placement: Placement, target_model: str) -> Task:
+    return Task(target_model, lambda: placement.encrypt_again(target_model))
 
 
 def _resource_type(event: Event) -> str:
@@ -155,7 +226,9 @@ def _read_manifest(client: Any, properties: SyncProperties) -> bytes:
     digest = hashlib.sha256(body).hexdigest()
     if digest != properties.manifest_digest:
         url = f"s3://{properties.source_bucket}/{properties.manifest_key}"
-        raise SyncError(f"{url}: SHA-256 must be {properties.manifest_digest}, got {digest}; deploy again")
+        raise SyncError(
+            f"{url}: SHA-256 must be {properties.manifest_digest}, got {digest}; publish the assets again"
+        )
     return body
 
 
@@ -200,6 +273,7 @@ def _finish(placement: Placement, properties: SyncProperties, content: Content) 
         placement.bucket,
         placement.prefix,
         lambda before: before.with_deployment(placement.owner, content.names(placement.owner), time.time()),
+        placement.encryption,
     )
     if properties.prune_after_seconds is not None:
         content.prune(placement, index.expired(properties.prune_after_seconds, time.time()))

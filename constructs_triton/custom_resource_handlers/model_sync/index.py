@@ -18,17 +18,23 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from ..retries import denied_means_missing
-from .placement import SyncError
+from .encryption import DecryptionError, Encryption, denied_message
+from .placement import SyncError, head
 from .properties import INDEX_FILE
 
-__all__ = ["Index", "read_index", "update_index"]
+__all__ = ["DamagedIndexError", "Index", "read_index", "update_index"]
 
 LOGGER = logging.getLogger(__name__)
 
 _VERSION = 1
 _ATTEMPTS = 12
 _WRITTEN_BY_ANOTHER = (409, 412)
-_MISSING = (403, 404)
+_DENIED, _NOT_FOUND = 403, 404
+_ANY_ENCRYPTION = Encryption()
+
+
+class DamagedIndexError(SyncError):
+    """The object is not an index; the message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -119,44 +125,80 @@ def read_index(client: Any, bucket: str, prefix: str) -> Index:
     return _read(client, bucket, prefix + INDEX_FILE)[0]
 
 
-def update_index(client: Any, bucket: str, prefix: str, change: Callable[[Index], Index]) -> Index:
-    """Change the index and return it; an unchanged index is not written.
+def update_index(
+    client: Any,
+    bucket: str,
+    prefix: str,
+    change: Callable[[Index], Index],
+    encryption: Encryption = _ANY_ENCRYPTION,
+) -> Index:
+    """Change the index and return it; an unchanged index with the right encryption is not written.
 
     Raises:
-        SyncError: the object is not an index, or it could not be written in twelve attempts.
+        DamagedIndexError: the object is not an index.
+        DecryptionError: the object cannot be decrypted.
+        SyncError: it could not be written in twelve attempts.
     """
     key = prefix + INDEX_FILE
     for attempt in range(_ATTEMPTS):
-        index, etag = _read(client, bucket, key)
+        index, found = _read(client, bucket, key)
         changed = change(index)
-        if etag is not None and changed == index:
+        if found is not None and changed == index and encryption.is_applied(found):
             return index
-        if _write(client, bucket, key, changed, etag):
+        condition = {"IfNoneMatch": "*"} if found is None else {"IfMatch": found["ETag"]}
+        if _write(client, bucket, key, changed, {**condition, **encryption.arguments}):
             return changed
         LOGGER.info("%s was written by another process, attempt %d", key, attempt + 1)
         time.sleep(random.uniform(0, 0.1 * (attempt + 1)))
-    raise SyncError(f"s3://{bucket}/{key}: cannot be read, or other processes keep writing it; deploy again")
+    raise SyncError(f"s3://{bucket}/{key}: other processes keep writing it; stop them")
 
 
-def _read(client: Any, bucket: str, key: str) -> tuple[Index, str | None]:
+def _read(client: Any, bucket: str, key: str) -> tuple[Index, Any]:
+    """The index, and what S3 says of the object; ``None`` if there is no index."""
+    found = _get(client, bucket, key)
+    if found is None:
+        return Index(), None
     try:
-        with denied_means_missing():
-            found = client.get_object(Bucket=bucket, Key=key)
-    except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _MISSING:
-            return Index(), None
-        raise
-    try:
-        return Index.from_json(found["Body"].read()), found["ETag"]
+        return Index.from_json(found["Body"].read()), found
     except ValueError as error:
-        raise SyncError(
-            f"s3://{bucket}/{key}: is not an index of models ({error}); delete this object, then deploy again"
+        raise DamagedIndexError(
+            f"s3://{bucket}/{key}: is not an index of models ({error}); delete this object"
         ) from error
 
 
-def _write(client: Any, bucket: str, key: str, index: Index, etag: str | None) -> bool:
+def _get(client: Any, bucket: str, key: str) -> Any:
+    """The object; ``None`` if it does not exist.
+
+    Without permission to list the bucket S3 returns 403 for a missing key too, but HeadObject finds an object
+    that cannot be decrypted.
+    """
+    try:
+        with denied_means_missing():
+            return client.get_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if _status(error) == _DENIED and (found := head(client, bucket, key)) is not None:
+            return _get_or_name_the_key(client, bucket, key, found)
+        if _status(error) in (_DENIED, _NOT_FOUND):
+            return None
+        raise
+
+
+def _get_or_name_the_key(client: Any, bucket: str, key: str, found: Mapping[str, Any]) -> Any:
+    """Read an object that exists, once new permissions have taken effect."""
+    try:
+        return client.get_object(Bucket=bucket, Key=key)
+    except ClientError as error:
+        if _status(error) == _DENIED:
+            raise DecryptionError(denied_message(bucket, key, found)) from error
+        raise
+
+
+def _status(error: ClientError) -> int:
+    return int(error.response["ResponseMetadata"]["HTTPStatusCode"])
+
+
+def _write(client: Any, bucket: str, key: str, index: Index, arguments: Mapping[str, str]) -> bool:
     """Write over the version that was read; returns whether that was possible."""
-    condition = {"IfNoneMatch": "*"} if etag is None else {"IfMatch": etag}
     try:
         client.put_object(
             Bucket=bucket,
@@ -164,10 +206,10 @@ def _write(client: Any, bucket: str, key: str, index: Index, etag: str | None) -
             Body=index.to_json().encode(),
             ContentType="application/json",
             CacheControl="no-cache",
-            **condition,
+            **arguments,
         )
     except ClientError as error:
-        if error.response["ResponseMetadata"]["HTTPStatusCode"] in _WRITTEN_BY_ANOTHER:
+        if _status(error) in _WRITTEN_BY_ANOTHER:
             return False
         raise
     return True

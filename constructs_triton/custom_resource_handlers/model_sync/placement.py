@@ -7,7 +7,7 @@ interrupted is therefore resumed by running it again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,8 +18,18 @@ from botocore.exceptions import ClientError
 
 from ..response import CustomResourceError
 from ..retries import denied_means_missing
+from .encryption import DecryptionError, Encryption, expect_decryption
 
-__all__ = ["OWNER_METADATA", "SOURCE_METADATA", "OutOfTimeError", "Placement", "Source", "SyncError", "head"]
+__all__ = [
+    "OWNER_METADATA",
+    "SOURCE_METADATA",
+    "OutOfTimeError",
+    "Placement",
+    "Source",
+    "SyncError",
+    "head",
+    "objects_below",
+]
 
 LOGGER = logging.getLogger(__name__)
 
@@ -64,6 +74,8 @@ class Placement:
 
     ``is_time_up`` is called before each part of a large copy. ``uploads`` maps keys to the ids of unfinished
     multipart uploads. Pass them to the next run, and it continues with the parts that are missing.
+    ``encryption`` is that of the objects. With a ``refusal``, new content raises it. Content in place may
+    still be encrypted again, unless the key changes and other objects cannot be.
     """
 
     client: Any
@@ -72,6 +84,8 @@ class Placement:
     owner: str
     is_time_up: Callable[[], bool] = lambda: False
     uploads: dict[str, str] = field(default_factory=dict)
+    encryption: Encryption = field(default_factory=Encryption)
+    refusal: CustomResourceError | None = None
 
     def place(self, source: Source, target_model: str) -> None:
         """Copy ``source`` to ``target_model``.
@@ -82,42 +96,97 @@ class Placement:
             ClientError: S3 rejected a request.
         """
         key = self.prefix + target_model
-        if self.is_placed(source.key, source.size_bytes, target_model):
+        found = self.find(source.key, source.size_bytes, target_model)
+        if found is not None and self.encryption.is_applied(found):
             LOGGER.info("%s is already in place", key)
             return
+        self.expect_no_refusal(is_new=found is None)
+        self._place(source, key, self.metadata(source.key))
+
+    def encrypt_again(self, target_model: str) -> None:
+        """Copy an object that exists onto itself unless it has the right encryption.
+
+        Raises:
+            SyncError: the copy differs, or has the old encryption.
+            OutOfTimeError: the time ended between two parts.
+            ClientError: S3 rejected a request.
+        """
+        key = self.prefix + target_model
+        found = self.client.head_object(Bucket=self.bucket, Key=key)
+        if not self.encryption.is_applied(found):
+            self._place(Source(self.bucket, key), key, found["Metadata"])
+
+    def expect_decryption(self, target_models: Iterable[str]) -> None:
+        """Check, before anything is written, that objects that exist can be encrypted again.
+
+        Raises:
+            DecryptionError: the role may not decrypt one of them.
+        """
+        by_key: dict[str, tuple[str, Any]] = {}
+        for target_model in target_models:
+            found = self.client.head_object(Bucket=self.bucket, Key=self.prefix + target_model)
+            if "SSEKMSKeyId" in found and not self.encryption.is_applied(found):
+                by_key.setdefault(found["SSEKMSKeyId"], (self.prefix + target_model, found))
+        for key, found in by_key.values():
+            expect_decryption(self.client, self.bucket, key, found)
+
+    def expect_no_refusal(self, *, is_new: bool) -> None:
+        """Raise the refusal before content is written."""
+        if self.refusal is None:
+            return
+        # With another key, a part of the models would have the new one and a part the old one.
+        if is_new or (isinstance(self.refusal, DecryptionError) and self.encryption.is_changed):
+            raise self.refusal
+
+    def _place(self, source: Source, key: str, metadata: Mapping[str, str]) -> None:
         origin = self.client.head_object(Bucket=source.bucket, Key=source.key, ChecksumMode="ENABLED")
         _verify_size(origin, source.size_bytes, source.url)
         if origin["ContentLength"] > MULTIPART_THRESHOLD_BYTES:
-            self._copy_in_parts(source, key, origin)
+            self._copy_in_parts(source, key, origin, metadata)
         else:
-            self._copy(source, key, origin)
+            self._copy(source, key, origin, metadata)
         placed = self.client.head_object(Bucket=self.bucket, Key=key, ChecksumMode="ENABLED")
         _verify_copy(origin, placed, f"s3://{self.bucket}/{key}")
+        self._verify_encryption(placed, f"s3://{self.bucket}/{key}")
         LOGGER.info("%s placed, %d bytes", key, placed["ContentLength"])
 
     def is_placed(self, source_key: str, size_bytes: int | None, target_model: str) -> bool:
         """Whether exactly this content is in place, by the source's key and the size."""
+        return self.find(source_key, size_bytes, target_model) is not None
+
+    def find(self, source_key: str, size_bytes: int | None, target_model: str) -> Any:
+        """The attributes of an object with exactly this content, or ``None``."""
         found = head(self.client, self.bucket, self.prefix + target_model)
         if found is None or found["Metadata"].get(SOURCE_METADATA) != source_key:
-            return False
-        return size_bytes is None or bool(found["ContentLength"] == size_bytes)
+            return None
+        return found if size_bytes in (None, found["ContentLength"]) else None
 
     def metadata(self, source_key: str) -> dict[str, str]:
         """The metadata of an object below the prefix."""
         return {SOURCE_METADATA: source_key, OWNER_METADATA: self.owner}
 
-    def _copy(self, source: Source, key: str, origin: Mapping[str, Any]) -> None:
+    def _verify_encryption(self, placed: Mapping[str, Any], url: str) -> None:
+        if not self.encryption.is_applied(placed):
+            raise SyncError(
+                f"{url}: the bucket still encrypts new objects with {placed.get('SSEKMSKeyId')}; set "
+                "encryption_key on the bucket that you pass as bucket, or change its default encryption"
+            )
+
+    def _copy(self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
         self.client.copy_object(
             Bucket=self.bucket,
             Key=key,
             CopySource={"Bucket": source.bucket, "Key": source.key},
             CopySourceIfMatch=origin["ETag"],
-            Metadata=self.metadata(source.key),
+            Metadata=metadata,
             MetadataDirective="REPLACE",
+            **self.encryption.arguments,
         )
 
-    def _copy_in_parts(self, source: Source, key: str, origin: Mapping[str, Any]) -> None:
-        upload = self._upload(source, key)
+    def _copy_in_parts(
+        self, source: Source, key: str, origin: Mapping[str, Any], metadata: Mapping[str, str]
+    ) -> None:
+        upload = self._upload(key, metadata)
         finished = self._finished_parts(key, upload)
         size = int(origin["ContentLength"])
         missing = [number for number in range(1, _count_parts(size) + 1) if number not in finished]
@@ -152,13 +221,13 @@ class Placement:
         )
         return str(copied["CopyPartResult"]["ETag"])
 
-    def _upload(self, source: Source, key: str) -> str:
+    def _upload(self, key: str, metadata: Mapping[str, str]) -> str:
         """The upload to continue, or a new one; abandoned uploads of earlier runs are aborted."""
         if key in self.uploads:
             return self.uploads[key]
         self._abort_abandoned(key)
         begun = self.client.create_multipart_upload(
-            Bucket=self.bucket, Key=key, Metadata=self.metadata(source.key)
+            Bucket=self.bucket, Key=key, Metadata=metadata, **self.encryption.arguments
         )
         self.uploads[key] = str(begun["UploadId"])
         return self.uploads[key]
@@ -188,6 +257,16 @@ def head(client: Any, bucket: str, key: str) -> Any:
         raise
 
 
+def objects_below(client: Any, bucket: str, prefix: str) -> dict[str, int]:
+    """The size of each object below a prefix, by its key without the prefix."""
+    pages = client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return {
+        found["Key"].removeprefix(prefix): found["Size"]
+        for page in pages
+        for found in page.get("Contents", ())
+    }
+
+
 def _age_seconds(moment: datetime) -> float:
     return (datetime.now(UTC) - moment).total_seconds()
 
@@ -198,7 +277,7 @@ def _count_parts(size_bytes: int) -> int:
 
 def _verify_size(found: Mapping[str, Any], expected: int | None, url: str) -> None:
     if expected is not None and found["ContentLength"] != expected:
-        raise SyncError(f"{url}: must have {expected} bytes, got {found['ContentLength']}; deploy again")
+        raise SyncError(f"{url}: must have {expected} bytes, got {found['ContentLength']}; upload it again")
 
 
 def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str) -> None:
@@ -206,7 +285,7 @@ def _verify_copy(origin: Mapping[str, Any], placed: Mapping[str, Any], url: str)
     for name, wanted in _checksums(origin).items():
         found = _checksums(placed).get(name, wanted)
         if found != wanted:
-            raise SyncError(f"{url}: {name} must be {wanted} as in its source, got {found}; deploy again")
+            raise SyncError(f"{url}: {name} must be {wanted} as in its source, got {found}; upload it again")
 
 
 def _checksums(found: Mapping[str, Any]) -> dict[str, str]:

@@ -38,6 +38,12 @@ class SyncProperties:
         Further buckets that hold archives of the list. Default: none.
     ``prune_after_seconds``
         Delete what this resource placed and what has had no name for longer. Default: keep it.
+    ``encryption_key``
+        ARN of the KMS key of the models. Default: not known, or S3-managed keys.
+    ``previous_encryption_keys``
+        ARNs of the keys that earlier objects may have. Default: none.
+    ``creates_bucket``
+        Whether the bucket belongs to the repository; written only where a key is set. Default: not known.
     ``remove_on_delete``
         Delete every object below the prefix when the resource is deleted. Default: keep them.
     """
@@ -51,6 +57,9 @@ class SyncProperties:
     given_buckets: Sequence[str] = ()
     prune_after_seconds: float | None = None
     remove_on_delete: bool = False
+    encryption_key: str | None = None
+    previous_encryption_keys: Sequence[str] = ()
+    creates_bucket: bool = False
 
     @classmethod
     def from_cloudformation(cls, properties: Mapping[str, Any]) -> SyncProperties:
@@ -65,7 +74,10 @@ class SyncProperties:
             folder=properties.get("DestinationFolder", ""),
             given_buckets=tuple(properties.get("GivenBuckets") or ()),
             prune_after_seconds=None if prune_after is None else float(prune_after),
-            remove_on_delete=str(properties.get("RemoveOnDelete", "false")).lower() == "true",
+            remove_on_delete=_is_true(properties, "RemoveOnDelete"),
+            encryption_key=properties.get("EncryptionKey"),
+            previous_encryption_keys=tuple(properties.get("PreviousEncryptionKeys") or ()),
+            creates_bucket=_is_true(properties, "CreatesBucket"),
         )
 
     def to_cloudformation(self) -> dict[str, object]:
@@ -85,9 +97,23 @@ class SyncProperties:
             properties["PruneAfterSeconds"] = str(int(self.prune_after_seconds))
         if self.remove_on_delete:
             properties["RemoveOnDelete"] = "true"
+        return {**properties, **self._encryption()}
+
+    def _encryption(self) -> dict[str, object]:
+        properties: dict[str, object] = {}
+        if self.encryption_key is not None:
+            properties["EncryptionKey"] = self.encryption_key
+        if self.previous_encryption_keys:
+            properties["PreviousEncryptionKeys"] = list(self.previous_encryption_keys)
+        if properties and self.creates_bucket:
+            properties["CreatesBucket"] = "true"
         return properties
 
     @property
     def model_data_url(self) -> str:
         """What a multi-model endpoint's ``ModelDataUrl`` is: the bucket and the prefix."""
         return f"s3://{self.destination_bucket}/{self.prefix}"
+
+
+def _is_true(properties: Mapping[str, Any], name: str) -> bool:
+    return str(properties.get(name, "false")).lower() == "true"

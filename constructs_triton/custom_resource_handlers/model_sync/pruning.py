@@ -29,7 +29,9 @@ def prune(placement: Placement, target_models: Iterable[str]) -> list[str]:
             LOGGER.info("%s%s pruned", prefix, target_model)
             pruned.append(target_model)
     if pruned:
-        update_index(client, bucket, prefix, lambda index: index.without_retired(set(pruned)))
+        update_index(
+            client, bucket, prefix, lambda index: index.without_retired(set(pruned)), placement.encryption
+        )
     return sorted(pruned)
 
 
@@ -42,7 +44,9 @@ def prune_folders(placement: Placement, folders: Iterable[str]) -> list[str]:
     named = set(read_index(client, bucket, prefix).target_models.values())
     pruned = [folder for folder in sorted(set(folders) - named) if _prune_folder(placement, folder)]
     if pruned:
-        update_index(client, bucket, prefix, lambda index: index.without_retired(set(pruned)))
+        update_index(
+            client, bucket, prefix, lambda index: index.without_retired(set(pruned)), placement.encryption
+        )
     return pruned
 
 

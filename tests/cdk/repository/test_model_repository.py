@@ -331,7 +331,18 @@ def test_function_asset_contains_only_its_modules(path: Path, tmp_path: Path) ->
     names = {str(file.relative_to(asset)) for file in asset.rglob("*") if file.is_file()}
     shared = {f"custom_resource_handlers/{module}.py" for module in ("__init__", "response", "retries")}
     modules = (
-        *("__init__", "handler", "content", "index", "manifest", "placement", "properties", "pruning"),
+        *(
+            "__init__",
+            "handler",
+            "content",
+            "encryption",
+            "index",
+            "manifest",
+            "next_step",
+            "placement",
+            "properties",
+            "pruning",
+        ),
         "file_placement",
     )
     assert names == shared | {f"custom_resource_handlers/model_sync/{module}.py" for module in modules}

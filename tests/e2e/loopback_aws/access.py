@@ -105,6 +105,8 @@ class Access:
 
     def _allow(self, documents: list[Mapping[str, Any]], role_arn: str, need: Need) -> bool:
         action, resource, context = need
+        if action.startswith("kms:") and not self._is_enabled(resource):
+            return False
         known = {**_TRANSPORT, "aws:ResourceAccount": self.api.account}
         verdict = decide(documents, action=action, resource=resource, context={**known, **context})
         if verdict is Decision.NOT_GRANTED and action.startswith("kms:"):
@@ -119,6 +121,11 @@ class Access:
             return Decision.NOT_GRANTED
         document = json.loads(key.policy)
         return decide([document], action=action, resource=arn, context=context, principal=role_arn)
+
+    def _is_enabled(self, key_arn: str) -> bool:
+        """Whether a key of this account can be used: nothing decrypts with one that is to be deleted."""
+        key = kms_backends[self.api.account][self.api.region].keys.get(key_arn.rpartition("/")[2])
+        return key is None or key.key_state == "Enabled"
 
     def bucket_decision(self, resource: str, action: str) -> Decision:
         """What the policy of a bucket decides about the bucket or an object in it."""

@@ -95,6 +95,11 @@ class CloudFormationApi:
             self._start(lambda: self._deployer.delete(stack))
         return {}
 
+    def _ContinueUpdateRollback(self, request: _Request) -> _Answer:  # noqa: N802
+        stack = self._stack(request)
+        self._start(lambda: self._deployer.continue_rollback(stack))
+        return {}
+
     def _UpdateTerminationProtection(self, request: _Request) -> _Answer:  # noqa: N802
         stack = self._stack(request)
         stack.termination_protection = request["EnableTerminationProtection"] == "true"
@@ -109,6 +114,7 @@ class CloudFormationApi:
             stack.enter("REVIEW_IN_PROGRESS", "User Initiated")
         name, api = request["ChangeSetName"], self._stacks.api
         arn = f"arn:aws:cloudformation:{api.region}:{api.account}:changeSet/{name}/{uuid4()}"
+        self._deployer.expect_updatable(stack)
         given, tags = _given_parameters(request, stack), request.get("Tags") or []
         change_set = ChangeSet(arn, name, stack, template, given, tags)
         self._examine(change_set)

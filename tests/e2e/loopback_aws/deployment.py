@@ -24,6 +24,8 @@ from .template_text import check_template
 
 __all__ = ["Deployer"]
 
+_NOT_UPDATABLE = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED", "DELETE_FAILED")
+
 
 @dataclass
 class Deployer:
@@ -56,11 +58,31 @@ class Deployer:
         return parameters
 
     def deploy(self, stack: Stack, template: Template, given: Mapping[str, str]) -> None:
-        """Create or update a stack; its status shows the result. A failure is rolled back."""
+        """Create or update a stack; its status shows the result. A failure is rolled back.
+
+        Raises:
+            StackError: the stack is in a state that CloudFormation does not update.
+        """
+        self.expect_updatable(stack)
         if stack.resources:
             self._update(stack, template, dict(given))
         else:
             self._create(stack, template, dict(given))
+
+    def expect_updatable(self, stack: Stack) -> None:
+        """Raise ``StackError`` in a state after which CloudFormation accepts no update."""
+        if stack.status in _NOT_UPDATABLE:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be updated.")
+
+    def continue_rollback(self, stack: Stack) -> None:
+        """Resume the failed rollback of an update, as ``cdk rollback`` does; the status shows the result.
+
+        Raises:
+            StackError: the stack is in another state.
+        """
+        if stack.status != "UPDATE_ROLLBACK_FAILED" or stack.roll_back is None:
+            raise StackError(f"Stack:{stack.id} is in {stack.status} state and can not be rolled back.")
+        stack.roll_back()
 
     def delete(self, stack: Stack) -> None:
         """Delete what is not retained, in reverse order; stops at a resource that cannot be deleted."""
@@ -120,6 +142,7 @@ class Deployer:
                 if logical_id in change.touched and logical_id in before.resources:
                     self._put_back(stack, before.resources[logical_id])
         except StackError as error:
+            stack.roll_back = lambda: self._restore(stack, before, change, reason)
             stack.enter("UPDATE_ROLLBACK_FAILED", str(error))
             return
         before.restore(stack)
@@ -156,6 +179,7 @@ class Deployer:
             except StackError:
                 continue  # noted in the events, as CloudFormation does
         stack.enter(status)
+        self.inspect(f"end of the operation, {status}")
 
     def _remove(self, stack: Stack, deployed: Deployed, *, retain: bool) -> None:
         request, physical_id = deployed.request, deployed.physical.id

@@ -39,7 +39,10 @@ class ExecutionRoleCheck:
             if "ModelDataUrl" in container:
                 self._expect_trust(role)
                 bucket, key = _split(container["ModelDataUrl"])
-                self._expect_data(role, bucket, key, is_prefix=container.get("Mode") == "MultiModel")
+                is_prefix = container.get("Mode") == "MultiModel"
+                self._expect_data(role, bucket, key, is_prefix=is_prefix)
+                if is_prefix:
+                    self._expect_archives(role, bucket, key)
             elif "ModelDataSource" in container:
                 self._expect_trust(role)
                 self._expect_files(role, container["ModelDataSource"]["S3DataSource"])
@@ -77,6 +80,12 @@ class ExecutionRoleCheck:
         if encryption_key is not None:
             for service in services_of_s3(self.api.region):
                 self._expect(role_arn, "kms:Decrypt", encryption_key, url, {"kms:ViaService": service})
+
+    def _expect_archives(self, role_arn: str, bucket: str, prefix: str) -> None:
+        """A multi-model endpoint loads any archive directly below its prefix, at any time."""
+        for key in list(self.access.s3_needs.bucket(bucket).keys):
+            if key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".tar.gz"):
+                self._expect_data(role_arn, bucket, key, is_prefix=False)
 
     def _expect_files(self, role_arn: str, source: Mapping[str, str]) -> None:
         """SageMaker lists the prefix, and each key without the prefix is the path of a file."""

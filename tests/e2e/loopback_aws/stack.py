@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
@@ -61,6 +61,8 @@ class Stack:
     events: list[Event] = field(default_factory=list)
     created: float = field(default_factory=time.time)
     termination_protection: bool = False
+    roll_back: Callable[[], None] | None = None
+    """Resumes a rollback of an update that has failed, as ContinueUpdateRollback does."""
 
     def enter(self, status: str, reason: str = "") -> None:
         """Set the status of the stack and record an event."""

@@ -78,7 +78,7 @@ def test_large_archive_is_copied_in_parts(
         handler.handler(make_event(s3, cloudformation, "Create", [archive]), Context())
     assert content(s3, "models/cccc.tar.gz") == weights
     assert (seen.count("UploadPartCopy"), seen.count("CopyObject")) == (3, 0)
-    assert seen.count("GetObject") == 4  # the list and the index, twice
+    assert seen.count("GetObject") == 6  # the list, and the index before and after placing, twice
 
 
 @pytest.mark.parametrize("operation", ["HeadObject", "CopyObject"])

@@ -217,7 +217,7 @@ def test_writing_fails_if_others_keep_writing(status: int, monkeypatch: pytest.M
     """After twelve attempts the error names the index."""
     monkeypatch.setattr(time, "sleep", lambda _: None)
     client = FailingClient(put=status)
-    with pytest.raises(SyncError, match=r"s3://b/p/index.json: cannot be read, or other processes"):
+    with pytest.raises(SyncError, match=r"s3://b/p/index.json: other processes keep writing it"):
         update_index(client, "b", "p/", lambda found: found.with_models({"a": "a.tar.gz"}, 0.0))
     assert client.calls == {"GetObject": 12, "PutObject": 12}
 

@@ -104,5 +104,5 @@ def test_eight_parts_are_copied_at_the_same_time(monkeypatch: pytest.MonkeyPatch
     with Stubber(client) as stub:
         stub.add_response("complete_multipart_upload", {})
         place = Placement(client, "models", "p/", "owner", uploads={"p/a": "1"})
-        place._copy_in_parts(Source("assets", "a"), "p/a", origin)
+        place._copy_in_parts(Source("assets", "a"), "p/a", origin, {})
         stub.assert_no_pending_responses()
