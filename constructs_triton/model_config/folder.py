@@ -93,6 +93,16 @@ class ModelFolder:
         except (OSError, ValueError):
             return None
 
+    @cached_property
+    def inner_models(self) -> tuple[str, ...]:
+        """Sub-folders that look like models, if the folder itself does not."""
+        if self.has_config or self.version_directories:
+            return ()
+        found = (ModelFolder(name, os.path.join(self._directory, name)) for name in self.list())
+        return tuple(
+            sorted(each.name for each in found if each.name[0] != "." and (each.has_config or each.versions))
+        )
+
     def exists(self, *parts: str) -> bool:
         """Return whether a file or folder exists."""
         return os.path.exists(os.path.join(self._directory, *parts))
