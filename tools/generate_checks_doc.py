@@ -46,7 +46,7 @@ CHAPTERS = {
     "instances": "Instance groups",
     "warmup": "Warmup",
     "python_backend": "Python backend",
-    "python_calls": "Models that call other models",
+    "python_environment": "Packed Python environments and imports",
     "model_file": "Model files",
     "onnx": "ONNX models",
     "torchscript": "TorchScript models",
