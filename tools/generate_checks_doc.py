@@ -50,7 +50,7 @@ CHAPTERS = {
     "model_file": "Model files",
     "onnx": "ONNX models",
     "torchscript": "TorchScript models",
-    "other_backends": "TensorRT and FIL backends",
+    "other_backends": "Settings of ONNX Runtime, TensorRT and FIL",
     "ensemble": "Ensembles: the graph",
     "ensemble_steps": "Ensembles: the models of the steps",
     "sagemaker": "SageMaker's front end",

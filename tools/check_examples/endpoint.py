@@ -74,6 +74,11 @@ EXAMPLES: dict[str, Example] = {
         Target(default_model="m", image_version="26.05"),
         Target(default_model="m", image_version="26.05", inference_type="generate_stream"),
     ),
+    "target-backend-absent": Example(
+        {"m/config.pbtxt": HEAD.replace("python", "sklearn"), "m/1/model.pkl": "..."},
+        one(HEAD),
+        Target(default_model="m", image_version="26.05"),
+    ),
     "target-image-unknown": Example(
         one(HEAD),
         one(HEAD),
