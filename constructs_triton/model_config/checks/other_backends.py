@@ -6,6 +6,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 
+from constructs_triton.facts.tree_formats import unsupported_xgboost
+from constructs_triton.findings import Severity
 from constructs_triton.model_config.loaded_files import tree_model_type, tree_row_size
 from constructs_triton.model_config.model_under_check import ModelUnderCheck
 from constructs_triton.model_config.rules import Problem, rule
@@ -108,6 +110,31 @@ def features(model: ModelUnderCheck) -> Iterator[Problem]:
             dims = [wrong[0]] if model.config.max_batch_size > 0 else [-1, wrong[0]]
             message = f"the model has {wrong[0]} features, but a row of the input has {given} values"
             yield Problem(message, (field, index, "dims"), f"write dims: {dims}")
+
+
+@rule(
+    "tree-version",
+    "fil",
+    source="fil_backend docs/model_support.md, Version Compatibility",
+    severity=Severity.WARNING,
+    needs_files=True,
+)
+def tree_version(model: ModelUnderCheck) -> Iterator[Problem]:
+    """The FIL backend of the image supports the format of the XGBoost that wrote the model.
+
+    XGBoost changes its formats, and older images do not read the newer ones. A model of a version about which
+    nothing is published is listed as not checked.
+    """
+    for file in model.model_files:
+        version, image = file.versions.get("xgboost"), model.target.image_version
+        if version is None or image is None:
+            continue
+        major, _, minor = version.partition(".")
+        supported = unsupported_xgboost(image, file.model_type, (int(major), int(minor)))
+        if supported:
+            message = f"written by XGBoost {version}, but image {image} supports {supported}"
+            hint = "use image version 24.10 or newer, or save the model with an older XGBoost"
+            yield Problem(message, path=model.place_of(file.path), hint=hint)
 
 
 def _classifier(model: ModelUnderCheck) -> tuple[str, str]:
